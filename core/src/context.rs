@@ -9,7 +9,7 @@ use crate::digest::Digest;
 use crate::image::Image;
 use crate::item::Item;
 use crate::program::CallOutcome;
-use crate::render::PromptItem;
+use crate::render::{PromptItem, exit_line};
 
 fn fingerprint(kind: &[u8], texts: &[&str]) -> ItemFingerprint {
     let digest = Digest::EMPTY.part(kind);
@@ -123,7 +123,10 @@ pub(crate) fn observation(
     observation: &Observation,
     edited: Option<ItemFingerprint>,
 ) -> ItemFingerprint {
-    let mut result = fingerprint(b"result", &[&observation.output]);
+    let mut result = match exit_line(observation) {
+        None => fingerprint(b"result", &[&observation.output]),
+        Some(line) => fingerprint(b"result", &[&line, &observation.output]),
+    };
     if let Some(edited) = edited {
         result.digest = result.digest.digest(edited.digest);
         result.bytes = result.bytes.saturating_add(edited.bytes);

@@ -106,7 +106,7 @@ pub use item::{CallItem, Item, Opaque, ReasoningItem, StopReason};
 pub use ledger::{CacheBreak, CacheEntry, CacheLedger};
 pub use limits::Limits;
 pub use nonempty::NonEmpty;
-pub use options::{OutputSchema, RequestOptions, ToolChoice};
+pub use options::{OfferedTools, OutputSchema, RequestOptions, ToolChoice};
 pub use outcome::{InterruptSource, LimitKind, TurnOutcome};
 pub use output::{
     OutputFinder, OutputLocation, OutputSearch, READ_OUTPUT_TOOL, ReadableOutput, read_output_call,

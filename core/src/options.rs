@@ -25,11 +25,41 @@ pub struct RequestOptions {
     /// Program mode, if the model writes programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramMode>,
+    /// Selection of the tools that a request offers.
+    #[serde(default = "OfferedTools::unrecorded", skip_serializing_if = "OfferedTools::is_all")]
+    pub offered: OfferedTools,
 }
 
 impl RequestOptions {
-    pub(crate) fn is_default(&self) -> bool {
-        *self == Self::default()
+    /// Returns the options of a log that records none: the defaults, with every tool offered.
+    #[must_use]
+    pub fn unrecorded() -> Self {
+        Self { offered: OfferedTools::unrecorded(), ..Self::default() }
+    }
+
+    pub(crate) fn is_unrecorded(&self) -> bool {
+        *self == Self::unrecorded()
+    }
+}
+
+/// Selection of the tools that a request offers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OfferedTools {
+    /// Every tool of the settings. Logs without this option mean this selection.
+    All,
+    /// The tools that the mode and the permissions allow to run, at least after a question.
+    #[default]
+    Allowed,
+}
+
+impl OfferedTools {
+    fn unrecorded() -> Self {
+        Self::All
+    }
+
+    fn is_all(&self) -> bool {
+        *self == Self::All
     }
 }
 

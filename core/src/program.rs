@@ -54,12 +54,18 @@ pub enum ProgramTransport {
 }
 
 impl Settings {
-    /// Returns the settings for a request. In program mode they offer the program tool or no tool.
-    /// The output schema then applies to the program's return value, so the request omits it.
+    /// Returns the settings for a request, with the tools that it offers. In program mode they offer
+    /// the program tool or no tool. The output schema then applies to the program's return value, so
+    /// the request omits it.
     #[must_use]
     pub fn for_request(self: &Arc<Self>) -> Arc<Self> {
         let Some(program) = &self.options.program else {
-            return self.clone();
+            if self.offered_tools().count() == self.tools.len() {
+                return self.clone();
+            }
+            let mut asked = Self::clone(self);
+            asked.tools = self.offered_tools().cloned().collect();
+            return Arc::new(asked);
         };
         let mut asked = Self::clone(self);
         asked.tools = match program.transport {

@@ -2,6 +2,7 @@
 
 use alloc::borrow::Cow;
 use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use crate::history::History;
 use crate::id::Seq;
 use crate::image::Image;
 use crate::item::{CallItem, ReasoningItem};
-use crate::options::ToolChoice;
+use crate::options::{OfferedTools, ToolChoice};
 use crate::program::ReportedCalls;
 use crate::session::Turn;
 use crate::settings::Settings;
@@ -95,17 +96,29 @@ pub enum PromptItem {
     },
 }
 
-/// Returns the output of a call for the model, with the arguments that it ran with if they were
-/// edited.
+/// Returns the output of a call for the model, after its exit code and the arguments that it ran
+/// with, if they were edited.
 #[must_use]
 pub fn result_text<'a>(observation: &'a Observation, edited: Option<&str>) -> Cow<'a, str> {
+    let output = match exit_line(observation) {
+        None => Cow::Borrowed(observation.output.as_str()),
+        Some(line) => Cow::Owned(format!("{line}{}", observation.output)),
+    };
     match edited {
-        None => Cow::Borrowed(&observation.output),
+        None => output,
         Some(edited) => Cow::Owned(format!(
-            "[The arguments were changed before the call was run: {edited}]\n{}",
-            observation.output
+            "[The arguments were changed before the call was run: {edited}]\n{output}"
         )),
     }
+}
+
+/// Returns the line with the exit code that precedes the output.
+pub(crate) fn exit_line(observation: &Observation) -> Option<String> {
+    let code = observation.exit_code?;
+    Some(match observation.output.is_empty() {
+        true => format!("[exit code {code}, no output]"),
+        false => format!("[exit code {code}]\n"),
+    })
 }
 
 impl Prompt {
@@ -116,20 +129,54 @@ impl Prompt {
     }
 }
 
-/// Returns the tool choice of the current or next sample.
+/// Returns the tool choice of the current or next sample. It demands no tool that the request does
+/// not offer.
 #[must_use]
 pub fn tool_choice(turn: &Turn) -> ToolChoice {
-    let choice = &turn.settings.options.tool_choice;
+    let settings = &turn.settings;
+    let choice = &settings.options.tool_choice;
     match choice {
         ToolChoice::Required | ToolChoice::Tool(_) if turn.spent.samples > 1 => ToolChoice::Auto,
+        ToolChoice::Required | ToolChoice::Tool(_) if !offers(settings, choice) => ToolChoice::Auto,
         ToolChoice::Auto | ToolChoice::None | ToolChoice::Required | ToolChoice::Tool(_) => {
             choice.clone()
         }
     }
 }
 
+/// Returns true if the request offers the demanded tool. Settings that select no tools demand what
+/// they demand.
+fn offers(settings: &Settings, choice: &ToolChoice) -> bool {
+    if settings.options.offered == OfferedTools::All || settings.options.program.is_some() {
+        return true;
+    }
+    settings.offered_tools().any(|tool| match choice {
+        ToolChoice::Tool(name) => tool.name == *name,
+        ToolChoice::Auto | ToolChoice::None | ToolChoice::Required => true,
+    })
+}
+
 /// Renders the request for the model. Copies O(log n) pointers of the history.
 #[must_use]
 pub fn render(history: &History, settings: &Arc<Settings>) -> Prompt {
     Prompt { settings: settings.for_request(), items: history.items().clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::ObservationStatus;
+
+    #[test]
+    fn an_exit_code_precedes_the_output() {
+        let observed = |exit_code, output: &str| Observation {
+            exit_code,
+            ..Observation::new(ObservationStatus::Failed, output)
+        };
+        assert_eq!(result_text(&observed(None, "out"), None), "out");
+        assert_eq!(result_text(&observed(Some(3), "out"), None), "[exit code 3]\nout");
+        assert_eq!(result_text(&observed(Some(0), ""), None), "[exit code 0, no output]");
+        let edited = "[The arguments were changed before the call was run: {}]\n[exit code 3]\nout";
+        assert_eq!(result_text(&observed(Some(3), "out"), Some("{}")), edited);
+    }
 }

@@ -10,7 +10,7 @@ use crate::agent::AgentSpec;
 use crate::compaction::ContextWindow;
 use crate::hook::HookSpec;
 use crate::limits::Limits;
-use crate::options::RequestOptions;
+use crate::options::{OfferedTools, RequestOptions};
 use crate::rule::Rule;
 use crate::usage::Price;
 
@@ -59,7 +59,10 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// Further options of requests.
-    #[serde(default, skip_serializing_if = "RequestOptions::is_default")]
+    #[serde(
+        default = "RequestOptions::unrecorded",
+        skip_serializing_if = "RequestOptions::is_unrecorded"
+    )]
     pub options: RequestOptions,
 }
 
@@ -68,6 +71,30 @@ impl Settings {
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// Returns the tools that a request offers: those that may run, unless the options select all.
+    /// A call of another one is denied in any case.
+    pub fn offered_tools(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.tools.iter().filter(|tool| match self.options.offered {
+            OfferedTools::All => true,
+            OfferedTools::Allowed => self.is_allowed(tool.effect),
+        })
+    }
+
+    /// Returns true if the mode and the permissions allow calls of this effect class to run, at
+    /// least after a question.
+    #[must_use]
+    pub fn is_allowed(&self, effect: EffectClass) -> bool {
+        let changes = match effect {
+            EffectClass::ReadOnly => false,
+            EffectClass::Idempotent | EffectClass::Effectful => true,
+        };
+        match (self.mode, self.permissions) {
+            (Mode::Build, Permissions::Auto | Permissions::Ask) => true,
+            (Mode::Build, Permissions::ReadOnly) => !changes,
+            (Mode::Plan, Permissions::Auto | Permissions::Ask | Permissions::ReadOnly) => !changes,
+        }
     }
 }
 

@@ -22,7 +22,8 @@ pub trait Approver: Send + Sync + 'static {
     /// Asks, and waits for the answer. An approver whose answers arrive elsewhere waits for ever.
     ///
     /// # Errors
-    /// [`ApproverError`] when nobody can be asked: the call is denied, with the error's text.
+    /// [`ApproverError`] when nobody can be asked: the call is denied, and the model learns the
+    /// error's text as the reason.
     async fn ask(&self, request: ApprovalRequest) -> Result<Approval, ApproverError>;
 }
 
@@ -104,9 +105,7 @@ pub struct NoApprover;
 #[async_trait]
 impl Approver for NoApprover {
     async fn ask(&self, _request: ApprovalRequest) -> Result<Approval, ApproverError> {
-        Err(ApproverError::unavailable(
-            "this call needs a person's approval, and nobody can be asked here",
-        ))
+        Err(ApproverError::unavailable("this process has no approver"))
     }
 }
 

@@ -85,6 +85,8 @@ pub struct ToolContext {
     pub turn: TurnId,
     /// Id of the call.
     pub call: CallId,
+    /// Program that made the call and computes with its output, if one did.
+    pub program: Option<CallId>,
     /// Number of this run of the call, from 1.
     pub attempt: u32,
     /// Idempotency key: the same in each run of this call, and unique among calls.

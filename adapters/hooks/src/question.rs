@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use windlass_core::{HookOccurrence, Mode, ObservationStatus, Permissions, SessionStart};
+use windlass_core::{
+    HookOccurrence, Mode, ObservationStatus, Permissions, SessionStart, result_text,
+};
 use windlass_ports::{HookCall, HookContext, HookSubject};
 
 use crate::event::{AGENT_TYPE, HookEvent, MatcherFilter};
@@ -125,7 +127,7 @@ fn of_subject(event: HookEvent, about: &HookSubject, told: Option<&HookToolCall>
             if let Some(observation) = observation.as_deref() {
                 let aborted = observation.status == ObservationStatus::Aborted;
                 if event == HookEvent::PostToolUseFailure {
-                    fields.push(("error", json!(observation.output)));
+                    fields.push(("error", json!(result_text(observation, None))));
                     fields.push(("is_interrupt", json!(aborted)));
                 } else {
                     let mut response = json!({

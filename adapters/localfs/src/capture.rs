@@ -7,6 +7,9 @@ use windlass_core::StoredOutput;
 use crate::full_output::StorageResult;
 use crate::text::{VisibleText, continues, end_within, floor, push_line, start_within, width};
 
+/// Longest remark on a cut line, in bytes.
+const LINE_REMARK: usize = 64;
+
 /// Output as far as it has come.
 #[derive(Debug)]
 pub(crate) struct OutputCapture {
@@ -14,6 +17,8 @@ pub(crate) struct OutputCapture {
     head_room: usize,
     tail: VecDeque<u8>,
     tail_room: usize,
+    /// Most bytes of a line that are shown.
+    line_room: usize,
     total: u64,
 }
 
@@ -40,8 +45,14 @@ impl OutputCapture {
             head_room,
             tail: VecDeque::new(),
             tail_room: room - head_room,
+            line_room: usize::MAX,
             total: 0,
         }
+    }
+
+    /// Shows at most `most` bytes of each line.
+    pub(crate) fn with_line_limit(self, most: usize) -> Self {
+        Self { line_room: most, ..self }
     }
 
     /// Appends a part of the output.
@@ -70,8 +81,38 @@ impl OutputCapture {
 
     /// Returns true if the output is shown whole. Bytes that are not UTF-8 take more room as text.
     pub(crate) fn is_whole(&self) -> bool {
-        let room = self.head_room + self.tail_room;
-        self.has_room_for(0) && width(&self.bytes()) <= room
+        let kept = self.bytes();
+        let mut lines = kept.split(|byte| *byte == b'\n');
+        self.is_complete(&kept) && !lines.any(|line| self.is_long(line))
+    }
+
+    /// Returns true if the captured bytes are all of the output and have room as text.
+    fn is_complete(&self, kept: &[u8]) -> bool {
+        self.has_room_for(0) && width(kept) <= self.head_room + self.tail_room
+    }
+
+    /// Returns true if a line is cut. A line that is longer by less than the remark is not.
+    fn is_long(&self, line: &[u8]) -> bool {
+        line.len() > self.line_room.saturating_add(LINE_REMARK)
+    }
+
+    /// Shows a part of the output with its long lines cut; returns the number of bytes left out.
+    fn show_lines(&self, part: &[u8], visible: &mut VisibleText) -> u64 {
+        let mut omitted = 0;
+        for line in part.split_inclusive(|byte| *byte == b'\n') {
+            let text = line.strip_suffix(b"\n").unwrap_or(line);
+            if !self.is_long(text) {
+                visible.push(line);
+                continue;
+            }
+            let end = floor(text, self.line_room);
+            let cut = text.len().saturating_sub(end);
+            omitted += cut as u64;
+            visible.push(text.get(..end).unwrap_or_default());
+            visible.text.push_str(&format!("[... {cut} more bytes of this line]"));
+            visible.push(line.get(text.len()..).unwrap_or_default());
+        }
+        omitted
     }
 
     /// The output as it is shown, with a note when some of it was not UTF-8, and with what became
@@ -79,11 +120,11 @@ impl OutputCapture {
     pub(crate) fn show(self, fate: &StorageResult) -> OutputExcerpt {
         let total = self.total;
         let mut visible = VisibleText::default();
-        let mut omitted = 0;
+        let mut omitted;
         let kept = self.bytes();
         // Head and tail may touch, with a character across.
-        if self.is_whole() {
-            visible.push(&kept);
+        if self.is_complete(&kept) {
+            omitted = self.show_lines(&kept, &mut visible);
         } else {
             let (head, tail) = kept.split_at(self.head.len());
             let head = head.get(..complete(head)).unwrap_or_default();
@@ -93,9 +134,9 @@ impl OutputCapture {
             let tail = tail.get(end_within(tail, self.tail_room)..);
             let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
             omitted = total.saturating_sub((head.len() + tail.len()) as u64);
-            visible.push(head);
+            let cut = self.show_lines(head, &mut visible);
             push_line(&mut visible.text, &fate.describe_omission(omitted, total));
-            visible.push(tail);
+            omitted = omitted.saturating_add(cut + self.show_lines(tail, &mut visible));
         }
         let note = visible.note();
         let mut text = visible.text;
@@ -176,6 +217,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_long_line_is_cut_and_the_rest_of_it_counted() {
+        let long = [b"a\n".to_vec(), vec![b'x'; 500], b"\nb\n".to_vec()].concat();
+        let mut capture = OutputCapture::new(1_000).with_line_limit(100);
+        capture.push(&long);
+        assert!(!capture.is_whole());
+        let shown = capture.show(&StorageResult::NotStored);
+        let text = format!("a\n{}[... 400 more bytes of this line]\nb\n", "x".repeat(100));
+        assert_eq!(shown, OutputExcerpt { text, total: 505, omitted: 400, stored: None });
+        let mut capture = OutputCapture::new(400).with_line_limit(40);
+        capture.push(&long);
+        let shown = capture.show(&StorageResult::NotStored);
+        let ends = "\n[... 105 bytes omitted ...]\n";
+        assert!(shown.text.contains(ends) && shown.text.ends_with("\nb\n"), "{shown:?}");
+        let xs = shown.text.matches('x').count() as u64;
+        assert_eq!(xs + shown.omitted, 500);
     }
 
     #[test]

@@ -77,6 +77,7 @@ impl CommandTools {
             input: Some(call.arguments.into_bytes()),
             separate_errors: Some(STDERR),
             room: self.config.room().saturating_sub(STDERR),
+            line_room: usize::MAX,
             timeout_ms: limit(tool, context),
             grace_ms: self.config.grace_ms(),
             cancel: &context.cancel,

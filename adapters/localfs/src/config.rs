@@ -48,6 +48,11 @@ impl LocalFsConfig {
         self.output_bytes.max(LEAST) - REMARKS
     }
 
+    /// The bound within so many bytes that a call asks for, remarks included.
+    pub(crate) fn room_within(&self, asked: usize) -> usize {
+        self.room().min(asked.max(LEAST) - REMARKS)
+    }
+
     /// The time from telling a process to stop until it is killed: at most a minute.
     pub(crate) fn grace_ms(&self) -> u64 {
         self.grace_ms.min(60_000)

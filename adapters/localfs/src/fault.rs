@@ -56,15 +56,18 @@ pub(crate) fn message(status: ObservationStatus, text: String) -> Observation {
     if text.len() <= LEAST {
         return Observation::new(status, text);
     }
-    let mut capture = OutputCapture::new(LEAST / 2);
+    bounded(status, &text, LEAST / 2)
+}
+
+/// An observation that shows at most `room` bytes of a text, beside the remark on the rest.
+pub(crate) fn bounded(status: ObservationStatus, text: &str, room: usize) -> Observation {
+    let mut capture = OutputCapture::new(room);
     capture.push(text.as_bytes());
     let shown = capture.show(&StorageResult::NotStored);
     Observation {
-        status,
-        output: shown.text,
         output_bytes: shown.total,
         omitted_bytes: shown.omitted,
-        stored_output: None,
+        ..Observation::new(status, shown.text)
     }
 }
 

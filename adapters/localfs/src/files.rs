@@ -1,8 +1,9 @@
 //! The file tools: blocking work on a workspace, one module a tool.
 
 mod edit;
+mod edit_report;
 mod list;
-mod read;
+pub(crate) mod read;
 mod search;
 mod write;
 

@@ -126,14 +126,11 @@ impl StorageResult {
     /// Describes the omission of `omitted` of `total` bytes.
     pub(crate) fn describe_omission(&self, omitted: u64, total: u64) -> String {
         match self {
-            Self::NotStored => format!("[... {omitted} bytes omitted ...]\n"),
-            Self::Stored(StoredOutput { sha256, bytes }) if *bytes >= total => format!(
-                "[... {omitted} bytes omitted; the whole output is kept as sha256:{sha256} ...]\n"
+            Self::Stored(StoredOutput { bytes, .. }) if *bytes < total => format!(
+                "[... {omitted} bytes omitted; only the first {bytes} bytes of the output are \
+                 stored ...]\n"
             ),
-            Self::Stored(StoredOutput { sha256, bytes }) => format!(
-                "[... {omitted} bytes omitted; the first {bytes} bytes of the output are kept as \
-                 sha256:{sha256} ...]\n"
-            ),
+            Self::NotStored | Self::Stored(_) => format!("[... {omitted} bytes omitted ...]\n"),
             Self::Full => lost(omitted, "there is no room to keep them"),
             Self::Failed => lost(omitted, "they could not be kept"),
             Self::Late => lost(omitted, "they could not be kept in time"),

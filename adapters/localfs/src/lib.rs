@@ -16,6 +16,7 @@ mod localfs;
 mod open;
 mod planned;
 mod process;
+mod program_read;
 mod replace;
 mod report;
 mod root;

@@ -34,9 +34,7 @@ impl<R: Read> BoundedLines<R> {
 
     /// Returns true if the file does not look like text. Call it before the first line is read.
     pub(crate) fn binary(&mut self) -> std::io::Result<bool> {
-        let start = self.reader.fill_buf()?;
-        let sniffed = start.get(..SNIFF.min(start.len())).unwrap_or_default();
-        Ok(memchr::memchr(0, sniffed).is_some())
+        self.reader.fill_buf().map(looks_binary)
     }
 
     /// The next line; `None` at the end of the file.
@@ -74,6 +72,12 @@ impl<R: Read> BoundedLines<R> {
         }
         Ok(Some(FileLine { bytes: &self.line, len, ended }))
     }
+}
+
+/// Returns true if a file that begins so does not look like text.
+pub(crate) fn looks_binary(start: &[u8]) -> bool {
+    let sniffed = start.get(..SNIFF.min(start.len())).unwrap_or_default();
+    memchr::memchr(0, sniffed).is_some()
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecut
 
 use crate::config::LocalFsConfig;
 use crate::error::SetupError;
+use crate::files::read::ProgramRead;
 use crate::files::{self, CallMode, FileTool, FileToolContext};
+use crate::program_read;
 use crate::root::WorkspaceRoot;
 use crate::schema::{TOOLS, ToolOffer, WorkspaceTool};
 use crate::shell::{self, shell};
@@ -33,6 +35,23 @@ impl LocalFs {
     }
 
     /// Runs blocking work on a thread for it. The thread is told when nobody waits any more.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        context: &ToolContext,
+        work: impl FnOnce(&FileToolContext<'_>) -> T + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let (stop, _waiting) = StopCheck::new(context);
+        let (root, config) = (self.root.clone(), self.config.clone());
+        let key = context.idempotency_key.clone();
+        let working = tokio::task::spawn_blocking(move || {
+            work(&FileToolContext { root: &root, config: &config, stop: &stop, key: &key })
+        });
+        working.await.map_err(|error| {
+            let context = format!("a file tool broke off: {error}; report this as a defect");
+            ToolError::new(ToolErrorKind::Failed, context).caused_by(error)
+        })
+    }
+
     async fn file(
         &self,
         work: CallMode,
@@ -40,21 +59,23 @@ impl LocalFs {
         arguments: String,
         context: ToolContext,
     ) -> Result<Observation, ToolError> {
-        let (stop, _waiting) = StopCheck::new(&context);
-        let (root, config) = (self.root.clone(), self.config.clone());
-        let working = tokio::task::spawn_blocking(move || {
-            let bench = FileToolContext {
-                root: &root,
-                config: &config,
-                stop: &stop,
-                key: &context.idempotency_key,
-            };
-            files::work(work, tool, &arguments, &bench)
-        });
-        working.await.map_err(|error| {
-            let context = format!("a file tool broke off: {error}; report this as a defect");
-            ToolError::new(ToolErrorKind::Failed, context).caused_by(error)
-        })
+        self.blocking(&context, move |bench| files::work(work, tool, &arguments, bench)).await
+    }
+
+    /// Reads a file for a program: all of it and without a remark, unless the call asks for a page.
+    async fn file_content(
+        &self,
+        arguments: String,
+        context: ToolContext,
+    ) -> Result<Observation, ToolError> {
+        let read = move |bench: &FileToolContext<'_>| files::read::for_program(&arguments, bench);
+        match self.blocking(&context, read).await? {
+            Ok(ProgramRead::Whole(content)) => {
+                Ok(program_read::observation(content, &context).await)
+            }
+            Ok(ProgramRead::Page(observation)) => Ok(observation),
+            Err(failure) => Ok(failure.observation()),
+        }
     }
 }
 
@@ -68,6 +89,9 @@ impl ToolExecutor for LocalFs {
         let offer = find(&call)?;
         tracing::debug!(tool = offer.name, call = %context.call, "runs a workspace tool");
         match offer.tool {
+            WorkspaceTool::File(FileTool::Read) if context.program.is_some() => {
+                self.file_content(call.arguments, context).await
+            }
             WorkspaceTool::File(tool) => {
                 self.file(CallMode::Run, tool, call.arguments, context).await
             }

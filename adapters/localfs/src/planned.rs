@@ -4,22 +4,13 @@ use std::borrow::Cow;
 
 use windlass_core::{Observation, ObservationStatus};
 
-use crate::capture::OutputCapture;
-use crate::full_output::StorageResult;
+use crate::fault::bounded;
 use crate::tools_file::CommandLine;
 
 /// The observation that says what a call would do. At most `room` bytes of it are shown.
 pub(crate) fn planned(would: &str, room: usize) -> Observation {
-    let mut capture = OutputCapture::new(room);
-    capture.push(format!("Not run: this is a dry run. It would {would}").as_bytes());
-    let shown = capture.show(&StorageResult::NotStored);
-    Observation {
-        status: ObservationStatus::NotStarted,
-        output: shown.text,
-        output_bytes: shown.total,
-        omitted_bytes: shown.omitted,
-        stored_output: None,
-    }
+    let text = format!("Not run: this is a dry run. It would {would}");
+    bounded(ObservationStatus::NotStarted, &text, room)
 }
 
 /// A command line as one would type it.

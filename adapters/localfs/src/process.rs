@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windlass_kit_process as kit;
 use windlass_kit_process::{
-    GracePeriods, OutputPipe, OutputSink, ProcessEnd, RunError, SinkFlow, StderrMode,
+    GracePeriods, OutputPipe, OutputSink, ProcessEnd, RemainingProcesses, RunError, SinkFlow,
+    StderrMode,
 };
 use windlass_ports::{CancelSignal, OutputStore, ProgressSink, ToolErrorKind};
 
@@ -29,6 +30,8 @@ pub(crate) struct CommandJob<'a> {
     pub(crate) separate_errors: Option<usize>,
     /// Most bytes of stdout that are retained.
     pub(crate) room: usize,
+    /// Most bytes of a line of stdout that are shown.
+    pub(crate) line_room: usize,
     /// Time limit of the whole run, in milliseconds.
     pub(crate) timeout_ms: u64,
     /// Time between SIGTERM and SIGKILL, in milliseconds.
@@ -52,7 +55,9 @@ pub(crate) struct CommandResult {
     pub(crate) fate: StorageResult,
     /// Captured stderr, where it is separate.
     pub(crate) err: OutputCapture,
-    /// True if a process outside the group still holds the output open.
+    /// Processes that were killed after the command ended.
+    pub(crate) remaining: RemainingProcesses,
+    /// True if a process that was not found still holds the output open.
     pub(crate) held_open: bool,
 }
 
@@ -63,7 +68,7 @@ pub(crate) async fn run(job: CommandJob<'_>) -> Result<CommandResult, RunError> 
     let grace_ms = job.grace_ms.min(job.timeout_ms / 8);
     let limit_ms = job.timeout_ms.saturating_sub(grace_ms.saturating_mul(2));
     let mut output = CommandOutput {
-        out: OutputCapture::new(job.room),
+        out: OutputCapture::new(job.room).with_line_limit(job.line_room),
         whole: FullOutput::new(job.outputs.clone()),
         err: OutputCapture::new(job.separate_errors.unwrap_or(0)),
         live: LiveReporter::default(),
@@ -100,7 +105,14 @@ pub(crate) async fn run(job: CommandJob<'_>) -> Result<CommandResult, RunError> 
         () = job.cancel.cancelled(), if exited => StorageResult::Late,
         () = tokio::time::sleep(patience) => StorageResult::Late,
     };
-    Ok(CommandResult { end: ran.end, out, fate, err, held_open: ran.held_open })
+    Ok(CommandResult {
+        end: ran.end,
+        out,
+        fate,
+        err,
+        remaining: ran.remaining,
+        held_open: ran.held_open,
+    })
 }
 
 /// Class of the error of a process that did not run, or not to a known end.

@@ -4,28 +4,71 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use windlass_core::{Observation, ObservationStatus};
-use windlass_kit_process::ProcessEnd;
+use windlass_kit_process::{ProcessEnd, RemainingProcesses};
 
 use crate::capture::OutputExcerpt;
 use crate::full_output::StorageResult;
 use crate::process::CommandResult;
 use crate::text::push_line;
 
-/// The observation of a run of the shell.
-pub(crate) fn shell(ran: CommandResult, timeout_ms: u64) -> Observation {
+/// The observation of a run of the shell: how it ended, and then its output.
+pub(crate) fn shell(ran: CommandResult, timeout_ms: u64, most_ms: u64) -> Observation {
     let mut shown = ran.out.show(&ran.fate);
-    let status = ending(&mut shown, ran.end, timeout_ms);
+    let (status, exit_code, note) = match ran.end {
+        ProcessEnd::Exited(status) => match status.code() {
+            Some(0) => (ObservationStatus::Done, Some(0), None),
+            code => (ObservationStatus::Failed, code, code.is_none().then(|| exit(status))),
+        },
+        ProcessEnd::Cancelled | ProcessEnd::Stopped => {
+            (ObservationStatus::Aborted, None, Some(String::from(CANCELLED)))
+        }
+        ProcessEnd::TimedOut => {
+            let more = match timeout_ms < most_ms {
+                true => format!(", or allow more with timeout_ms, up to {most_ms}"),
+                false => String::new(),
+            };
+            let words = format!(
+                "stopped at its time limit of {timeout_ms} ms, with every process it had started; \
+                 it may have waited for input, and there is none: do less at once{more}"
+            );
+            (ObservationStatus::Failed, None, Some(words))
+        }
+    };
+    if let Some(note) = note {
+        shown.text.insert_str(0, &format!("[{note}]\n"));
+    }
+    if let Some(note) = name_remaining(&ran.remaining) {
+        push_line(&mut shown.text, &note);
+    }
     if ran.held_open {
         push_line(
             &mut shown.text,
-            "[a background process was left running with the output open; what it writes is lost]",
+            "[a background process that cannot be found still has the output open; what it writes \
+             is lost]",
         );
     }
-    if shown.text.is_empty() {
-        shown.text.push_str("[no output]");
-    }
-    observation(status, shown)
+    Observation { exit_code, ..observation(status, shown) }
 }
+
+/// Names the processes that a command line left running.
+fn name_remaining(left: &RemainingProcesses) -> Option<String> {
+    let more = match left.count.saturating_sub(left.commands.len()) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named: Vec<String> = left.commands.iter().map(|command| format!("`{command}`")).collect();
+    let processes = if left.count == 1 { "process" } else { "processes" };
+    (left.count > 0).then(|| {
+        format!(
+            "[killed {} {processes} that the command left running: {}{more}]",
+            left.count,
+            named.join(", ")
+        )
+    })
+}
+
+/// The end of a run that was told to stop.
+const CANCELLED: &str = "stopped because it was asked to, with every process it had started";
 
 /// The observation of a run of a user's command: its stdout, and if it failed its stderr.
 pub(crate) fn command(ran: CommandResult, timeout_ms: u64) -> Observation {
@@ -84,10 +127,7 @@ fn ending(shown: &mut OutputExcerpt, end: ProcessEnd, timeout_ms: u64) -> Observ
             ObservationStatus::Failed
         }
         ProcessEnd::Cancelled | ProcessEnd::Stopped => {
-            push_line(
-                &mut shown.text,
-                "[stopped because it was asked to, with every process it had started]",
-            );
+            push_line(&mut shown.text, &format!("[{CANCELLED}]"));
             ObservationStatus::Aborted
         }
         ProcessEnd::TimedOut => {
@@ -116,5 +156,6 @@ fn observation(status: ObservationStatus, shown: OutputExcerpt) -> Observation {
         output_bytes: shown.total,
         omitted_bytes: shown.omitted,
         stored_output: shown.stored,
+        exit_code: None,
     }
 }

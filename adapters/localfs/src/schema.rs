@@ -53,7 +53,9 @@ pub(crate) const TOOLS: [ToolOffer; 6] = [
         tool: WorkspaceTool::File(FileTool::Read),
         name: "read_file",
         description: "Reads a text file of the workspace, a page of lines at a time. The last \
-                      line in brackets says how to go on when there is more.",
+                      line in brackets says how to go on when there is more. In a program it \
+                      returns the bare content: the whole file, unless offset or limit ask for a \
+                      page.",
         parameters: r#"{"type":"object","properties":{"path":{"type":"string","minLength":1,"description":"Path relative to the workspace folder."},"offset":{"type":"integer","minimum":1,"description":"First line to read, counted from 1. Default 1."},"limit":{"type":"integer","minimum":1,"description":"Most lines to read. Default 2000."}},"required":["path"],"additionalProperties":false}"#,
         effect: EffectClass::ReadOnly,
         concurrency: Concurrency::Parallel,
@@ -99,11 +101,13 @@ pub(crate) const TOOLS: [ToolOffer; 6] = [
     ToolOffer {
         tool: WorkspaceTool::Shell,
         name: "shell",
-        description: "Runs a command line with sh in the workspace folder. Shows stdout and \
-                      stderr as they came, and the exit code when it is not 0. There is no input \
-                      and no terminal. Processes left in the background are killed when the \
-                      command line ends.",
-        parameters: r#"{"type":"object","properties":{"command":{"type":"string","minLength":1,"description":"The command line."},"timeout_ms":{"type":"integer","minimum":1,"description":"Kill it after so many milliseconds. Default and most: the limit of the session."}},"required":["command"],"additionalProperties":false}"#,
+        description: "Runs a command line with sh in the workspace folder. Each call is a new \
+                      shell: a change of folder or of variables does not last. The result begins \
+                      with the exit code (in a program only if it is not 0), then come stdout and \
+                      stderr in the order of writing. There is no terminal and no input. Processes \
+                      that are left in the background are killed when the command line ends. Of a \
+                      line at most 2000 bytes are shown.",
+        parameters: r#"{"type":"object","properties":{"command":{"type":"string","minLength":1,"description":"The command line."},"timeout_ms":{"type":"integer","minimum":1,"description":"Kill it after so many milliseconds. Default 120000, which is 2 minutes; the session may allow less than you ask for."},"output_bytes":{"type":"integer","minimum":1,"description":"Most bytes of output to show; of a longer one, its beginning and its end are shown. Default 32768; the session may allow less than you ask for."}},"required":["command"],"additionalProperties":false}"#,
         effect: EffectClass::Effectful,
         concurrency: Concurrency::Exclusive,
     },

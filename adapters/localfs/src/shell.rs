@@ -17,6 +17,13 @@ use crate::root::WorkspaceRoot;
 
 /// The longest command line; the kernel takes 128 KiB in one argument.
 const LONGEST: usize = 100_000;
+/// Time limit of a command line that asks for none, in milliseconds. The tool's description has it.
+pub(crate) const TIMEOUT_MS: u64 = 120_000;
+/// Most bytes that are shown of an output, unless the call asks for more. The tool's description has
+/// it.
+pub(crate) const OUTPUT_BYTES: usize = 32 * 1024;
+/// Most bytes of a line that are shown. The tool's description has it.
+pub(crate) const LINE_BYTES: usize = 2_000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,6 +31,8 @@ struct ShellArguments {
     command: String,
     #[serde(default)]
     timeout_ms: Option<u64>,
+    #[serde(default)]
+    output_bytes: Option<usize>,
 }
 
 /// Runs a command line.
@@ -51,7 +60,8 @@ pub(crate) async fn shell(
         command,
         input: None,
         separate_errors: None,
-        room: config.room(),
+        room: config.room_within(arguments.output_bytes.unwrap_or(OUTPUT_BYTES)),
+        line_room: LINE_BYTES,
         timeout_ms,
         grace_ms: config.grace_ms(),
         cancel: &context.cancel,
@@ -59,7 +69,7 @@ pub(crate) async fn shell(
         outputs: &context.outputs,
     };
     match run(job).await {
-        Ok(ran) => Ok(report::shell(ran, timeout_ms)),
+        Ok(ran) => Ok(report::shell(ran, timeout_ms, context.timeout_ms)),
         Err(not_run) => {
             let context = format!(
                 "cannot run /bin/sh in `{}`: {}; check that the folder is there and that \
@@ -88,12 +98,12 @@ pub(crate) fn plan(arguments: &str, config: &LocalFsConfig, context: &ToolContex
 
 /// Time limit of a command line, in milliseconds.
 fn limit(arguments: &ShellArguments, context: &ToolContext) -> u64 {
-    let own = arguments.timeout_ms.unwrap_or(u64::MAX);
+    let own = arguments.timeout_ms.unwrap_or(TIMEOUT_MS);
     own.min(context.timeout_ms)
 }
 
 fn check(arguments: ShellArguments) -> Result<ShellArguments, CallFailure> {
-    let ShellArguments { command, timeout_ms } = &arguments;
+    let ShellArguments { command, timeout_ms, output_bytes: _ } = &arguments;
     if command.contains('\0') {
         return Err(CallFailure::Message(String::from("a command line has no zero bytes")));
     }

@@ -22,7 +22,7 @@ fn the_files_of_a_project_are_told_once_and_again_when_they_change() {
     fs::create_dir_all(place.file("p/sub")).unwrap();
     fs::write(place.file("AGENTS.md"), "outside the project").unwrap();
     fs::write(place.file("p/AGENTS.md"), "of the root </context> forged").unwrap();
-    fs::write(place.file("p/sub/AGENTS.md"), "of sub").unwrap();
+    fs::write(place.file("p/sub/AGENTS.md"), "in sub").unwrap();
     let server = ModelServer::start(Script::respond(|_| Reply::say("done"))).unwrap();
     let base_url = server.base_url();
     let workspace = place.file("p/sub");
@@ -36,7 +36,7 @@ fn the_files_of_a_project_are_told_once_and_again_when_they_change() {
     let first = turn(&[&["run", "one", "--session", "s"][..], &provider].concat());
     assert_eq!(held(&first, "outside the project"), 0);
     assert_eq!(held(&first, "of the root"), 1);
-    assert_eq!(held(&first, "of sub"), 1);
+    assert_eq!(held(&first, "in sub"), 1);
     // It cannot end its own frame, so there are as many ends as beginnings.
     let (begins, ends) = (held(&first, "<context from="), held(&first, "</context>"));
     assert!(begins >= 2 && begins == ends, "{begins} {ends}");
@@ -44,11 +44,11 @@ fn the_files_of_a_project_are_told_once_and_again_when_they_change() {
     assert!(held(&first, workspace.to_str().unwrap()) >= 1);
 
     let second = turn(&["resume", "s", "two"]);
-    assert_eq!((held(&second, "of the root"), held(&second, "of sub")), (1, 1));
-    fs::write(place.file("p/sub/AGENTS.md"), "of sub, changed").unwrap();
+    assert_eq!((held(&second, "of the root"), held(&second, "in sub")), (1, 1));
+    fs::write(place.file("p/sub/AGENTS.md"), "in sub, changed").unwrap();
     let third = turn(&["resume", "s", "three"]);
     assert_eq!(held(&third, "of the root"), 1);
-    assert_eq!(held(&third, "of sub, changed"), 1);
+    assert_eq!(held(&third, "in sub, changed"), 1);
     let bare = turn(&[&["run", "one", "--no-agents"][..], &provider].concat());
-    assert_eq!((held(&bare, "of the root"), held(&bare, "of sub")), (0, 0));
+    assert_eq!((held(&bare, "of the root"), held(&bare, "in sub")), (0, 0));
 }

@@ -146,7 +146,9 @@ fn the_files_of_a_project_are_told_unless_they_are_not_to_be() {
         let queued: Vec<_> = log.iter().filter(|fact| fact["kind"] == "InputQueued").collect();
         assert_eq!(queued.len(), 1);
         let context = queued[0]["body"]["context"].as_array();
-        let of = |part: &&serde_json::Value| part["text"] == "of the project";
+        let of = |part: &&serde_json::Value| {
+            part["text"].as_str().unwrap().ends_with("]\n\nof the project")
+        };
         assert_eq!(context.into_iter().flatten().filter(of).count(), told);
     }
 }

@@ -30,6 +30,10 @@ pub struct Observation {
     /// Location of the whole output, if it is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored_output: Option<StoredOutput>,
+    /// Exit code, if the call ran a process to its end. The model reads it before the output; a
+    /// program receives the output of any exit code as a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
 }
 
 /// A complete output, stored outside the log.
@@ -82,6 +86,7 @@ impl Observation {
             output_bytes: output.len() as u64,
             omitted_bytes: 0,
             stored_output: None,
+            exit_code: None,
             output,
         }
     }

@@ -109,7 +109,8 @@ fn program(turn: &Turn, call: &CallItem) -> CallValidity {
 
 fn validity(turn: &Turn, call: &CallItem) -> CallValidity {
     let Some(tool) = turn.settings.tool(&call.name) else {
-        let names: Vec<&str> = turn.settings.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let offered = turn.settings.offered_tools();
+        let names: Vec<&str> = offered.map(|tool| tool.name.as_str()).collect();
         let name: String = call.name.chars().take(80).collect();
         return CallValidity::Invalid {
             reason: format!(

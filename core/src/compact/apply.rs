@@ -150,6 +150,7 @@ pub(super) fn clear_observation(observation: &Observation) -> Option<Observation
         output_bytes: observation.output_bytes,
         omitted_bytes: observation.output_bytes.max(observation.omitted_bytes),
         stored_output: observation.stored_output.clone(),
+        exit_code: observation.exit_code,
     })
 }
 

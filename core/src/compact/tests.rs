@@ -213,6 +213,7 @@ fn clearing_keeps_what_became_of_the_call() {
     for (status, says) in statuses {
         let kept = StoredOutput { sha256: "0".repeat(64), bytes: 9_000 };
         let long = Observation {
+            exit_code: None,
             status,
             output: "x".repeat(SHORT_BYTES + 1),
             output_bytes: 9_000,

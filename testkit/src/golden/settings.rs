@@ -78,6 +78,6 @@ pub(super) fn lines(lines: &mut Lines, name: &str, settings: &Settings) {
     lines.maybe(&named("max_output_tokens"), max_output_tokens.as_ref());
     lines.maybe(&named("effort"), effort.as_ref());
     lines.maybe(&named("base_url"), base_url.as_ref());
-    let asked = *options != RequestOptions::default();
+    let asked = *options != RequestOptions::unrecorded();
     lines.maybe(&named("options"), asked.then_some(options));
 }

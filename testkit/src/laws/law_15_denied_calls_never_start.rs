@@ -15,11 +15,13 @@
 //! that a later word undoes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use windlass_core::{
     CallDecided, CallId, CallItem, CallStarted, Digest, EffectClass, Fact, FactGroup, GOAL_TOOL,
-    HookDecided, HookFact, HookOccurrence, HookVerdict, Item, Mode, PROGRAM_TOOL, PermissionFact,
-    Permissions, ProgramFact, RecordedFact, RuleVerdict, RunFact, SampleFact, Settings, Verdict,
+    History, HookDecided, HookFact, HookOccurrence, HookVerdict, Item, Mode, OfferedTools,
+    PROGRAM_TOOL, PermissionFact, Permissions, ProgramFact, RecordedFact, RuleVerdict, RunFact,
+    SampleFact, Settings, TurnFact, Verdict, render,
 };
 
 use super::{Held, hold, reading};
@@ -76,6 +78,9 @@ pub fn check(log: &[RecordedFact]) -> Held {
                     format!("{} starts call {}: {why}", recorded.seq, fact.call)
                 })?;
             }
+            FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
+                reading::settings(log, fact.settings).map_or(Ok(()), |it| offered(recorded, it))?;
+            }
             FactGroup::Program(ProgramFact::ProgramRun(_))
             | FactGroup::Hook(HookFact::HooksAsked(_))
             | FactGroup::Sample(
@@ -88,12 +93,28 @@ pub fn check(log: &[RecordedFact]) -> Held {
             | FactGroup::Recovery(_)
             | FactGroup::Goal(_)
             | FactGroup::Input(_)
-            | FactGroup::Turn(_)
+            | FactGroup::Turn(TurnFact::InterruptRequested(_) | TurnFact::TurnSettled(_))
             | FactGroup::Context(_)
             | FactGroup::Compaction(_) => {}
         }
     }
     Ok(())
+}
+
+/// Checks the tools that the requests of a turn with these settings offer.
+fn offered(at: &RecordedFact, settings: &Settings) -> Held {
+    if settings.options.program.is_some() {
+        return Ok(());
+    }
+    let reads = settings.mode == Mode::Plan || settings.permissions == Permissions::ReadOnly;
+    let all = settings.options.offered == OfferedTools::All || !reads;
+    let may = settings.tools.iter().filter(|tool| all || tool.effect == EffectClass::ReadOnly);
+    let may: Vec<&str> = may.map(|tool| tool.name.as_str()).collect();
+    let asked = render(&History::default(), &Arc::new(settings.clone()));
+    let shown: Vec<&str> = asked.settings.tools.iter().map(|tool| tool.name.as_str()).collect();
+    hold(15, may == shown, || {
+        format!("the turn of {} offers {shown:?}, and what may run is {may:?}", at.seq)
+    })
 }
 
 fn about(at: &RecordedFact, id: CallId, call: Option<&Standing>, named: Digest) -> Held {

@@ -7,11 +7,11 @@ use windlass_core::{
     ArgumentPattern, CompactionStrategy, Concurrency, ContextPart, ContextWindow, Delivery, Draft,
     Edit, EffectClass, Fact, FailureKind, HookFailurePolicy, HookOrder, HookPoint, HookSpec, Image,
     ImageMedia, InputAccepted, InputBlocked, InputId, InputQueued, InterruptRequested,
-    InterruptSource, LimitKind, Limits, Lineage, Mode, OutputSchema, Permissions, Price,
-    ProgramLimits, ProgramMode, ProgramTransport, Reason, RecordedFact, RequestOptions, Rule,
-    RuleVerdict, Scope, Seq, SessionId, SessionOpened, SessionResumed, Settings, SettingsChanged,
-    StopTiming, Timestamp, ToolChoice, ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled,
-    TurnUsage,
+    InterruptSource, LimitKind, Limits, Lineage, Mode, OfferedTools, OutputSchema, Permissions,
+    Price, ProgramLimits, ProgramMode, ProgramTransport, Reason, RecordedFact, RequestOptions,
+    Rule, RuleVerdict, Scope, Seq, SessionId, SessionOpened, SessionResumed, Settings,
+    SettingsChanged, StopTiming, Timestamp, ToolChoice, ToolSpec, TurnId, TurnOpened, TurnOutcome,
+    TurnSettled, TurnUsage,
 };
 
 use crate::world::facts::{call_with, compaction_with, goal_with, hook_with, sample_with};
@@ -225,6 +225,7 @@ pub(super) fn settings(text: &str) -> Settings {
             parallel_calls: Some(false),
             reasoning_summary: Some(text.into()),
             program: Some(program(text)),
+            offered: OfferedTools::Allowed,
         },
     }
 }

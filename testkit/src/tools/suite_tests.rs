@@ -76,6 +76,7 @@ impl Fixture {
             output_bytes: 1_000,
             omitted_bytes: 900,
             stored_output: None,
+            exit_code: None,
         };
         let look = ScriptedTool::new(
             if fault == Fault::BadName { "look around" } else { "look" },

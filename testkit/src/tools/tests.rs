@@ -17,6 +17,7 @@ fn context(call: u64, attempt: u32, cancel: &CancelSource) -> ToolContext {
         session: SessionId::new("s").unwrap(),
         turn: TurnId(2),
         call: CallId(call),
+        program: None,
         attempt,
         idempotency_key: format!("s-{call}"),
         cancel: cancel.signal(),

@@ -11,19 +11,23 @@ use rustix::process::{
 use tokio::process::Child;
 use tokio::task::JoinHandle;
 
-/// Process group. Dropping it kills every process left in it.
+use crate::remaining::{RemainingProcesses, RunMark};
+
+/// Process group, with the processes that left it. Dropping it kills all of them.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     child: Child,
     pid: Option<Pid>,
+    /// Mark of the processes; `None` once all of them were killed.
+    mark: Option<RunMark>,
 }
 
 impl ProcessGroup {
-    /// Adopts a child that was spawned as the leader of its own group.
-    pub(crate) fn new(child: Child) -> Self {
+    /// Adopts a child that was spawned as the leader of its own group, with this mark.
+    pub(crate) fn new(child: Child, mark: RunMark) -> Self {
         let raw = child.id().and_then(|id| i32::try_from(id).ok());
         let pid = raw.and_then(Pid::from_raw);
-        Self { child, pid }
+        Self { child, pid, mark: Some(mark) }
     }
 
     /// Waits on a separate thread until the leader exits, without reaping it.
@@ -47,6 +51,18 @@ impl ProcessGroup {
     /// Sends SIGKILL to the group.
     pub(crate) fn kill(&self) {
         self.signal(Signal::KILL);
+    }
+
+    /// Kills every process of the run, also outside of the group, and returns those that were still
+    /// there beside an exited leader.
+    pub(crate) async fn kill_all(&mut self) -> RemainingProcesses {
+        let left = match self.mark.clone() {
+            Some(mark) => tokio::task::spawn_blocking(move || mark.kill_all()).await,
+            None => Ok(RemainingProcesses::default()),
+        };
+        self.mark = None;
+        self.kill();
+        left.unwrap_or_default()
     }
 
     /// Kills the group and reaps its leader. No signal is sent to the group afterwards.
@@ -74,5 +90,9 @@ impl ProcessGroup {
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
+        if let Some(mark) = self.mark.take() {
+            // The search reads files, which the dropping thread should not wait for.
+            let _ = std::thread::Builder::new().spawn(move || mark.kill_all());
+        }
     }
 }

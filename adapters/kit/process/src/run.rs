@@ -12,6 +12,7 @@ use windlass_ports::CancelSignal;
 
 use crate::group::ProcessGroup;
 use crate::pipes::{OutputSink, Pipes, SinkFlow, StderrMode};
+use crate::remaining::{RemainingProcesses, RunMark};
 
 /// Time to read remaining output after the group was killed. Only a process that left the group can
 /// hold a pipe open for longer.
@@ -47,11 +48,13 @@ pub struct GracePeriods {
 }
 
 /// Result of running a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessResult {
     /// End of the process.
     pub end: ProcessEnd,
-    /// True if a process outside of the group still holds the output open.
+    /// Processes that the process left running when it exited by itself. They were killed.
+    pub remaining: RemainingProcesses,
+    /// True if a process that was not found still holds the output open.
     pub held_open: bool,
 }
 
@@ -77,7 +80,8 @@ pub struct RunError {
     pub error: Error,
 }
 
-/// Runs a process and passes its output to `sink`. Dropping the future kills the process group.
+/// Runs a process and passes its output to `sink`. Dropping the future kills the process group, and
+/// on Linux the processes that left it.
 ///
 /// When the process exits by itself, the run ends and its remaining children are killed. After a
 /// stop request the children have the rest of the grace period too.
@@ -122,20 +126,21 @@ pub async fn run<S: OutputSink>(
             },
         }
     }
-    group.kill();
+    let found = group.kill_all().await;
     let drained = timeout(DRAIN, async { while pipes.next(sink).await.is_some() {} }).await;
-    let end = match stage {
+    let (end, remaining) = match stage {
         TerminationStage::Running => {
             let status = group.reap().await;
-            ProcessEnd::Exited(status.map_err(|error| RunError { began: true, error })?)
+            let status = status.map_err(|error| RunError { began: true, error })?;
+            (ProcessEnd::Exited(status), found)
         }
         TerminationStage::Ending(end) | TerminationStage::Killing(end) => {
             // A process that survives SIGKILL hangs in the kernel; the runtime reaps it later.
             let _ = timeout(DRAIN, group.reap()).await;
-            end
+            (end, RemainingProcesses::default())
         }
     };
-    Ok(ProcessResult { end, held_open: drained.is_err() })
+    Ok(ProcessResult { end, remaining, held_open: drained.is_err() })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,11 +180,13 @@ fn spawn(
 ) -> Result<(ProcessGroup, Pipes), Error> {
     command.stdin(if fed { Stdio::piped() } else { Stdio::null() });
     command.process_group(0);
+    let mark = RunMark::new();
+    mark.mark(&mut command);
     let pipes = Pipes::connect(&mut command, errors)?;
     // The command holds the write ends of the pipes until it is dropped on return.
     let mut command = tokio::process::Command::from(command);
     let child = command.kill_on_drop(true).spawn()?;
-    Ok((ProcessGroup::new(child), pipes))
+    Ok((ProcessGroup::new(child, mark), pipes))
 }
 
 /// Writes the input and closes the pipe. A process need not read all of it.

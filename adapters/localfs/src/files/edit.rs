@@ -2,13 +2,13 @@
 
 use std::io::Read;
 
-use memchr::memmem::{Finder, find};
+use memchr::memmem::Finder;
 use rustix::fs::Stat;
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 
-use super::FileToolContext;
-use crate::fault::{CallFailure, message};
+use super::{FileToolContext, edit_report};
+use crate::fault::{CallFailure, bounded};
 use crate::open;
 use crate::planned::planned;
 use crate::replace::{FileReplacement, replace, writable};
@@ -37,8 +37,9 @@ pub(super) fn run(
         key: bench.key,
         stop: bench.stop,
     })?;
-    let text = format!("edited `{}`: {}", arguments.path, edit.places());
-    Ok(message(ObservationStatus::Done, text))
+    let around = edit_report::around(&edit.after, edit.first, arguments.new.len());
+    let text = format!("edited `{}`: {}\n{around}", arguments.path, edit.places());
+    Ok(bounded(ObservationStatus::Done, &text, bench.config.room()))
 }
 
 /// Says what would be edited where.
@@ -64,6 +65,8 @@ struct PreparedEdit {
     stat: Stat,
     after: Vec<u8>,
     count: usize,
+    /// Position of the first match.
+    first: usize,
     /// Line of the first match, counted from 1.
     line: usize,
 }
@@ -94,16 +97,10 @@ impl PreparedEdit {
         }
         let places: Vec<usize> = Finder::new(old).find_iter(&content).collect();
         let first = match places.as_slice() {
-            [] => return Err(not_found(path, &content, old)),
+            [] => return Err(edit_report::missing(path, &content, old)),
             [first] => *first,
             [first, ..] if *replace_all => *first,
-            [_, ..] => {
-                return Err(CallFailure::Message(format!(
-                    "`old` occurs {} times in `{path}`: give more of the text around it, or set \
-                 replace_all",
-                    places.len()
-                )));
-            }
+            [_, ..] => return Err(edit_report::repeated(path, &content, &places)),
         };
         let after = replaced(&content, &places, old.len(), new.as_bytes());
         if after.len() as u64 > most {
@@ -111,8 +108,8 @@ impl PreparedEdit {
                 "`{path}` would become larger than {most} bytes"
             )));
         }
-        let line = memchr::memchr_iter(b'\n', content.get(..first).unwrap_or_default()).count() + 1;
-        Ok(Self { target: place, stat, after, count: places.len(), line })
+        let line = edit_report::line_of(&content, first);
+        Ok(Self { target: place, stat, after, count: places.len(), first, line })
     }
 
     fn places(&self) -> String {
@@ -134,21 +131,4 @@ fn replaced(content: &[u8], places: &[usize], old_len: usize, new: &[u8]) -> Vec
     }
     after.extend_from_slice(content.get(from..).unwrap_or_default());
     after
-}
-
-/// Explains a missing match, with the likeliest cause if one can be told.
-fn not_found(path: &str, content: &[u8], old: &str) -> CallFailure {
-    let windows = old.replace("\r\n", "\n").replace('\n', "\r\n");
-    let unix = old.replace("\r\n", "\n");
-    let trimmed = old.trim();
-    let hint = if find(content, windows.as_bytes()).is_some() {
-        "its lines end in \\r\\n, write them so"
-    } else if find(content, unix.as_bytes()).is_some() {
-        "its lines end in \\n alone, write them so"
-    } else if !trimmed.is_empty() && find(content, trimmed.as_bytes()).is_some() {
-        "it occurs with other white space around it"
-    } else {
-        "read the file and copy the text exactly, with its white space"
-    };
-    CallFailure::Message(format!("`old` does not occur in `{path}`: {hint}; nothing was changed"))
 }

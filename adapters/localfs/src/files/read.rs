@@ -1,11 +1,13 @@
 //! `read_file`: a page of a text file, by lines, with how to go on.
 
+use std::io::Read;
+
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 
-use super::FileToolContext;
+use super::{FileToolContext, parse};
 use crate::fault::CallFailure;
-use crate::lines::BoundedLines;
+use crate::lines::{BoundedLines, looks_binary};
 use crate::open;
 use crate::root::MissingFolders;
 use crate::text::{VisibleText, floor, push_line, width};
@@ -22,24 +24,97 @@ pub(super) struct ReadArguments {
     path: String,
     #[serde(default = "first")]
     offset: u64,
-    #[serde(default = "page")]
-    limit: u64,
+    #[serde(default)]
+    limit: Option<u64>,
 }
 
 fn first() -> u64 {
     1
 }
 
-fn page() -> u64 {
-    2_000
+/// Lines of a page that a call asks for without a limit.
+const PAGE_LINES: u64 = 2_000;
+
+/// Content of a file for a program, which computes with it and reads no remarks.
+pub(crate) struct FileContent {
+    /// All of it.
+    pub(crate) bytes: Vec<u8>,
+    /// Most bytes of it that an observation shows.
+    pub(crate) room: usize,
+}
+
+/// Result of reading for a program.
+pub(crate) enum ProgramRead {
+    /// The whole file, which the call asked for.
+    Whole(FileContent),
+    /// The page that the call asked for, with a remark only if it is shorter.
+    Page(Observation),
+}
+
+/// Reads a file for a program: all of it, unless the call asks for a page.
+pub(crate) fn for_program(
+    arguments: &str,
+    bench: &FileToolContext<'_>,
+) -> Result<ProgramRead, CallFailure> {
+    bench.stop.check()?;
+    let arguments: ReadArguments = parse(arguments)?;
+    let ReadArguments { path, offset, limit } = &arguments;
+    if *offset != 1 || limit.is_some() {
+        return page(&arguments, bench, PageRemarks::OnShortPage).map(ProgramRead::Page);
+    }
+    let place = bench.root.resolve(path, MissingFolders::Refuse)?;
+    let (file, stat) = open::file(&place)?;
+    let most = bench.config.file_bytes;
+    let mut bytes = Vec::new();
+    let read = file.take(most.saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(|error| CallFailure::Message(format!("cannot read `{path}`: {error}")))?;
+    if bytes.len() as u64 > most {
+        return Err(too_large(path, u64::try_from(stat.st_size).unwrap_or_default(), most));
+    }
+    if looks_binary(&bytes) {
+        return Err(not_text(path, u64::try_from(stat.st_size).unwrap_or_default()));
+    }
+    Ok(ProgramRead::Whole(FileContent { bytes, room: bench.config.room() }))
+}
+
+/// The failure of a file that is too large to be read at once.
+fn too_large(path: &str, bytes: u64, most: u64) -> CallFailure {
+    CallFailure::Message(format!(
+        "`{path}` has {bytes} bytes, and a call reads at most {most}: read it in pages, with offset \
+         and limit in lines"
+    ))
+}
+
+fn not_text(path: &str, bytes: u64) -> CallFailure {
+    CallFailure::Message(format!(
+        "`{path}` is not text ({bytes} bytes with zero bytes among them); look at it with the \
+         shell, for example with `od` or `file`"
+    ))
 }
 
 pub(super) fn run(
     arguments: &ReadArguments,
     bench: &FileToolContext<'_>,
 ) -> Result<Observation, CallFailure> {
+    page(arguments, bench, PageRemarks::Always)
+}
+
+/// Condition of the remarks on a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PageRemarks {
+    /// For a model, which reads them.
+    Always,
+    /// For a program, which gets the bare lines that it asks for.
+    OnShortPage,
+}
+
+fn page(
+    arguments: &ReadArguments,
+    bench: &FileToolContext<'_>,
+    remarks: PageRemarks,
+) -> Result<Observation, CallFailure> {
     let ReadArguments { path, offset, limit } = arguments;
-    let (offset, limit) = (*offset, *limit);
+    let (offset, limit) = (*offset, limit.unwrap_or(PAGE_LINES));
     if offset == 0 || limit == 0 {
         return Err(CallFailure::Message(String::from(
             "offset and limit count from 1: offset 1 is the first line",
@@ -54,11 +129,7 @@ pub(super) fn run(
         .binary()
         .map_err(|error| CallFailure::Message(format!("cannot read `{path}`: {error}")))?
     {
-        let size = stat.st_size;
-        return Err(CallFailure::Message(format!(
-            "`{path}` is not text ({size} bytes with zero bytes among them); look at it with the \
-             shell, for example with `od` or `file`"
-        )));
+        return Err(not_text(path, u64::try_from(stat.st_size).unwrap_or_default()));
     }
     let mut page = FilePage::default();
     let mut number: u64 = 0;
@@ -73,6 +144,7 @@ pub(super) fn run(
             page.add_line(line.bytes, line.len, line.ended, number);
             continue;
         }
+        page.short |= wanted;
         page.full = true;
         past = past.saturating_add(line.len);
         if past > COUNTED {
@@ -83,6 +155,12 @@ pub(super) fn run(
         return Err(CallFailure::Message(format!(
             "`{path}` has only {number} lines: use an offset of at most that"
         )));
+    }
+    let bare = remarks == PageRemarks::OnShortPage && !page.short && page.omitted == 0;
+    if bare {
+        let output_bytes = page.bytes;
+        let text = page.visible.text;
+        return Ok(Observation { output_bytes, ..Observation::new(ObservationStatus::Done, text) });
     }
     if number == 0 {
         return Ok(Observation::new(ObservationStatus::Done, "[the file is empty]"));
@@ -96,6 +174,8 @@ struct FilePage {
     visible: VisibleText,
     last: u64,
     full: bool,
+    /// True if a wanted line had no room.
+    short: bool,
     omitted: u64,
     bytes: u64,
 }
@@ -138,6 +218,7 @@ impl FilePage {
             output_bytes: self.bytes,
             omitted_bytes: self.omitted,
             stored_output: None,
+            exit_code: None,
         }
     }
 }

@@ -121,6 +121,7 @@ pub(crate) fn context_with(
         outputs: OutputStore::disabled(session()),
         turn: TurnId(2),
         call: CallId(7),
+        program: None,
         attempt: 1,
         idempotency_key: String::from("s-1/7"),
         cancel: cancel.signal(),

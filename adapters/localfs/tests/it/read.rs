@@ -3,11 +3,14 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
+use std::sync::Arc;
 
-use crate::common::World;
+use crate::common::{World, context, session};
 use serde_json::json;
-use windlass_core::ObservationStatus;
+use windlass_core::{CallId, ObservationStatus};
 use windlass_localfs::LocalFsConfig;
+use windlass_ports::{OutputStore, ToolContext};
+use windlass_testkit::blobs::HeldBlobs;
 
 fn numbered(lines: u32) -> String {
     (1..=lines).map(|n| format!("line {n}\n")).collect()
@@ -171,4 +174,47 @@ async fn a_pattern_that_is_slow_elsewhere_is_not_slow_here() {
     world.put("a", "a".repeat(200_000));
     let found = world.done("search", json!({"pattern": "(a*)*(a*)*b$"})).await;
     assert_eq!(found, "[no line in 1 text files matches]");
+}
+
+/// A program computes with what it reads, so nothing but the content is passed on.
+#[tokio::test]
+async fn a_program_reads_the_bare_content() {
+    let world = World::new();
+    let blobs = HeldBlobs::new(1 << 30);
+    let context = || ToolContext {
+        program: Some(CallId(5)),
+        outputs: OutputStore::new(Arc::new(blobs.clone()), session()),
+        ..context()
+    };
+    let lines: String = (1..=5_000).map(|n| format!("{n}\n")).collect();
+    for content in ["", "a\nb", &lines] {
+        world.put("f", content);
+        let seen = world.call_in("read_file", json!({"path": "f"}), context()).await;
+        assert_eq!((seen.status, &*seen.output), (ObservationStatus::Done, content));
+    }
+    let page = json!({"path": "f", "offset": 2, "limit": 2});
+    let seen = world.call_in("read_file", page, context()).await;
+    assert_eq!(seen.output, "2\n3\n");
+    let long = "long line ".repeat(100_000);
+    world.put("f", &long);
+    let seen = world.call_in("read_file", json!({"path": "f"}), context()).await;
+    let stored = seen.stored_output.as_ref().unwrap();
+    assert_eq!((stored.bytes, seen.output_bytes), (1_000_000, 1_000_000));
+    assert_eq!(blobs.bytes(&session(), &stored.sha256).unwrap(), long.as_bytes());
+    assert!(seen.output.ends_with("bytes omitted ...]\n") && seen.output.len() <= 64 * 1024);
+    let disabled = ToolContext { outputs: OutputStore::disabled(session()), ..context() };
+    let seen = world.call_in("read_file", json!({"path": "f"}), disabled).await;
+    assert_eq!(seen.status, ObservationStatus::Failed);
+    assert!(seen.output.contains("read it in pages"), "{}", seen.output);
+}
+
+/// A page that has less than the program asked for says so, and how to go on.
+#[tokio::test]
+async fn a_program_is_told_of_a_page_that_is_cut() {
+    let world = World::new();
+    let context = || ToolContext { program: Some(CallId(5)), ..context() };
+    world.put("f", "one line of many\n".repeat(10_000));
+    let page = json!({"path": "f", "offset": 2, "limit": 9_000});
+    let seen = world.call_in("read_file", page, context()).await;
+    assert!(seen.output.contains("\n[lines 2 to ") && seen.output.contains("go on with offset "));
 }

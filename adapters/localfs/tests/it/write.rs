@@ -186,16 +186,19 @@ async fn an_edit_is_exact() {
     let world = World::new();
     world.put("f", "one\ntwo\none\n");
     let said = world.failed("edit_file", json!({"path": "f", "old": "one", "new": "1"})).await;
-    assert!(said.contains("occurs 2 times"), "{said}");
+    assert!(said.contains("occurs 2 times in `f`, at the lines 1, 3: give more"), "{said}");
     let said = world.done("edit_file", json!({"path": "f", "old": "two\n", "new": "2\n"})).await;
-    assert_eq!(said, "edited `f`: 1 place, at line 2");
+    assert_eq!(said, "edited `f`: 1 place, at line 2\n1: one\n2: 2\n3: one\n");
     let all = json!({"path": "f", "old": "one", "new": "", "replace_all": true});
     let said = world.done("edit_file", all).await;
-    assert_eq!(said, "edited `f`: 2 places, the first at line 1");
+    assert_eq!(said, "edited `f`: 2 places, the first at line 1\n1: \n2: 2\n3: \n");
     assert_eq!(world.text("f"), "\n2\n\n");
     for (arguments, expected) in [
         (json!({"path": "f", "old": "three", "new": ""}), "copy the text exactly"),
-        (json!({"path": "f", "old": "  2  ", "new": ""}), "other white space around it"),
+        (
+            json!({"path": "f", "old": "  2  ", "new": ""}),
+            "The text at line 2 differs in white space alone; it reads:\n2: 2\n",
+        ),
         (json!({"path": "f", "old": "2", "new": "2"}), "are the same"),
         (json!({"path": "f", "old": "", "new": "2"}), "`old` is empty"),
         (json!({"path": "gone", "old": "1", "new": "2"}), "no such file"),

@@ -73,11 +73,7 @@ impl TerminalApprover {
         answer.map_err(|error| {
             // It gives no more answers; the next question opens it again.
             *held = None;
-            let words = format!(
-                "this call needs a person's approval, and nobody can be asked at a terminal: \
-                 {error}"
-            );
-            ApproverError::unavailable(words)
+            ApproverError::unavailable(format!("no terminal answers: {error}"))
         })
     }
 

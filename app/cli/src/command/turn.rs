@@ -1,9 +1,11 @@
 //! Turns: opens a session, follows its turn to the end, and releases the session.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use windlass_engine::core::{
-    InterruptSource, Lineage, OpenSession, Scope, Session, SessionId, Settings, StopTiming,
+    ContextPart, InterruptSource, Lineage, OpenSession, Scope, Session, SessionId, Settings,
+    StopTiming,
 };
 use windlass_engine::ports::{Clock as _, LogStore, StoreErrorKind};
 use windlass_engine::{SessionHandle, Start, StartError};
@@ -122,9 +124,9 @@ async fn attempt(
         settings: &rig.settings,
         recorded: recorded.as_ref(),
         images,
-        context: match task.input.no_agents {
-            true => Vec::new(),
-            false => wiring::agents(&site.workspace),
+        context: match prompt {
+            Some(_) => context(task, &site.workspace).await,
+            None => Vec::new(),
         },
     };
     let exit = follow.run(prompt, &mut signals, present).await;
@@ -139,6 +141,25 @@ async fn attempt(
         ));
     }
     exit
+}
+
+/// Returns the context of the prompt. A recording has no date and no state of git in it, so that it
+/// can be replayed on another day.
+async fn context(task: &TurnTask, workspace: &Path) -> Vec<ContextPart> {
+    let recording = task.recording.record.is_some() || task.recording.replay.is_some();
+    let (folder, now) = (workspace.to_owned(), wiring::clock().now());
+    let agents = !task.input.no_agents;
+    let read = tokio::task::spawn_blocking(move || {
+        let mut parts = match recording {
+            true => Vec::new(),
+            false => wiring::session_context(&folder, now),
+        };
+        if agents {
+            parts.extend(wiring::agents(&folder));
+        }
+        parts
+    });
+    read.await.unwrap_or_default()
 }
 
 /// Stops detached children of an earlier process.

@@ -5,7 +5,7 @@ use windlass_engine::core::{
     ApprovalAnswered, CallEntry, CallId, CompactionEntry, ContentPart, ContextSource, HookDecided,
     HookEntry, HookVerdict, InputEntry, InputQueued, Observation, ProgramEnd, ProgramRun,
     RecordedFact, Retained, SampleCut, SampleEntry, SessionEntry, SessionId, TimelineEntry,
-    TurnEntry, TurnSettled, Verdict,
+    TurnEntry, TurnSettled, Verdict, result_text,
 };
 
 use super::words::{
@@ -131,7 +131,11 @@ fn describe_observation(call: CallId, observation: &Observation) -> String {
         None => String::new(),
         Some(kept) => format!("\n(stored beside the log: {} bytes, {})", kept.bytes, kept.sha256),
     };
-    format!("call {call} {}: {}{kept}", status_words(observation.status), observation.output)
+    format!(
+        "call {call} {}: {}{kept}",
+        status_words(observation.status),
+        result_text(observation, None)
+    )
 }
 
 /// Describes the reply of a hook; `None` if it has no content.

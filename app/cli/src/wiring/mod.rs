@@ -3,6 +3,7 @@
 mod built_in;
 mod goal;
 mod hooks;
+mod instructions;
 mod node;
 mod output_schema;
 mod own_tools;
@@ -14,6 +15,7 @@ mod renamed_provider;
 mod rules;
 #[cfg(feature = "server")]
 mod serve;
+mod session_context;
 mod settings;
 mod store;
 mod tools;
@@ -38,6 +40,7 @@ pub(crate) use project_context::agents;
 pub(crate) use provider::{ProviderChoice, choose, list_models};
 #[cfg(feature = "server")]
 pub(crate) use serve::{ComposedServer, Reload, compose, fresh_token};
+pub(crate) use session_context::session_context;
 pub(crate) use settings::{AvailableExtensions, changed_settings, new_settings, widening};
 pub(crate) use tools::toolbox;
 pub(crate) use wire::ProviderTransport;

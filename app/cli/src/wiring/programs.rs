@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use windlass_engine::core::{ProgramLimits, ProgramMode, ProgramTransport, Settings};
+use windlass_engine::core::{ProgramLimits, ProgramMode, ProgramTransport, Settings, ToolSpec};
 use windlass_engine::ports::ProgramRuntimes;
 
 use crate::args::SettingsArgs;
@@ -105,7 +105,8 @@ pub(super) fn guide(settings: &mut Settings) {
              answer, between fences."
         }
     };
-    let guide = runtime.guide(&settings.tools);
+    let offered: Vec<ToolSpec> = settings.offered_tools().cloned().collect();
+    let guide = runtime.guide(&offered);
     settings.instructions.push_str(&format!("{GUIDE}{how}\n\n{guide}"));
 }
 

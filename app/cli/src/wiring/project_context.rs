@@ -66,8 +66,21 @@ fn part(path: &Path, root: &Path, left: u64) -> io::Result<Option<ContextPart>> 
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let from = path.strip_prefix(root).unwrap_or(path);
-    Ok(Some(ContextPart { from: from.display().to_string(), text: text.into() }))
+    let from = path.strip_prefix(root).unwrap_or(path).display().to_string();
+    let text = format!("{}\n\n{text}", heading(&from));
+    Ok(Some(ContextPart { from, text: text.into() }))
+}
+
+/// Introduces a file. A changed file is shown again, so each version says that it replaces the one
+/// before.
+fn heading(from: &str) -> String {
+    let place = match from.strip_suffix(NAME).map(|folder| folder.trim_end_matches('/')) {
+        None | Some("") => "the project's root and all below it".to_owned(),
+        Some(folder) => format!("`{folder}` and all below it"),
+    };
+    format!(
+        "[The project's instructions for {place}. They replace any earlier version of {from} above.]"
+    )
 }
 
 /// Opens the file, if it exists. A link may lead to another file of the project, but not outside of
@@ -105,7 +118,12 @@ mod tests {
 
     fn told(workspace: &Path) -> Vec<(String, String)> {
         let parts = agents(workspace).into_iter();
-        parts.map(|part| (part.from, part.text.to_string())).collect()
+        let told = |part: ContextPart| {
+            let (heading, text) = part.text.split_once("]\n\n").unwrap();
+            assert!(heading.ends_with(&format!("any earlier version of {} above.", part.from)));
+            (part.from, text.to_owned())
+        };
+        parts.map(told).collect()
     }
 
     #[test]
@@ -122,6 +140,12 @@ mod tests {
         assert_eq!(told(&root), [pair("AGENTS.md", "of the root")]);
         fs::remove_dir(root.join(".git")).unwrap();
         assert_eq!(told(&root.join("a")), [], "without a root only the folder itself");
+    }
+
+    #[test]
+    fn each_file_says_for_which_folder_it_is() {
+        assert!(heading("AGENTS.md").contains("for the project's root and all below it."));
+        assert!(heading("a/b/AGENTS.md").contains("for `a/b` and all below it."));
     }
 
     #[test]

@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windlass_engine::core::{
-    FailureKind, Image, ImageMedia, LoweredPart, LoweringRecord, OutputSchema, PromptItem,
-    RequestOptions, RequestRecord, SessionId, ToolChoice,
+    FailureKind, Image, ImageMedia, LoweredPart, LoweringRecord, OfferedTools, OutputSchema,
+    PromptItem, RequestOptions, RequestRecord, SessionId, ToolChoice,
 };
 use windlass_engine::ports::BlobStore;
 use windlass_testkit::http::grammar;
@@ -257,6 +257,7 @@ fn ways() -> Vec<Way> {
                         continue;
                     }
                     let options = RequestOptions {
+                        offered: OfferedTools::default(),
                         output_schema: answer.clone(),
                         tool_choice: choice.clone(),
                         parallel_calls,

@@ -87,7 +87,7 @@ impl Driver {
                 EngineFault::Source.with_message(words, "Pass the program as the text source.")
             );
         };
-        let tools = turn.settings.tools.iter();
+        let tools = turn.settings.offered_tools();
         let tools = tools.filter(|_| turn.programs_call(kind));
         Ok(ProgramOrigin {
             runtime: runtime.clone(),

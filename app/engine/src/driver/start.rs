@@ -209,6 +209,7 @@ impl Driver {
             session: self.machine.session().id.clone(),
             turn: turn.id,
             call: run.call,
+            program: turn.calls().iter().find(|call| call.id == run.call)?.parent,
             attempt: run.attempt,
             idempotency_key: run.idempotency_key,
             cancel: CancelSignal::default(),

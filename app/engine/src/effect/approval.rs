@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use windlass_core::{ApprovalAnswer, EffectKey, Input, Scope};
-use windlass_ports::{Approval, ApprovalDecision, ApprovalRequest, Approver, CancelSource};
+use windlass_ports::{
+    Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, ApproverErrorKind,
+    CancelSource,
+};
 
 use super::hook::REASON;
 use super::{CancelOnDrop, EffectReporter, EffectSignals};
@@ -43,7 +46,7 @@ impl ApprovalEffect {
         let asked = AssertUnwindSafe(approver.ask(request)).catch_unwind();
         let Approval { by, answer } = match asked.await {
             Ok(Ok(approval)) => approval,
-            Ok(Err(error)) => return denied(&error.to_string()),
+            Ok(Err(error)) => return unanswered(&error),
             Err(_) => return denied(PANICKED),
         };
         match answer {
@@ -65,6 +68,23 @@ impl ApprovalEffect {
 
 /// Reason for a denial after the approver panicked.
 pub(crate) const PANICKED: &str = "the approver panicked: this is a defect of its adapter";
+
+/// Returns the denial of a call that nobody can be asked about, with what the model should do.
+fn unanswered(error: &ApproverError) -> (Scope, ApprovalAnswer) {
+    match error.kind {
+        ApproverErrorKind::Unavailable => {
+            let mut why = error.to_string();
+            capacity::cut(&mut why, REASON / 2);
+            let reason = format!(
+                "Denied: this call needs a person's approval, and nobody can be asked ({why}). Do \
+                 not try it again, in this form or another. Go on without it, and say in your \
+                 answer what you left out and why."
+            );
+            (Scope::system(why), ApprovalAnswer::Deny { reason })
+        }
+        ApproverErrorKind::Withdrawn => denied(&error.to_string()),
+    }
+}
 
 /// Returns the answer if no person answered.
 pub(crate) fn denied(why: &str) -> (Scope, ApprovalAnswer) {

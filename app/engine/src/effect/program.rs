@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_core::{
     CallItem, EffectKey, Input, Observation, ObservationStatus, ProgramCallRecord,
     ProgramCallState, ProgramEnd, ProgramEvent, ProgramFault, ProgramLimits, ProgramOutcome,
-    SampleKind, Settings, feedback,
+    SampleKind, Settings, feedback, result_text,
 };
 use windlass_ports::{
     BlobReader, CancelSource, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult,
@@ -231,13 +231,16 @@ async fn answers(
             let words = format!("nobody has said what became of the call {}", call.id);
             return Err(EngineFault::Answer.with_message(words, "This is a defect of the engine."));
         };
-        if seen.status != ObservationStatus::Done {
+        let exited = seen.status == ObservationStatus::Failed && seen.exit_code.is_some();
+        if seen.status != ObservationStatus::Done && !exited {
             answers.push(ProgramAnswer::Failed(seen.output.as_str().into()));
             continue;
         }
         let whole = |bytes: u64| bytes == seen.output_bytes && bytes <= room;
         let kept = seen.stored_output.as_ref().filter(|kept| whole(kept.bytes));
         let output: Arc<str> = match kept.filter(|_| seen.omitted_bytes > 0) {
+            // A program reads the exit code of a process that failed, and else the bare output.
+            None if exited => result_text(seen, None).into(),
             None => seen.output.as_str().into(),
             Some(kept) => {
                 room = room.saturating_sub(kept.bytes);
@@ -246,7 +249,13 @@ async fn answers(
                     let words = format!("the output of the call {}: {error}", call.id);
                     EngineFault::Answer.with_message(words, "Ask for less, or for it in parts.")
                 })?;
-                String::from_utf8_lossy(&bytes).into()
+                let output = String::from_utf8_lossy(&bytes).into_owned();
+                match exited {
+                    true => {
+                        result_text(&Observation { output, ..seen.as_ref().clone() }, None).into()
+                    }
+                    false => output.into(),
+                }
             }
         };
         answers.push(ProgramAnswer::Done(output));

@@ -89,6 +89,14 @@ async fn nobody_to_ask_is_a_denial_by_the_system() {
         });
         let [Scope::System { reason }] = &*by else { panic!("{by:?}") };
         assert!(reason.contains(word), "{reason}");
+        let (_, observation) = paying.world.observation();
+        assert_eq!(observation.status, ObservationStatus::Denied);
+        if word != "panicked" {
+            let told = "Denied: this call needs a person's approval, and nobody can be asked \
+                        (nobody is here). Do not try it again, in this form or another. Go on \
+                        without it, and say in your answer what you left out and why.";
+            assert_eq!(observation.output, told);
+        }
     }
 }
 

@@ -102,11 +102,12 @@ function story_of({ decided, answered, runs }) {
 
 function output(call, context) {
   const { observed } = call;
-  if (observed.output === "") return [h("p", { class: "note" }, "Nothing.")];
+  const exited = Number.isInteger(observed.exit_code) ? [h("p", { class: "note" }, `Exit code ${observed.exit_code}.`)] : [];
+  if (observed.output === "") return [...exited, h("p", { class: "note" }, "Nothing.")];
   const whole = visible(observed.output);
   const long = whole.length > LONG;
   const shown = code(long ? whole.slice(0, LONG) : whole, "Output");
-  const parts = [shown];
+  const parts = [...exited, shown];
   if (long) {
     const more = h("button", { type: "button", class: "small", onclick: () => { text(shown, whole); more.remove(); } },
       `Show all ${count(whole.length)} characters`);

@@ -370,6 +370,7 @@ fn context(number: u64, cancel: &CancelSource) -> Result<ToolContext, Violation>
         session,
         turn: TurnId(1),
         call: CallId(number),
+        program: None,
         attempt: 1,
         idempotency_key: format!("suite-{number}"),
         cancel: cancel.signal(),

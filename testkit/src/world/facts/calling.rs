@@ -160,13 +160,14 @@ fn call_observed() -> impl Strategy<Value = Fact> {
         ObservationStatus::NotStarted,
     ]);
     let kept = (text(), number()).prop_map(|(sha256, bytes)| StoredOutput { sha256, bytes });
-    let sizes = (number(), number());
+    let sizes = (number(), number(), prop::option::of(any::<i32>()));
     let took = prop::option::of(took());
     let telling = (prop::collection::vec(number().prop_map(CallId), 0..3), 0..3_u32);
     let telling = telling.prop_map(|(calls, more)| CallReport { calls, more });
     let whole =
         (number(), status, text(), sizes, prop::option::of(kept), took, prop::option::of(telling));
-    whole.prop_map(|(call, status, output, (output_bytes, omitted_bytes), kept, took, tells)| {
+    whole.prop_map(|(call, status, output, sizes, kept, took, tells)| {
+        let (output_bytes, omitted_bytes, exit_code) = sizes;
         Fact::CallObserved(CallObserved {
             call: CallId(call),
             observation: Arc::new(Observation {
@@ -175,6 +176,7 @@ fn call_observed() -> impl Strategy<Value = Fact> {
                 output_bytes,
                 omitted_bytes,
                 stored_output: kept,
+                exit_code,
             }),
             usage: took,
             report: tells,
@@ -232,6 +234,7 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
             observation: Arc::new(Observation {
                 omitted_bytes: u64::MAX,
                 stored_output: Some(StoredOutput { sha256: text.into(), bytes: u64::MAX }),
+                exit_code: Some(i32::MIN),
                 ..Observation::new(ObservationStatus::Unknown, text)
             }),
             usage: Some(BudgetUsage { samples: u32::MAX, tokens: u64::MAX, cost_micros: u64::MAX }),

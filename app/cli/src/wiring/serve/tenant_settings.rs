@@ -1,16 +1,17 @@
 //! Tenant settings: settings of a tenant's sessions.
 
-use std::path::PathBuf;
-
 use windlass_engine::core::{ContextPart, GOAL_TOOL, Mode, Permissions, Settings};
+use windlass_engine::ports::Clock as _;
 use windlass_server::{Refusal, SessionOptions, TenantFactory};
 
 use super::tenant::TenantWorkspace;
 use crate::args::SettingsArgs;
 use crate::exit::Failure;
+use crate::wiring::clock;
 use crate::wiring::goal::with_goal;
 use crate::wiring::project_context::agents;
 use crate::wiring::provider::ProviderChoice;
+use crate::wiring::session_context::session_context;
 use crate::wiring::settings::{self, AvailableExtensions};
 
 /// Models and runtimes that a session may choose beside the default.
@@ -33,8 +34,8 @@ pub(super) struct TenantSettings {
     own_window: bool,
     /// Provider, with the demo's server that must live as long.
     chosen: ProviderChoice,
-    /// Folder whose `AGENTS.md` files are given to models.
-    agents: Option<PathBuf>,
+    /// Folder that is described to models, with its `AGENTS.md` files if enabled.
+    workspace: Option<TenantWorkspace>,
 }
 
 impl TenantSettings {
@@ -54,13 +55,13 @@ impl TenantSettings {
             usual,
             own_window: shape.window.is_none(),
             chosen,
-            agents: None,
+            workspace: None,
         })
     }
 
     /// Adds the workspace, whose `AGENTS.md` files models receive if enabled.
     pub(super) fn with_workspace(mut self, workspace: TenantWorkspace) -> Self {
-        self.agents = workspace.agents.then_some(workspace.folder);
+        self.workspace = Some(workspace);
         self
     }
 
@@ -169,7 +170,14 @@ impl TenantFactory for TenantSettings {
     }
 
     fn context(&self) -> Vec<ContextPart> {
-        self.agents.as_deref().map(agents).unwrap_or_default()
+        let Some(workspace) = &self.workspace else {
+            return Vec::new();
+        };
+        let mut parts = session_context(&workspace.folder, clock().now());
+        if workspace.agents {
+            parts.extend(agents(&workspace.folder));
+        }
+        parts
     }
 }
 

@@ -360,3 +360,32 @@ async fn a_program_is_told_the_whole_output_that_is_kept_and_one_that_is_gone_en
         }
     }
 }
+
+/// A tool that runs a process, which exits with this code.
+struct Process(i32);
+
+#[async_trait]
+impl ToolExecutor for Process {
+    fn tools(&self) -> Vec<ToolSpec> {
+        vec![ScriptedTool::new("process", EffectClass::ReadOnly).spec().clone()]
+    }
+
+    async fn run(&self, _: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
+        assert!(context.program.is_some());
+        let status = if self.0 == 0 { ObservationStatus::Done } else { ObservationStatus::Failed };
+        Ok(Observation { exit_code: Some(self.0), ..Observation::new(status, "out") })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_goes_on_with_the_output_of_any_exit_code() {
+    let source = "call process {}\nreturn $LAST";
+    for (code, value) in [(0, "\"out\""), (3, "\"[exit code 3]\\nout\"")] {
+        let stage = acting([run(source), say("so be it")], [], |cast| Cast {
+            tools: Arc::new(Process(code)),
+            ..cast
+        });
+        stage.world.turn().await;
+        assert_eq!(stage.ends(), [returned(value)]);
+    }
+}

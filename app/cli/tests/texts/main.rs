@@ -1,0 +1,183 @@
+//! Texts that a model reads, each as a file of prose: instructions, context, tool descriptions,
+//! results and denials. A changed text is a changed file, so it is reviewed and never an accident:
+//! `UPDATE_EXPECT=1 cargo test -p windlass-cli --test texts` writes them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod prose;
+
+use std::fs;
+use std::process::Command;
+
+use common::Place;
+use expect_test::expect_file;
+use serde_json::{Value, json};
+use windlass_testkit::Answer;
+use windlass_testkit::http::{ModelServer, Reply, Script};
+
+use prose::Prose;
+
+/// Runs turns of one session, with a model that gives these answers, and returns the last request.
+fn conversation(place: &Place, flags: &[&str], turns: &[(&str, Vec<Answer>)]) -> Prose {
+    let mut last = None;
+    for (prompt, answers) in turns {
+        let server =
+            ModelServer::start(Script::list(answers.iter().cloned().map(Reply::answer))).unwrap();
+        let base_url = server.base_url();
+        let words = ["run", prompt, "--session", "s", "--provider", "openai-chat"];
+        let done =
+            place.without_terminal(&[&words[..], &["--base-url", &base_url], flags].concat());
+        assert_eq!(done.code, 0, "{}", done.err);
+        assert_eq!(server.misses(), Vec::<String>::new());
+        last = server.samples().pop();
+    }
+    Prose::new(place, last.unwrap().json.unwrap())
+}
+
+/// An answer with these calls.
+fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Answer {
+    calls.into_iter().fold(Answer::new(), |answer, (name, arguments)| answer.call(name, arguments))
+}
+
+fn done() -> Answer {
+    Answer::new().text("Done.")
+}
+
+fn git(place: &Place, arguments: &[&str]) {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(arguments);
+    let ended = command.current_dir(place.path()).output().unwrap();
+    assert!(ended.status.success(), "{arguments:?}: {ended:?}");
+}
+
+#[test]
+fn instructions_and_context() {
+    let place = Place::new();
+    git(&place, &["init", "-q", "-b", "main"]);
+    fs::write(place.file(".gitignore"), ".windlass\n").unwrap();
+    fs::write(place.file("AGENTS.md"), "Run `make check` before you say that it works.\n").unwrap();
+    git(&place, &["add", "."]);
+    git(&place, &["commit", "-q", "-m", "one"]);
+    let first = conversation(&place, &[], &[("Fix the build.", vec![done()])]);
+    expect_file!["first_turn.txt"].assert_eq(&first.conversation());
+    fs::write(place.file("AGENTS.md"), "Run `make test` before you say that it works.\n").unwrap();
+    fs::write(place.file("note"), "a note\n").unwrap();
+    let second = conversation(&place, &[], &[("Go on.", vec![done()])]);
+    expect_file!["second_turn.txt"].assert_eq(&second.conversation_from(first.messages()));
+}
+
+#[test]
+fn tool_descriptions() {
+    let place = Place::new();
+    let asked = conversation(&place, &[], &[("Hello.", vec![done()])]);
+    expect_file!["tools.txt"].assert_eq(&asked.tools());
+    let place = Place::new();
+    let asked = conversation(&place, &["--mode", "plan"], &[("Hello.", vec![done()])]);
+    expect_file!["tools_in_plan_mode.txt"].assert_eq(&asked.tool_names());
+}
+
+#[test]
+fn results_of_the_shell() {
+    let place = Place::new();
+    let shell = |arguments: Value| calls([("shell", arguments)]);
+    let answers = vec![
+        shell(json!({"command": "echo out; echo err >&2"})),
+        shell(json!({"command": "true"})),
+        shell(json!({"command": "echo so far; exit 3"})),
+        shell(json!({"command": "kill -9 $$"})),
+        shell(json!({"command": "echo Name?; read name || exec sleep 60", "timeout_ms": 500})),
+        shell(
+            json!({"command": "sleep 61 & until grep -q sleep /proc/$!/comm; do :; done; echo on"}),
+        ),
+        shell(json!({"command": "seq 1000 20000"})),
+        shell(json!({"command": "head -c 9000 /dev/zero | tr '\\0' x; echo; echo end"})),
+        shell(json!({"command": "printf 'caf\\351\\n'"})),
+        done(),
+    ];
+    let asked = conversation(&place, &[], &[("Try the shell.", answers)]);
+    expect_file!["results_of_the_shell.txt"].assert_eq(&asked.calls());
+}
+
+#[test]
+fn results_of_the_file_tools() {
+    let place = Place::new();
+    let lines: String = (1..=3_000).map(|n| format!("line {n}\n")).collect();
+    fs::write(place.file("long.txt"), lines).unwrap();
+    fs::write(place.file("empty.txt"), "").unwrap();
+    let code = "fn main() {\n    let Total = 1;\n    print(Total);\n    print(Total);\n}\n";
+    fs::write(place.file("main.x"), code).unwrap();
+    let edit =
+        |old: &str, new: &str| ("edit_file", json!({"path": "main.x", "old": old, "new": new}));
+    let answers = vec![
+        calls([("read_file", json!({"path": "long.txt"}))]),
+        calls([("read_file", json!({"path": "long.txt", "offset": 2_999}))]),
+        calls([("read_file", json!({"path": "empty.txt"}))]),
+        calls([("read_file", json!({"path": "gone.txt"}))]),
+        calls([("list_dir", json!({}))]),
+        calls([("search", json!({"pattern": "Total", "include": "*.x"}))]),
+        calls([("search", json!({"pattern": "nowhere"}))]),
+        calls([("write_file", json!({"path": "new/file.txt", "content": "text\n"}))]),
+        calls([edit("print(Total);", "show(Total);")]),
+        calls([edit("    let total = 1;", "    let total = 2;")]),
+        calls([edit("let   Total = 1;", "let Total = 2;")]),
+        calls([edit("nothing like it", "x")]),
+        calls([edit("let Total = 1;", "let Total = 2;")]),
+        done(),
+    ];
+    let asked = conversation(&place, &[], &[("Try the files.", answers)]);
+    expect_file!["results_of_the_file_tools.txt"].assert_eq(&asked.calls());
+}
+
+#[test]
+fn calls_that_do_not_run() {
+    let place = Place::new();
+    let write = || calls([("write_file", json!({"path": "a", "content": "b"}))]);
+    let answers = vec![
+        calls([("no_such_tool", json!({}))]),
+        calls([("read_file", json!({"file": "a"}))]),
+        done(),
+    ];
+    let wrong = conversation(&place, &[], &[("Try.", answers)]);
+    let place = Place::new();
+    let plan = conversation(&place, &["--mode", "plan"], &[("Try.", vec![write(), done()])]);
+    let place = Place::new();
+    let flags = ["--permissions", "read-only"];
+    let read_only = conversation(&place, &flags, &[("Try.", vec![write(), done()])]);
+    let place = Place::new();
+    let flags = ["--deny", "write_file"];
+    let rule = conversation(&place, &flags, &[("Try.", vec![write(), done()])]);
+    let place = Place::new();
+    let flags = ["--permissions", "ask"];
+    let nobody = conversation(&place, &flags, &[("Try.", vec![write(), done()])]);
+    let place = Place::new();
+    let dry_run = conversation(&place, &["--dry-run"], &[("Try.", vec![write(), done()])]);
+    let texts = [
+        ("A call that cannot be run", wrong.calls()),
+        ("In plan mode", plan.context_and_calls()),
+        ("With read-only permissions", read_only.context_and_calls()),
+        ("A rule of the user denies it", rule.calls()),
+        ("It needs an approval, and nobody can be asked", nobody.context_and_calls()),
+        ("In a dry run", dry_run.calls()),
+    ];
+    let texts = texts.map(|(title, text)| format!("# {title}\n\n{text}"));
+    expect_file!["calls_that_do_not_run.txt"].assert_eq(&texts.join("\n"));
+}
+
+#[cfg(feature = "javascript")]
+#[test]
+fn results_of_programs() {
+    let place = Place::new();
+    fs::write(place.file("data.txt"), "one\ntwo\n").unwrap();
+    let program = |source: &str| calls([("run_program", json!({"source": source}))]);
+    let answers = vec![
+        program("const text = await tools.read_file({path: \"data.txt\"}); text.split(\"\\n\")"),
+        program("await tools.shell({command: \"grep three data.txt\"})"),
+        program("await tools.shell({command: \"cat data.txt\"})"),
+        program("await tools.read_file({path: \"gone.txt\"})"),
+        done(),
+    ];
+    let asked = conversation(&place, &["--program", "javascript"], &[("Try.", answers)]);
+    expect_file!["results_of_programs.txt"].assert_eq(&asked.calls());
+}

@@ -18,7 +18,42 @@ pub(crate) struct Denial {
 
 /// The strongest denial in a JSON text, if there is one that counts at this event.
 pub(crate) fn find(event: HookEvent, text: &str) -> Option<Denial> {
-    let said: JsonTree = serde_json::from_str(text).ok()?;
+    let denials = objects(text).into_iter().filter_map(|said| of_object(event, &said));
+    denials.max_by_key(|denial| denial.verdict == HookVerdict::Halt)
+}
+
+/// Keys that make an object a verdict.
+const VERDICT: [&str; 5] =
+    ["continue", "decision", "hookSpecificOutput", "permissionDecision", "behavior"];
+
+/// Returns true if a text contains the verdict of a hook, or the beginning of one.
+pub(crate) fn has_verdict(text: &str) -> bool {
+    let whole = |object: &JsonTree| VERDICT.iter().any(|key| object.all(key).next().is_some());
+    let begun = || {
+        let rest = text.split_once('{').map(|(_, rest)| rest);
+        let quoted = |key: &&str| rest.is_some_and(|rest| rest.contains(&format!("\"{key}\"")));
+        VERDICT.iter().any(|key| quoted(&key))
+    };
+    objects(text).iter().any(whole) || begun()
+}
+
+/// Returns the complete JSON objects in a text, in order.
+fn objects(text: &str) -> Vec<JsonTree> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        rest = rest.get(at..).unwrap_or_default();
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<JsonTree>();
+        let object = values.next().and_then(Result::ok);
+        let end = if object.is_some() { values.byte_offset() } else { 1 };
+        found.extend(object);
+        rest = rest.get(end..).unwrap_or_default();
+    }
+    found
+}
+
+/// The denial in an object, if there is one that counts at this event.
+fn of_object(event: HookEvent, said: &JsonTree) -> Option<Denial> {
     let mut reasons = Vec::new();
     let mut halts = false;
     if event.can_halt() && said.all("continue").any(|word| *word == JsonTree::Bool(false)) {
@@ -60,7 +95,7 @@ enum JsonTree {
 }
 
 impl JsonTree {
-    /// The members of this name.
+    /// Members of this name.
     fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Self> {
         let members = match self {
             Self::Object(members) => members.as_slice(),

@@ -13,6 +13,7 @@ mod process;
 mod question;
 mod redact;
 mod roster;
+mod spelling;
 mod verdict;
 
 pub use alias::{FieldAlias, FieldKind, ToolAlias};

@@ -7,12 +7,14 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use windlass_core::HookVerdict;
 
 use crate::denial;
 use crate::event::HookEvent;
 use crate::process::{CapturedOutput, HookResult, ProcessExit};
+use crate::spelling;
 
 /// Keys of the protocol that have no meaning here.
 const IGNORED: [&str; 9] = [
@@ -40,7 +42,7 @@ pub(crate) struct ParsedReply {
     pub(crate) context: Option<String>,
     /// Message to the user.
     pub(crate) message: Option<String>,
-    /// Keys that nobody knows. A misspelt one would be a word that is not heard.
+    /// Keys that nobody knows, and that resemble none of a decision.
     pub(crate) unknown: Vec<String>,
 }
 
@@ -139,15 +141,30 @@ impl HookStdout {
             ));
         }
         let text = out.text();
-        if !(text.starts_with('{') && text.ends_with('}')) {
-            return Self::Plain((!text.is_empty()).then_some(text));
-        }
-        let answer = serde_json::from_str(&text)
-            .map_err(|error| format!("what it wrote to stdout is not the JSON of a hook: {error}"))
-            .and_then(|output: HookOutput| output.answer(event))
-            .or_else(|why| ParsedReply::denial(event, &text, why));
+        // Some shells put a byte order mark before each output.
+        let text = text.strip_prefix('\u{feff}').map_or(text.as_str(), str::trim_start);
+        let answer = match not_of_protocol(text) {
+            Some(why) => Err(format!("{why}; write one JSON object to stdout and nothing else")),
+            None if text.starts_with('{') => serde_json::from_str(text)
+                .map_err(|error| format!("its stdout is not the JSON of a hook: {error}"))
+                .and_then(|output: HookOutput| output.answer(event)),
+            None => return Self::Plain((!text.is_empty()).then(|| text.to_owned())),
+        };
+        let answer = answer.or_else(|why| ParsedReply::denial(event, text, why));
         Self::Json(Box::new(answer))
     }
+}
+
+/// Returns the reason why an output is neither a JSON object nor plain text.
+fn not_of_protocol(text: &str) -> Option<&'static str> {
+    if text.contains('\0') {
+        return Some("its stdout has NUL bytes");
+    }
+    if text.starts_with('[') && serde_json::from_str::<Vec<IgnoredAny>>(text).is_ok() {
+        return Some("its stdout is a JSON array");
+    }
+    let beside = !text.starts_with('{') && denial::has_verdict(text);
+    beside.then_some("its stdout has other text beside its JSON")
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -201,12 +218,19 @@ impl HookOutput {
         let rest = self.rest.keys().chain(specific.rest.keys());
         let rest = rest.chain(behavior.rest.keys()).cloned();
         let unknown = rest.filter(|key| !IGNORED.contains(&key.as_str()));
+        let unknown: Vec<String> = unknown.collect();
+        let misspelt = unknown.iter().find_map(|key| Some((key, spelling::meant(key)?)));
+        if let Some((key, meant)) = misspelt {
+            return Err(format!(
+                "it writes the key {key:?} here: is {meant:?} meant, in its place?"
+            ));
+        }
         let words = [
             (self.decision, self.reason),
             (specific.permission_decision, specific.permission_decision_reason),
             (behavior.behavior, behavior.message),
         ];
-        let mut answer = ParsedReply { unknown: unknown.collect(), ..ParsedReply::pass() };
+        let mut answer = ParsedReply { unknown, ..ParsedReply::pass() };
         for (word, reason) in words {
             let reason = reason.unwrap_or_default().trim().to_owned();
             answer.merge_decision(event, word.as_deref(), reason)?;

@@ -94,9 +94,10 @@ impl CallState {
     pub fn is_read_only(&self) -> bool {
         match &self.validity {
             CallValidity::Valid { effect, .. } => *effect == EffectClass::ReadOnly,
-            CallValidity::Goal | CallValidity::Program { .. } | CallValidity::Invalid { .. } => {
-                true
-            }
+            CallValidity::Goal
+            | CallValidity::Program { .. }
+            | CallValidity::Surplus
+            | CallValidity::Invalid { .. } => true,
         }
     }
 }

@@ -74,6 +74,7 @@ impl LedgerLog {
             reason: Reason::ToolResults,
             digest: Digest::EMPTY,
             reserved: Reservation::default(),
+            output_bound: None,
             kind: crate::program::SampleKind::Normal,
         }));
         let started = Seq(self.seq);
@@ -81,6 +82,7 @@ impl LedgerLog {
             started,
             stop: StopReason::Stop,
             usage: Some(Usage { input: Some(input), cached_input: cached, ..Usage::default() }),
+            estimate: None,
             response_id: None,
             request: asked.map(Box::new),
             fault: None,

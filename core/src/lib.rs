@@ -91,9 +91,9 @@ pub use fork::{Fork, InvalidFork};
 pub use goal::{GOAL_TOOL, Goal, GoalEnd, GoalState, GoalStatus};
 pub use history::{History, ProgramCallState};
 pub use hook::{
-    CompactionTrigger, ContextUse, DenialEffect, Edit, Editable, HookFailurePolicy, HookLevel,
-    HookOccurrence, HookOrder, HookPoint, HookPointProperties, HookReply, HookSpec, HookTopic,
-    HookVerdict, SessionStart,
+    AfterDenial, CompactionTrigger, ContextUse, DenialEffect, Edit, Editable, HookFailurePolicy,
+    HookLevel, HookOccurrence, HookOrder, HookPoint, HookPointProperties, HookReply, HookSpec,
+    HookTopic, HookVerdict, SessionStart,
 };
 pub use hook_rounds::{CombinedVerdict, FinishedRound, HookRound, HookRounds, PendingHook};
 pub use id::{CallId, Epoch, InputId, InvalidSessionId, Seq, SessionId, TurnId};

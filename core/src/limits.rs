@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Limits {
     /// Samples per turn; retried attempts of one sample count once.
     pub samples: u32,
-    /// Most calls of a sample.
+    /// Most calls of a sample. Surplus calls do not start, and the turn goes on.
     pub calls_per_sample: u32,
     /// Most calls of a turn.
     pub calls: u32,

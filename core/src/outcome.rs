@@ -65,7 +65,7 @@ pub enum InterruptSource {
 pub enum LimitKind {
     /// Samples of a turn.
     Samples,
-    /// Calls of a sample.
+    /// Calls of a sample. Only older engines ended a turn for it.
     CallsPerSample,
     /// Calls of a turn.
     Calls,

@@ -16,6 +16,9 @@ pub struct RequestRecord {
     pub provider: String,
     /// Requested model.
     pub model: String,
+    /// Model that the server reported, if it has another name than the requested one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported_model: Option<String>,
     /// Endpoint of the request, without key and query.
     pub endpoint: String,
     /// Route of the request.
@@ -33,6 +36,47 @@ pub struct RequestRecord {
     /// Lowered parts of the conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lowered: Vec<LoweringRecord>,
+}
+
+impl RequestRecord {
+    /// Records the name of the model that the server reports; the latest one counts.
+    pub fn report_model(&mut self, name: &str) {
+        let other = name != self.model && !name.is_empty();
+        self.reported_model = other.then(|| String::from(name));
+    }
+
+    /// Returns the reported model if it is another one than requested, and not a version of it: the
+    /// same name with a date, a number or `latest` behind it, or without the vendor before it.
+    #[must_use]
+    pub fn other_model(&self) -> Option<&str> {
+        let reported = self.reported_model.as_deref()?;
+        let (asked, answered) = (base_name(&self.model), base_name(reported));
+        (asked != answered).then_some(reported)
+    }
+}
+
+/// Returns the name of a model without its vendor and its version.
+fn base_name(name: &str) -> &str {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let is_version = |part: &str| {
+        part == "latest" || (part.len() > 2 && part.chars().all(|sign| sign.is_ascii_digit()))
+    };
+    let mut base = name;
+    while let Some(at) = base.rfind(['-', '@', ':']) {
+        let (before, version) = base.split_at(at);
+        let dated = version.len() == 3 && version.chars().skip(1).all(|sign| sign.is_ascii_digit());
+        if !is_version(version.get(1..).unwrap_or_default()) && !(dated && ends_dated(before)) {
+            break;
+        }
+        base = before;
+    }
+    base
+}
+
+/// Returns true if a name ends with the year of a date, or with its year and month.
+fn ends_dated(name: &str) -> bool {
+    let parts = name.rsplit('-').take(2);
+    parts.into_iter().any(|part| part.len() == 4 && part.chars().all(|sign| sign.is_ascii_digit()))
 }
 
 /// Transport of a request.
@@ -124,4 +168,30 @@ pub struct FailedAttempt {
     pub provider: Option<String>,
     /// Requested model, if recorded.
     pub model: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_of_a_model_is_no_other_model() {
+        for (asked, answers, other) in [
+            ("gpt-5", "gpt-5", false),
+            ("gpt-5", "gpt-5-2025-08-07", false),
+            ("gpt-5", "gpt-5-mini-2025-08-07", true),
+            ("gpt-4o", "gpt-4o-mini", true),
+            ("gpt-4", "gpt-4-0613", false),
+            ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929", false),
+            ("claude-sonnet-4-5", "claude-sonnet-4-20250514", true),
+            ("claude-3-5-haiku-latest", "claude-3-5-haiku-20241022", false),
+            ("anthropic/claude-sonnet-4-5", "claude-sonnet-4-5", false),
+            ("llama3:latest", "llama3", false),
+            ("a", "", false),
+        ] {
+            let mut record = RequestRecord { model: asked.into(), ..RequestRecord::default() };
+            record.report_model(answers);
+            assert_eq!(record.other_model(), other.then_some(answers), "{asked} and {answers}");
+        }
+    }
 }

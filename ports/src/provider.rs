@@ -19,6 +19,7 @@ use crate::error::PortError;
 /// - *complete*: a stream that ends without its terminal event is an error, never an answer;
 /// - *cancellable*: dropping the stream ends the request;
 /// - *confidential*: no error contains a key, and no redirect carries a key elsewhere;
+/// - *bounded*: a request asks for no more tokens than [`SampleRequest::max_output_tokens`];
 /// - *declared*: a request that needs an undeclared capability is rejected as `Unsupported` before
 ///   anything is sent; declared ones are supported.
 #[async_trait]
@@ -218,6 +219,8 @@ pub struct SampleRequest {
     /// Limits of the turn. An adapter applies `connect_ms` if it can measure connecting; the engine
     /// applies the others.
     pub limits: Limits,
+    /// Most tokens of the answer by the turn's budget, if that bounds it further than the settings.
+    pub output_bound: Option<u64>,
     /// Permission or duty of the model to call tools in this sample.
     pub choice: ToolChoice,
     /// Failed attempts at this sample, oldest first.
@@ -237,8 +240,22 @@ impl SampleRequest {
             started,
             limits: prompt.settings.limits,
             prompt,
+            output_bound: None,
             choice: ToolChoice::Auto,
             failed: Vec::new(),
+        }
+    }
+
+    /// Returns the most tokens of the answer, if the settings or the budget limit it. A bound of
+    /// the budget alone is no more than `model`, the most that the model is known to answer: some
+    /// servers reject more.
+    #[must_use]
+    pub fn max_output_tokens(&self, model: Option<u64>) -> Option<u64> {
+        let settings = self.prompt.settings.max_output_tokens;
+        let bound = self.output_bound.map(|bound| model.map_or(bound, |model| bound.min(model)));
+        match (settings, bound) {
+            (Some(settings), Some(bound)) => Some(settings.min(bound)),
+            (settings, bound) => settings.or(bound),
         }
     }
 }

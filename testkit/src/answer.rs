@@ -25,6 +25,7 @@ pub struct Answer {
     stop: StopReason,
     usage: Option<Usage>,
     response_id: String,
+    model: Option<String>,
     piece: usize,
 }
 
@@ -60,6 +61,7 @@ impl Default for Answer {
             stop: StopReason::Stop,
             usage: None,
             response_id: "resp_scripted".into(),
+            model: None,
             piece: 12,
         }
     }
@@ -70,6 +72,22 @@ impl Answer {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Names the model that answers. By default a server names the requested one.
+    #[must_use]
+    pub fn model(self, name: impl Into<String>) -> Self {
+        Self { model: Some(name.into()), ..self }
+    }
+
+    /// Names the requested model as the one that answers, unless another is named.
+    pub(crate) fn answers_for(&mut self, requested: Option<&str>) {
+        self.model = self.model.take().or(requested.map(str::to_owned));
+    }
+
+    /// Returns the name of the model that answers.
+    pub(crate) fn model_name(&self) -> &str {
+        self.model.as_deref().unwrap_or(MODEL)
     }
 
     /// Adds text to the user.

@@ -82,7 +82,7 @@ fn random_worlds_reach_everything() {
     let mut runner = TestRunner::deterministic();
     let strategy = random::script(60);
     let mut reached = BTreeSet::new();
-    for _ in 0..1_024 {
+    for _ in 0..2_048 {
         let script = strategy.new_tree(&mut runner).unwrap().current();
         let world = world::run(Transitions::CORE, &script).unwrap();
         for recorded in world.log() {
@@ -112,7 +112,6 @@ fn random_worlds_reach_everything() {
         "interrupted by person",
         "interrupted by shutdown",
         "exhausted: samples",
-        "exhausted: calls_per_sample",
         "exhausted: calls",
         "exhausted: tokens",
         "exhausted: output_tokens",
@@ -138,6 +137,7 @@ fn random_worlds_reach_everything() {
         "an answer that stands in part",
         "a hook asked again",
         "a question asked again",
+        "a surplus call",
         "because pending input",
         "because hook context",
         "because compacted",
@@ -182,6 +182,9 @@ fn rarer(fact: &Fact) -> Option<&'static str> {
     if let Fact::CallStarted(fact) = fact {
         let again = (fact.attempt > 1).then_some("a call again");
         return fact.plan.then_some("a call planned").or(again);
+    }
+    if let Fact::ItemAdded(fact) = fact {
+        return fact.surplus.then_some("a surplus call");
     }
     if let Fact::SampleCut(fact) = fact {
         return match fact.retained {

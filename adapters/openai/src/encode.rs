@@ -8,7 +8,7 @@ use windlass_kit_http::{EncodedImages, EncodedItems, Encoder, Models};
 use windlass_ports::{ProviderError, SampleRequest};
 
 use crate::config::Api;
-use crate::quirks::{AnswerForm, Quirks};
+use crate::quirks::{AnswerForm, MaxTokens, Quirks};
 use crate::servers::Server;
 use crate::{chat, options, responses};
 
@@ -76,6 +76,15 @@ impl OpenAiEncoder {
         quirks
     }
 
+    /// The field that limits the answer.
+    fn most(&self) -> &'static str {
+        match (self.api, self.quirks.max_tokens) {
+            (Api::Responses, _) => "max_output_tokens",
+            (Api::Chat, MaxTokens::MaxCompletionTokens) => "max_completion_tokens",
+            (Api::Chat, MaxTokens::MaxTokens) => "max_tokens",
+        }
+    }
+
     fn here<'a>(&'a self, settings: &'a Settings) -> RequestTarget<'a> {
         RequestTarget {
             dialect: self.api.dialect(),
@@ -119,7 +128,10 @@ impl Encoder for OpenAiEncoder {
         let choice = options::choice(&request.choice, settings, &self.quirks, named)?;
         let key = self.quirks.cache_key;
         let key = key.then(|| Value::from(options::cache_key(&request.session)));
-        for (name, value) in [("tool_choice", choice), ("prompt_cache_key", key)] {
+        let known = self.models.of(self.api.name(), &settings.model);
+        let most = request.max_output_tokens(known.max_output).map(Value::from);
+        let fields = [(self.most(), most), ("tool_choice", choice), ("prompt_cache_key", key)];
+        for (name, value) in fields {
             if let Some(value) = value {
                 out.push(b',');
                 write(out, name)?;

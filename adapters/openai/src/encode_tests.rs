@@ -12,7 +12,7 @@ fn a_chat_body_is_exactly_this() {
     let body = body(Api::Chat, &prompt(settings("o9"), &conversation()));
     let expected = concat!(
         r#"{"model":"o9","stream":true,"stream_options":{"include_usage":true},"#,
-        r#""max_tokens":100,"reasoning_effort":"low","#,
+        r#""reasoning_effort":"low","#,
         r#""tools":[{"type":"function","function":{"name":"echo","description":"Says it again.","#,
         r#""parameters":{"type":"object","properties":{"b":{},"a":{}}}}}],"#,
         r#""messages":[{"role":"system","content":"Be brief."},"#,
@@ -27,7 +27,7 @@ fn a_chat_body_is_exactly_this() {
         r#"the call was run: {\"b\":2}]\n"},"#,
         r#"{"role":"system","content":"mind the gap"},"#,
         r#"{"role":"assistant","content":"Done."},"#,
-        r#"{"role":"user","content":"thanks"}]}"#,
+        r#"{"role":"user","content":"thanks"}],"max_tokens":100}"#,
     );
     assert_eq!(body, expected);
     let read: CreateChatCompletionRequest = serde_json::from_str(&body).unwrap();
@@ -39,7 +39,7 @@ fn a_responses_body_is_exactly_this() {
     let body = body(Api::Responses, &prompt(settings("o9"), &conversation()));
     let expected = concat!(
         r#"{"model":"o9","stream":true,"store":false,"include":["reasoning.encrypted_content"],"#,
-        r#""instructions":"Be brief.","max_output_tokens":100,"reasoning":{"effort":"low"},"#,
+        r#""instructions":"Be brief.","reasoning":{"effort":"low"},"#,
         r#""tools":[{"type":"function","name":"echo","description":"Says it again.","#,
         r#""parameters":{"type":"object","properties":{"b":{},"a":{}}},"strict":false}],"#,
         r#""input":[{"type":"message","role":"developer","#,
@@ -55,10 +55,31 @@ fn a_responses_body_is_exactly_this() {
         r#"before the call was run: {\"b\":2}]\n"},"#,
         r#"{"type":"message","role":"developer","content":"mind the gap"},"#,
         r#"{"type":"message","role":"assistant","content":"Done."},"#,
-        r#"{"type":"message","role":"user","content":"thanks"}]}"#,
+        r#"{"type":"message","role":"user","content":"thanks"}],"max_output_tokens":100}"#,
     );
     assert_eq!(body, expected);
     serde_json::from_str::<CreateResponse>(&body).unwrap();
+}
+
+#[test]
+fn the_budget_bounds_an_answer_and_a_known_model_bounds_the_budget() {
+    let most = |model: &str, settings_most: Option<u64>, bound: Option<u64>| {
+        let mut settings = settings(model);
+        settings.max_output_tokens = settings_most;
+        let request =
+            SampleRequest { output_bound: bound, ..request(&prompt(settings, &[user("hi")])) };
+        let mut out = Vec::new();
+        OpenAiEncoder::new(Api::Responses, ENDPOINT).tail(&request, &mut out).unwrap();
+        let read: Value = serde_json::from_slice(&[br#"{"input":["#, &out[..]].concat()).unwrap();
+        read["max_output_tokens"].as_u64()
+    };
+    assert_eq!(most("o9", None, None), None);
+    assert_eq!(most("o9", Some(100), Some(70)), Some(70));
+    assert_eq!(most("o9", Some(100), Some(170)), Some(100));
+    assert_eq!(most("o9", None, Some(500_000)), Some(500_000));
+    assert_eq!(most("gpt-4o", None, Some(500_000)), Some(16_384));
+    // What the user says is sent as it is.
+    assert_eq!(most("gpt-4o", Some(20_000), None), Some(20_000));
 }
 
 #[test]

@@ -76,11 +76,10 @@ fn options_stand_where_the_conversation_stays_the_same() {
     request.choice = ToolChoice::Tool("echo".into());
     let named = asks.written(&request).unwrap();
     assert_eq!(named.reused_bytes as usize, text(&auto).rfind("]").unwrap());
-    assert!(
-        text(&named).ends_with(
-            r#"],"tool_choice":{"name":"echo","type":"function"},"prompt_cache_key":"s"}"#
-        )
-    );
+    assert!(text(&named).ends_with(concat!(
+        r#"],"max_output_tokens":100,"tool_choice":{"name":"echo","type":"function"},"#,
+        r#""prompt_cache_key":"s"}"#
+    )));
     assert!(text(&named).contains(concat!(
         r#""reasoning":{"effort":"low","summary":"auto"},"parallel_tool_calls":false,"#,
         r#""text":{"format":{"type":"json_schema","name":"out","#,

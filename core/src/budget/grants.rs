@@ -5,14 +5,13 @@
 //! running calls. So the turn also reserves their estimated tokens and money, with room for the
 //! result of each agent.
 
+use super::answer::{LEAST_ANSWER, streamed_so_far, streaming};
 use super::{AddedContent, estimate};
 use crate::agent::{AgentSpec, BudgetGrant};
 use crate::call::programs::LAST;
 use crate::deadline::left_ms;
 use crate::decide::Plan;
-use crate::fact::Reservation;
 use crate::session::{CallProgress, Turn};
-use crate::stage::Sampling;
 use crate::usage::Usage;
 
 /// Without a configured answer limit, reserves 1/N of the grant for the result.
@@ -31,8 +30,11 @@ pub(crate) fn grant(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<Budge
     let samples = left.min(agent.samples);
     let time = left_ms(turn, plan.at);
     (samples > 0 && time != Some(0)).then_some(())?;
-    let each = estimate(plan, turn, outstanding(turn));
-    let (streams, answer) = (streaming(turn), turn.settings.max_output_tokens);
+    let least = turn.settings.max_output_tokens.unwrap_or(LEAST_ANSWER);
+    let each = estimate(plan, turn, outstanding(turn), least);
+    let streams = turn.stage.sampling();
+    let streams = streams.map(|sampling| streaming(&plan.session, turn, sampling));
+    let (streams, answer) = (streams.unwrap_or_default(), turn.settings.max_output_tokens);
     let price = turn.settings.price;
     let told = answer.map(|tokens| Usage { input: Some(tokens), ..Usage::default() });
     let tokens = BudgetPool {
@@ -135,32 +137,4 @@ fn outstanding(turn: &Turn) -> AddedContent {
         add(WRAPPER_BYTES.saturating_add(LAST.len() as u64));
     }
     more
-}
-
-/// Returns the size of the streaming answer so far.
-fn streamed_so_far(sampling: &Sampling) -> AddedContent {
-    let parts = sampling.items.iter().map(|(_, part, _)| part.bytes);
-    AddedContent { bytes: parts.fold(0, u64::saturating_add), items: sampling.items.len() as u64 }
-}
-
-/// Returns the expected usage of the answer that made the call, while it streams: its reservation,
-/// or its length so far if that is more.
-fn streaming(turn: &Turn) -> Reservation {
-    let Some(sampling) = turn.stage.sampling() else {
-        return Reservation::default();
-    };
-    let mut reserved = sampling.reserved;
-    if turn.settings.max_output_tokens.is_some() {
-        return reserved;
-    }
-    let (limits, price) = (&turn.limits, turn.settings.price);
-    let usage = Usage { output: Some(streamed_so_far(sampling).tokens()), ..Usage::default() };
-    if limits.tokens > 0 {
-        reserved.tokens = reserved.tokens.saturating_add(usage.tokens());
-    }
-    if limits.cost_micros > 0 {
-        let cost = price.map_or(0, |price| price.of(&usage));
-        reserved.cost_micros = reserved.cost_micros.saturating_add(cost);
-    }
-    reserved
 }

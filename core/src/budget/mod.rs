@@ -1,5 +1,6 @@
 //! Budgets: the expected usage of a sample, and the limits that it must fit.
 
+pub(crate) mod answer;
 pub(crate) mod grants;
 
 use crate::compaction::VisiblePart;
@@ -72,20 +73,36 @@ pub(crate) fn window_room(turn: &Turn) -> Option<u64> {
 /// Returns the limit that forbids another sample, if one does. A further attempt belongs to the
 /// same sample and is not checked here.
 pub(crate) fn exhausted_limit(turn: &Turn) -> Option<LimitKind> {
-    let over = |limit: u64, spent: u64| limit > 0 && spent >= limit;
     if turn.samples() >= turn.limits.samples || turn.work_is_used_up() {
         return Some(LimitKind::Samples);
     }
-    if over(turn.limits.tokens, turn.tokens()) {
-        return Some(LimitKind::Tokens);
-    }
-    over(turn.limits.cost_micros, turn.cost_micros()).then_some(LimitKind::Cost)
+    used_up(turn)
 }
 
-/// Returns the reservation for the next sample, or the limit that leaves no room for it.
+/// Returns the budget that is used up, if one is: no call of the answer starts any more.
+pub(crate) fn used_up(turn: &Turn) -> Option<LimitKind> {
+    budget_over(turn, |limit, spent| spent >= limit)
+}
+
+/// Returns the budget that the turn has exceeded, if one is.
+pub(crate) fn exceeded(turn: &Turn) -> Option<LimitKind> {
+    budget_over(turn, |limit, spent| spent > limit)
+}
+
+fn budget_over(turn: &Turn, over: fn(u64, u64) -> bool) -> Option<LimitKind> {
+    let limits = &turn.limits;
+    let over = |limit: u64, spent: u64| limit > 0 && over(limit, spent);
+    if over(limits.tokens, turn.tokens()) {
+        return Some(LimitKind::Tokens);
+    }
+    over(limits.cost_micros, turn.cost_micros()).then_some(LimitKind::Cost)
+}
+
+/// Returns the reservation for a summary, or the limit that leaves no room for it.
 pub(crate) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reservation, LimitKind> {
     let limits = &turn.limits;
-    let reserved = estimate(plan, turn, AddedContent::default());
+    let answer = turn.settings.max_output_tokens.unwrap_or(0);
+    let reserved = estimate(plan, turn, AddedContent::default(), answer);
     let over = |limit: u64, spent: u64, more: u64| limit > 0 && spent.saturating_add(more) > limit;
     if over(limits.tokens, turn.tokens(), reserved.tokens) {
         return Err(LimitKind::Tokens);
@@ -96,8 +113,9 @@ pub(crate) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reservation, LimitKind
     Ok(reserved)
 }
 
-/// Returns the expected usage of the next sample with `more` in its request.
-pub(crate) fn estimate(plan: &Plan, turn: &Turn, more: AddedContent) -> Reservation {
+/// Returns the expected usage of a summary or of a later sample, with `more` in its request and an
+/// answer of this many tokens.
+fn estimate(plan: &Plan, turn: &Turn, more: AddedContent, answer: u64) -> Reservation {
     let limits = &turn.limits;
     let mut reserved = Reservation::default();
     if limits.tokens == 0 && limits.cost_micros == 0 {
@@ -105,7 +123,7 @@ pub(crate) fn estimate(plan: &Plan, turn: &Turn, more: AddedContent) -> Reservat
     }
     let usage = Usage {
         input: Some(tokens(&plan.session, turn, more)),
-        output: Some(turn.settings.max_output_tokens.unwrap_or(0)),
+        output: Some(answer),
         ..Usage::default()
     };
     if limits.tokens > 0 {

@@ -1,5 +1,6 @@
 //! Answers: the facts that record the results of calls' effects.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -129,10 +130,7 @@ pub(crate) fn apply_answer(
 ) -> Result<(), Reject> {
     let (verdict, reason, edit) = match answer {
         ApprovalAnswer::Allow { edit } => (Verdict::Allow, String::new(), edit),
-        ApprovalAnswer::Deny { reason } if reason.trim().is_empty() => {
-            (Verdict::Deny, String::from("Denied: a person said no."), None)
-        }
-        ApprovalAnswer::Deny { reason } => (Verdict::Deny, reason, None),
+        ApprovalAnswer::Deny { reason } => (Verdict::Deny, denial(&by, reason), None),
     };
     let key = plan.key.take();
     plan.push(Fact::ApprovalAnswered(ApprovalAnswered {
@@ -144,6 +142,29 @@ pub(crate) fn apply_answer(
         edit,
         key,
     }))
+}
+
+/// Beginning of a person's denial.
+const BY_PERSON: &str = "Denied by a person: ";
+/// Denial of a person without a reason.
+const NO_REASON: &str = "Denied by a person, who gave no reason.";
+
+/// Returns the reason of a denial as the model reads it. The system gives its own words.
+fn denial(by: &Scope, reason: String) -> String {
+    match by {
+        Scope::Principal { .. } if reason.trim().is_empty() => String::from(NO_REASON),
+        Scope::Principal { .. } => format!("{BY_PERSON}{reason}"),
+        Scope::System { .. } => reason,
+    }
+}
+
+/// Returns the reason that a person gave for a recorded denial.
+pub(crate) fn reason_of_denial(recorded: &str) -> &str {
+    match recorded.strip_prefix(BY_PERSON) {
+        Some(reason) => reason,
+        None if recorded == NO_REASON => "",
+        None => recorded,
+    }
 }
 
 /// An open question about a call.

@@ -174,7 +174,10 @@ pub(crate) fn on_started(
         CallValidity::Valid { effect, .. } => effect,
         // A program changes nothing by itself, and may restart from its beginning at any time.
         CallValidity::Program { .. } if over && !waits => &EffectClass::ReadOnly,
-        CallValidity::Program { .. } | CallValidity::Goal | CallValidity::Invalid { .. } => {
+        CallValidity::Program { .. }
+        | CallValidity::Goal
+        | CallValidity::Surplus
+        | CallValidity::Invalid { .. } => {
             return Err(invalid_fact(recorded, "the call cannot be run"));
         }
     };

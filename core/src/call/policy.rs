@@ -25,7 +25,7 @@ pub(super) fn decide(
 /// Returns the decision on a call that needs approval, after hooks have replied.
 pub(super) fn before_asking(call: &CallState, word: &CombinedVerdict) -> Option<CallDecided> {
     let (verdict, by, reason) = match word {
-        CombinedVerdict::Deny { .. } => (Verdict::Deny, Decider::Hook, hooks::reason(word)?),
+        CombinedVerdict::Deny { .. } => (Verdict::Deny, Decider::Hook, hooks::call_denial(word)?),
         // The arguments may have been edited.
         CombinedVerdict::Allow if call.rule_verdict != Some(RuleVerdict::Deny) => {
             (Verdict::Allow, Decider::Hook, String::from("a hook allows it"))
@@ -40,7 +40,7 @@ pub(super) fn before_asking(call: &CallState, word: &CombinedVerdict) -> Option<
     Some(CallDecided { call: call.id, verdict, by, reason, arguments: call.arguments })
 }
 
-const FORBIDDEN: &str = "Denied: a rule of the user forbids this call.";
+const FORBIDDEN: &str = "Denied by a rule of the user, which forbids this call.";
 
 fn verdict(
     turn: &Turn,
@@ -56,7 +56,7 @@ fn verdict(
     if call.rule_verdict == Some(RuleVerdict::Deny) {
         return deny(Decider::Rule, FORBIDDEN);
     }
-    if let Some(reason) = hooks::reason(word) {
+    if let Some(reason) = hooks::call_denial(word) {
         return deny(Decider::Hook, &reason);
     }
     match (call.rule_verdict, word) {

@@ -18,11 +18,12 @@ use crate::session::{CallProgress, CallState, CallValidity, Turn};
 use crate::settings::EffectClass;
 
 /// Returns a call as it enters the state, with its validity.
-pub(crate) fn proposed(turn: &Turn, seq: Seq, call: &CallItem) -> CallState {
+pub(crate) fn proposed(turn: &Turn, seq: Seq, call: &CallItem, surplus: bool) -> CallState {
     let provider_id = Digest::EMPTY.part(call.provider_id.as_bytes());
     let mut others = turn.calls().iter();
     let twin = !call.provider_id.is_empty() && others.any(|other| other.provider_id == provider_id);
     let fitness = match (twin, &turn.settings.options.program) {
+        (_, _) if surplus => CallValidity::Surplus,
         (true, _) => invalid(
             "Not run: another call of the same answer has the same id. Give each call an id of its \
              own.",
@@ -49,6 +50,7 @@ pub(crate) fn program_call(turn: &Turn, seq: Seq, program: CallId, call: &CallIt
         CallValidity::Valid { .. }
         | CallValidity::Goal
         | CallValidity::Program { .. }
+        | CallValidity::Surplus
         | CallValidity::Invalid { .. } => None,
     };
     CallState { label: line, ..state(turn, seq, call, fitness, Some(program)) }

@@ -79,6 +79,9 @@ pub enum CallValidity {
         /// Longest time of one step, in milliseconds.
         timeout_ms: u64,
     },
+    /// The answer has more calls than the limit allows, and this is one of the rest. It does not
+    /// run.
+    Surplus,
     /// The call cannot run.
     Invalid {
         /// Reason in words.

@@ -5,7 +5,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::{Observation, ObservationStatus, Verdict, policy, programs};
-use crate::budget::grants;
+use crate::budget::answer::{delays_agents, may_use_up};
+use crate::budget::{self, grants};
 use crate::decide::Plan;
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Decider, Fact,
@@ -54,7 +55,7 @@ fn settle_or_decide(
             abandon(plan, turn, call, stop)
         }
         (CallProgress::Denied { reason }, _) => {
-            Some(observed(call, ObservationStatus::Denied, reason.clone()))
+            Some(observed(call, ObservationStatus::Denied, denial(reason)))
         }
         (
             CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
@@ -70,6 +71,12 @@ fn settle_or_decide(
             let words = "Not run: the answer asks for more calls than the limit allows.";
             Some(observed(call, ObservationStatus::NotStarted, words.into()))
         }
+        (
+            CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
+            None,
+        ) if turn.stage.executing().is_some() && budget::used_up(turn).is_some() => {
+            Some(observed(call, ObservationStatus::NotStarted, USED_UP.into()))
+        }
         (CallProgress::Proposed, None) => propose(turn, call, answer),
         (CallProgress::AwaitingApproval { question: None }, None) => ask(plan, turn, call),
         (CallProgress::AwaitingApproval { question: Some(question) }, None) => {
@@ -79,15 +86,33 @@ fn settle_or_decide(
     }
 }
 
+/// Returns the result of a denied call, for the model. It says that it is a denial.
+fn denial(reason: &str) -> String {
+    if reason.starts_with("Denied") {
+        return String::from(reason);
+    }
+    format!("Denied: {reason}")
+}
+
 /// Settles a call that cannot run, from the beginning or by now.
 fn settle_invalid(call: &CallState) -> Option<Fact> {
     match &call.validity {
         CallValidity::Invalid { reason } => {
             Some(observed(call, ObservationStatus::Failed, reason.clone()))
         }
+        CallValidity::Surplus => {
+            Some(observed(call, ObservationStatus::NotStarted, SURPLUS.into()))
+        }
         CallValidity::Valid { .. } | CallValidity::Goal | CallValidity::Program { .. } => None,
     }
 }
+
+/// Result of a call whose answer used up the budget, for the model.
+const USED_UP: &str = "Not started: limit. The budget of the turn is used up.";
+
+/// Result of a surplus call, for the model.
+const SURPLUS: &str = "Not started: limit. The answer has more calls than the limit allows, and this \
+                       is one of the rest. Request it again in a later answer, if it is still needed.";
 
 /// Answers the call that reports the goal as met. An answer that began before the goal was set
 /// cannot report on that goal.
@@ -110,11 +135,11 @@ fn goal(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
 /// decision.
 fn propose(turn: &Turn, call: &CallState, answer: &CombinedVerdict) -> Option<Fact> {
     let effect = match &call.validity {
-        CallValidity::Invalid { .. } => return settle_invalid(call),
+        CallValidity::Invalid { .. } | CallValidity::Surplus => return settle_invalid(call),
         CallValidity::Goal | CallValidity::Program { .. } => EffectClass::ReadOnly,
         CallValidity::Valid { effect, .. } => *effect,
     };
-    if let Some(reason) = hooks::reason(answer) {
+    if let Some(reason) = hooks::call_denial(answer) {
         return Some(Fact::CallDecided(CallDecided {
             call: call.id,
             verdict: Verdict::Deny,
@@ -179,7 +204,7 @@ fn is_planned(turn: &Turn, call: &CallState) -> bool {
 /// Starts the first waiting call, if there is room for it. Calls start in order, so others never
 /// overtake an exclusive one for ever.
 fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
-    if turn.stop.is_some() {
+    if turn.stop.is_some() || may_use_up(&plan.session, turn) {
         return None;
     }
     let waits = |call: &&CallState| call.progress == CallProgress::Allowed;
@@ -226,6 +251,9 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
     }
     let planned = is_planned(turn, call);
     let agent = turn.agent(call).filter(|_| !planned);
+    if agent.is_some() && delays_agents(turn) {
+        return None;
+    }
     let lent = agent.map(|agent| grants::grant(plan, turn, agent));
     if lent == Some(None) {
         let words = "Not run: too little of the turn's budget is left to lend it to an agent. Do \

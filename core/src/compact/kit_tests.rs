@@ -137,6 +137,7 @@ impl TestConversation {
             started,
             stop: StopReason::Stop,
             usage: None,
+            estimate: None,
             response_id: None,
             request: None,
             fault: None,
@@ -153,7 +154,7 @@ impl TestConversation {
     }
 
     fn added(&mut self, started: Seq, item: Item) -> Seq {
-        self.fact(Fact::ItemAdded(ItemAdded { started, item }))
+        self.fact(Fact::ItemAdded(ItemAdded { started, item, surplus: false }))
     }
 
     pub(super) fn plan(&self, strategy: CompactionStrategy, target: u64) -> CompactionPlan {

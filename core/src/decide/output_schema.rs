@@ -34,6 +34,9 @@ const MAX_SCHEMA_BYTES: usize = 4_096;
 /// ends the turn without an output. If the turn is to pause, or has used up another limit, it ends
 /// for that reason.
 pub(crate) fn re_ask(plan: &Plan, turn: &Turn, started: Seq, fault: &str) -> NextFact {
+    if let Some(limit) = budget::exceeded(turn) {
+        return NextFact::Fact(settle(plan, turn, TurnOutcome::Exhausted { limit }));
+    }
     if turn.spent.re_asks >= turn.max_re_asks() {
         let fault = String::from(fault);
         return NextFact::Fact(settle(plan, turn, TurnOutcome::InvalidOutput { fault }));

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::Plan;
-use crate::budget;
+use crate::budget::answer::{SampleReservation, reserve_sample};
 use crate::deadline::{hook_grace_end, limit};
 use crate::fact::{
     Fact, InputBlocked, InterruptRequested, SampleStarted, StopTiming, TurnOpened, TurnSettled,
@@ -147,14 +147,15 @@ pub(crate) fn ask(plan: &Plan, turn: &Turn) -> NextFact {
         return NextFact::Wait;
     };
     let tries = attempt.failures.saturating_add(attempt.restarts);
-    NextFact::Fact(match budget::reserve(plan, turn) {
+    NextFact::Fact(match reserve_sample(plan, turn) {
         Err(limit) => settle(plan, turn, TurnOutcome::Exhausted { limit }),
-        Ok(reserved) => Fact::SampleStarted(SampleStarted {
+        Ok(SampleReservation { reserved, output_bound }) => Fact::SampleStarted(SampleStarted {
             sample: turn.spent.samples.saturating_add(u32::from(tries == 0)),
             attempt: tries.saturating_add(1),
             reason: attempt.reason,
             digest: plan.session.visible.digest,
             reserved,
+            output_bound,
             kind: turn.next_kind(),
         }),
     })

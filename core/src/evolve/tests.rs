@@ -131,6 +131,7 @@ fn what_was_said_stands_alone_only_without_a_call_and_in_a_turn_that_goes_on() {
             partial: String::from("so far"),
             retained: Retained::Text,
             usage: None,
+            estimate: None,
             retry_at: None,
             request: None,
         })
@@ -158,7 +159,7 @@ fn what_was_said_stands_alone_only_without_a_call_and_in_a_turn_that_goes_on() {
         unreachable!();
     };
     let item = Item::Call(Arc::new(call));
-    add(&mut called, Fact::ItemAdded(ItemAdded { started, item })).unwrap();
+    add(&mut called, Fact::ItemAdded(ItemAdded { started, item, surplus: false })).unwrap();
     let said = cut(&called);
     assert_eq!(why(add(&mut called, said)), wrong);
 }

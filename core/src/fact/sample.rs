@@ -30,13 +30,17 @@ pub struct SampleStarted {
     /// Reservation for the sample, if the turn has a budget.
     #[serde(default, skip_serializing_if = "Reservation::is_zero")]
     pub reserved: Reservation,
+    /// Most tokens of the answer, if the budget leaves fewer than the settings or the window allow.
+    /// The provider is asked for no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_bound: Option<u64>,
     /// Purpose of the sample, in program mode.
     #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
     pub kind: SampleKind,
 }
 
 /// Reservation for a sample before its request: an estimate of the request, and the longest answer
-/// if the user limits answers.
+/// that the budget leaves. Also the estimated usage of an attempt that reported none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reservation {
@@ -60,6 +64,10 @@ pub struct ItemAdded {
     pub started: Seq,
     /// Content of the item.
     pub item: Item,
+    /// True if the item is a call beyond [`Limits::calls_per_sample`](crate::Limits). It does not
+    /// run, and the turn goes on. Older engines ended the turn instead.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub surplus: bool,
 }
 
 /// The answer is complete; its items are retained.
@@ -73,6 +81,10 @@ pub struct SampleEnded {
     /// Usage, if the provider reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Estimated usage, if a turn with a budget got no report. It counts. Older logs have none:
+    /// there the reservation counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Reservation>,
     /// The provider's id of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
@@ -131,6 +143,10 @@ pub struct SampleCut {
     /// Usage, as far as the provider reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Estimated usage that the provider may bill and did not report: the request and the streamed
+    /// part. It counts. Older logs have none: there the reservation counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Reservation>,
     /// Time of the next attempt, if there is to be one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,

@@ -23,6 +23,10 @@ pub struct HooksAsked {
     pub hooks: Vec<u32>,
     /// Number of their run, from 1. If a process ends, unanswered hooks run again.
     pub attempt: u32,
+    /// True if a denial does not end their round: the others are asked too. Older engines skipped
+    /// them at every point.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub all: bool,
 }
 
 /// A hook replied. A replay reads this and asks nothing.

@@ -238,6 +238,7 @@ fn a_session_forks_where_nothing_runs_and_nothing_follows_by_itself() {
         answered: Vec::new(),
         verdict: crate::hook_rounds::CombinedVerdict::Pass,
         contexts: Vec::new(),
+        all: false,
     });
     assert!(!session.can_fork(), "its end is being told");
 }

@@ -40,6 +40,7 @@ fn given(texts: u64) -> History {
         at: HookOccurrence::SessionStart { start },
         hooks: vec![0],
         attempt: 1,
+        all: false,
     })];
     facts.extend((0..texts).map(|_| {
         Fact::HookDecided(HookDecided {
@@ -92,11 +93,16 @@ fn called(mut history: History, seq: u64, provider_id: &str) -> History {
         inline: false,
     };
     let facts = [
-        Fact::ItemAdded(ItemAdded { started: Seq(seq), item: Item::Call(Arc::new(call)) }),
+        Fact::ItemAdded(ItemAdded {
+            started: Seq(seq),
+            item: Item::Call(Arc::new(call)),
+            surplus: false,
+        }),
         Fact::SampleEnded(SampleEnded {
             started: Seq(seq),
             stop: StopReason::Stop,
             usage: None,
+            estimate: None,
             response_id: None,
             request: None,
             fault: None,

@@ -62,6 +62,8 @@ pub struct HookPointProperties {
     pub level: HookLevel,
     /// The effect of a denial.
     pub denial: DenialEffect,
+    /// The treatment of the hooks after a denial.
+    pub after_denial: AfterDenial,
     /// The text that a hook may replace.
     pub edits: Editable,
     /// The use of the context that a hook gives.
@@ -113,6 +115,16 @@ pub enum DenialEffect {
     DeniesCall,
     /// The model reads the reason, and the turn continues.
     Answers,
+}
+
+/// Treatment of the other hooks of a point after a denial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterDenial {
+    /// They are not asked: the denial is final.
+    SkipOthers,
+    /// They are asked too: the model reads the reason of each denial, and a later hook may end the
+    /// turn.
+    AskOthers,
 }
 
 /// The text that hooks of a point may replace.

@@ -55,8 +55,9 @@ fn on_hooks_asked(
     if gates.finished.iter().any(|passed| passed.at == fact.at) {
         return Err(invalid_fact(recorded, "its hooks have spoken already"));
     }
-    let gate = gates.open.get_or_insert_with(|| HookRound::new(fact.at));
-    if gate.at != fact.at {
+    let new = || HookRound { all: fact.all, ..HookRound::new(fact.at) };
+    let gate = gates.open.get_or_insert_with(new);
+    if gate.at != fact.at || gate.all != fact.all {
         return Err(invalid_fact(recorded, "other hooks are being asked"));
     }
     let again = |asking: &PendingHook| fact.hooks.contains(&asking.hook);

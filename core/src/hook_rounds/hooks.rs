@@ -16,8 +16,8 @@ use crate::error::Reject;
 use crate::fact::{Fact, HookDecided, HooksAsked};
 use crate::history;
 use crate::hook::{
-    DenialEffect, Edit, Editable, HookOccurrence, HookOrder, HookPoint, HookReply, HookSpec,
-    HookVerdict,
+    AfterDenial, DenialEffect, Edit, Editable, HookOccurrence, HookOrder, HookPoint, HookReply,
+    HookSpec, HookVerdict,
 };
 use crate::id::Seq;
 use crate::outcome::TurnOutcome;
@@ -53,10 +53,20 @@ fn step<'a>(
 ) -> HookStep<'a> {
     match gates.step(hooks, at, subject) {
         RoundStep::Ask(hooks) => {
-            HookStep::Add(Fact::HooksAsked(HooksAsked { at, hooks, attempt: 1 }))
+            let all = asks_all(gates, at);
+            HookStep::Add(Fact::HooksAsked(HooksAsked { at, hooks, attempt: 1, all }))
         }
         RoundStep::Wait => HookStep::Wait,
         RoundStep::Finished(word) => HookStep::Finished(word),
+    }
+}
+
+/// Returns true if a denial does not end the round at this occurrence. An open round stays as it
+/// was opened.
+fn asks_all(gates: &HookRounds, at: HookOccurrence) -> bool {
+    match &gates.open {
+        Some(gate) => gate.all,
+        None => at.point().properties().after_denial == AfterDenial::AskOthers,
     }
 }
 
@@ -104,6 +114,8 @@ struct HookQuestion<'a> {
     index: u32,
     spec: &'a HookSpec,
     about: Digest,
+    /// True if a denial does not end its round.
+    all: bool,
 }
 
 pub(crate) fn on_hook_reply(
@@ -208,19 +220,20 @@ fn find(session: &Session, key: EffectKey) -> Option<HookQuestion<'_>> {
         let gate = gates.open.as_ref()?;
         let mut out = gate.pending.iter();
         let asked = out.any(|asking| asking.hook == hook && asking.asked == asked);
-        asked.then_some(gate.at)
+        asked.then_some((gate.at, gate.all))
     };
-    if let Some(at) = at(&session.hook_rounds) {
+    if let Some((at, all)) = at(&session.hook_rounds) {
         let spec = session.settings.hooks.get(index)?;
-        return Some(HookQuestion { at, seq: asked, index: hook, spec, about: Digest::EMPTY });
+        return Some(HookQuestion { at, seq: asked, index: hook, spec, about: Digest::EMPTY, all });
     }
     let turn = turn?;
     let spec = turn.settings.hooks.get(index)?;
-    let here = at(&turn.hook_rounds).map(|at| (at, about(session, at)));
+    let here = at(&turn.hook_rounds).map(|(at, all)| (at, all, about(session, at)));
     let mut calls = turn.calls().iter();
-    let (at, about) = here
-        .or_else(|| calls.find_map(|call| at(&call.hook_rounds).map(|at| (at, call.arguments))))?;
-    Some(HookQuestion { at, seq: asked, index: hook, spec, about })
+    let (at, all, about) = here.or_else(|| {
+        calls.find_map(|call| at(&call.hook_rounds).map(|(at, all)| (at, all, call.arguments)))
+    })?;
+    Some(HookQuestion { at, seq: asked, index: hook, spec, about, all })
 }
 
 /// Returns the digest of the prompt that hooks are asked about; empty at other points.
@@ -247,6 +260,7 @@ pub(crate) fn ask_again(plan: &Plan, one: &DesiredEffect) -> Option<Fact> {
         at: asked.at,
         hooks: alloc::vec![asked.index],
         attempt: attempt.saturating_add(1),
+        all: asked.all,
     }))
 }
 
@@ -273,7 +287,18 @@ pub(crate) fn give_up(plan: &Plan, turn: &Turn) -> Option<Fact> {
     Some(Fact::HookDecided(decided(plan, &asked, reply)))
 }
 
-/// Returns the text of a denial, with the hook's name if it has no text.
+/// Returns the reason of a call that hooks deny, as the model reads it.
+pub(crate) fn call_denial(word: &CombinedVerdict) -> Option<String> {
+    match word {
+        CombinedVerdict::Deny { reason, .. } if reason.trim().is_empty() => {
+            Some(String::from("Denied by a hook, which gave no reason."))
+        }
+        CombinedVerdict::Deny { reason, .. } => Some(format!("Denied by a hook: {reason}")),
+        CombinedVerdict::Pass | CombinedVerdict::Allow | CombinedVerdict::Ask => None,
+    }
+}
+
+/// Returns the text of a denial, or words in place of a missing one.
 pub(crate) fn reason(word: &CombinedVerdict) -> Option<String> {
     match word {
         CombinedVerdict::Deny { reason, .. } if reason.trim().is_empty() => {

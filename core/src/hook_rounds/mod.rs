@@ -1,7 +1,8 @@
 //! Hook rounds: the state of the hooks at one occurrence of a hook point.
 //!
 //! The hooks of a point are asked in the order of the settings: the sequential ones one after the
-//! other, then the parallel ones together. The first denial or halt ends the round. Facts open the
+//! other, then the parallel ones together. The first denial or halt ends the round; at the end of a
+//! turn only a halt does. Facts open the
 //! round, ask its hooks and record their replies, so a round is folded like all other state.
 
 pub(crate) mod facts;
@@ -43,6 +44,9 @@ pub struct HookRound {
     pub verdict: CombinedVerdict,
     /// Context from the hooks, by hook.
     pub contexts: Vec<(u32, PendingContext)>,
+    /// True if a denial does not end the round.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub all: bool,
 }
 
 /// A hook that is asked.
@@ -139,6 +143,7 @@ impl HookRound {
             answered: Vec::new(),
             verdict: CombinedVerdict::Pass,
             contexts: Vec::new(),
+            all: false,
         }
     }
 
@@ -149,7 +154,8 @@ impl HookRound {
 
     /// Returns the hooks to ask next, unless some are being asked.
     fn next(&self, hooks: &[HookSpec], subject: &str) -> Option<Vec<u32>> {
-        if !self.pending.is_empty() || matches!(self.verdict, CombinedVerdict::Deny { .. }) {
+        let denied = matches!(self.verdict, CombinedVerdict::Deny { .. });
+        if !self.pending.is_empty() || (denied && !self.all) {
             return None;
         }
         next_hooks(hooks, self.at, subject, &self.answered)

@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::call::answer::reason_of_denial;
 use crate::call::{Observation, ObservationStatus, Verdict};
 use crate::cause::InputKind;
 use crate::effect::EffectKey;
@@ -212,7 +213,9 @@ fn hook_replied(fact: &HookDecided) -> Vec<Input> {
 fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
     let answer = match fact.verdict {
         Verdict::Allow => ApprovalAnswer::Allow { edit: fact.edit.clone() },
-        Verdict::Deny | Verdict::Ask => ApprovalAnswer::Deny { reason: fact.reason.clone() },
+        Verdict::Deny | Verdict::Ask => {
+            ApprovalAnswer::Deny { reason: String::from(reason_of_denial(&fact.reason)) }
+        }
     };
     let by_user = Input::Answer {
         call: fact.call,

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::BudgetUsage;
-use crate::call::CallState;
+use crate::call::{CallState, CallValidity};
 use crate::compaction::ItemFingerprint;
 use crate::fact::{ContextLifetime, Reservation};
 use crate::failure::{FailureKind, SampleFailure};
@@ -73,13 +73,24 @@ impl Turn {
     #[must_use]
     pub fn exceeded_call_limit(&self) -> Option<LimitKind> {
         let counted = self.stage.rules().counted()?;
-        let own = self.calls().iter().filter(|call| call.parent.is_none());
-        let count = u32::try_from(own.count()).unwrap_or(u32::MAX);
+        let count = self.calls_of_answer();
         let before = self.spent.calls.saturating_sub(counted);
         if count > self.limits.calls_per_sample {
             return Some(LimitKind::CallsPerSample);
         }
         (before.saturating_add(count) > self.limits.calls).then_some(LimitKind::Calls)
+    }
+
+    /// Returns the number of the answer's own calls, without surplus ones.
+    fn calls_of_answer(&self) -> u32 {
+        let own =
+            |call: &&CallState| call.parent.is_none() && call.validity != CallValidity::Surplus;
+        u32::try_from(self.calls().iter().filter(own).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Returns true if the answer has as many calls as the limit allows: further ones are surplus.
+    pub(crate) fn answer_has_most_calls(&self) -> bool {
+        self.calls_of_answer() >= self.limits.calls_per_sample
     }
 
     /// Returns the subject of the turn, until it is admitted.
@@ -146,7 +157,8 @@ impl Turn {
 
     /// Counts the calls of an answer.
     pub(crate) fn count(&mut self, calls: &[CallState]) {
-        let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
+        let within = calls.iter().filter(|call| call.validity != CallValidity::Surplus);
+        let count = u32::try_from(within.count()).unwrap_or(u32::MAX);
         self.spent.calls = self.spent.calls.saturating_add(count);
     }
 
@@ -185,11 +197,12 @@ pub struct TurnUsage {
     pub samples: u32,
     /// Number of attempts at samples.
     pub attempts: u32,
-    /// Calls requested by the model.
+    /// Calls requested by the model, except surplus ones of an answer.
     pub calls: u32,
     /// Tokens, as far as the provider reported them.
     pub usage: Usage,
-    /// Reserved tokens of samples with unknown usage.
+    /// Estimated tokens that no provider reported: of attempts that broke off, of steered answers,
+    /// and of lost summaries.
     #[serde(default)]
     pub estimated_tokens: u64,
     /// Money, in millionths of the currency of the prices.

@@ -92,18 +92,19 @@ impl LogBuilder {
             reason: because,
             digest: Digest::EMPTY,
             reserved: Reservation::default(),
+            output_bound: None,
             kind: SampleKind::Normal,
         }))
     }
 
     pub(crate) fn text(&mut self, started: Seq, text: &str) -> Seq {
         let item = Item::Text { text: text.into() };
-        self.fact(Fact::ItemAdded(ItemAdded { started, item }))
+        self.fact(Fact::ItemAdded(ItemAdded { started, item, surplus: false }))
     }
 
     pub(crate) fn call(&mut self, started: Seq, name: &str, arguments: &str) -> CallId {
         let item = Item::Call(item(name, arguments));
-        CallId(self.fact(Fact::ItemAdded(ItemAdded { started, item })).0)
+        CallId(self.fact(Fact::ItemAdded(ItemAdded { started, item, surplus: false })).0)
     }
 
     pub(crate) fn calls(&mut self, program: CallId, name: &str) -> CallId {
@@ -117,6 +118,7 @@ impl LogBuilder {
             started,
             stop,
             usage: Some(Usage { input: Some(10), ..Usage::default() }),
+            estimate: None,
             response_id: None,
             request: None,
             fault: fault.map(String::from),
@@ -130,6 +132,7 @@ impl LogBuilder {
             partial: String::from(" and on"),
             retained: stands,
             usage: None,
+            estimate: None,
             retry_at: again.then_some(Timestamp(0)),
             request: None,
         }));

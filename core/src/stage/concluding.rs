@@ -38,6 +38,9 @@ pub struct Concluding {
     pub answer: AnswerKind,
     /// Violation of the output schema, if one is set and the output is invalid.
     pub fault: Option<String>,
+    /// Limit whose budget bounded the answer, if it was too short for the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounded: Option<LimitKind>,
 }
 
 impl StageRules for Concluding {
@@ -80,7 +83,7 @@ impl StageRules for Concluding {
             .or(|| steer(plan, turn))
             .or(|| self.re_ask(plan, turn))
             .or(|| self.before_end(plan, turn))
-            .or(|| NextFact::Fact(settle(plan, turn, self.outcome())))
+            .or(|| NextFact::Fact(settle(plan, turn, self.outcome(turn))))
     }
 
     fn desired_effect(&self, _: &Session, _: &Turn) -> Option<DesiredEffect> {
@@ -152,7 +155,7 @@ impl Concluding {
     }
 
     fn before_end(&self, plan: &Plan, turn: &Turn) -> NextFact {
-        match self.outcome() {
+        match self.outcome(turn) {
             TurnOutcome::Completed | TurnOutcome::NoAnswer | TurnOutcome::Refused => {
                 ask_to_continue(plan, turn, self.end(&plan.session, turn))
             }
@@ -164,9 +167,16 @@ impl Concluding {
         }
     }
 
-    fn outcome(&self) -> TurnOutcome {
+    /// Returns the outcome of the turn if it ends here. One that exceeded its budget says so,
+    /// whatever the model answered.
+    fn outcome(&self, turn: &Turn) -> TurnOutcome {
+        if let Some(limit) = budget::exceeded(turn) {
+            return TurnOutcome::Exhausted { limit };
+        }
         match (&self.stop, self.answer) {
-            (StopReason::Length, _) => TurnOutcome::Exhausted { limit: LimitKind::OutputTokens },
+            (StopReason::Length, _) => {
+                TurnOutcome::Exhausted { limit: self.bounded.unwrap_or(LimitKind::OutputTokens) }
+            }
             (StopReason::ContentFilter, _) => TurnOutcome::Failed {
                 failure: FailureKind::ContentFilter,
                 message: String::from("the provider's content filter cut the answer off"),

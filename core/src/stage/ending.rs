@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 
 use super::{EffectReport, NextFact, Stage, StageRules, Transition, TransitionResult};
+use crate::budget;
 use crate::decide::Plan;
 use crate::decide::turn::settle;
 use crate::effect::{DesiredEffect, EffectKey};
@@ -14,9 +15,11 @@ use crate::session::{Session, Turn};
 use crate::time::Timestamp;
 
 impl StageRules for TurnOutcome {
-    fn allows(&self, _: &Session, _: &Turn, transition: Transition<'_>) -> TransitionResult {
+    fn allows(&self, _: &Session, turn: &Turn, transition: Transition<'_>) -> TransitionResult {
         let so = match transition {
-            Transition::Settle(outcome) => self == outcome,
+            Transition::Settle(outcome) => {
+                self == outcome || exceeded(self, turn) == Some(outcome.clone())
+            }
             Transition::Accept(_)
             | Transition::Block(_)
             | Transition::Inject
@@ -40,7 +43,8 @@ impl StageRules for TurnOutcome {
     }
 
     fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
-        NextFact::Fact(settle(plan, turn, self.clone()))
+        let outcome = exceeded(self, turn).unwrap_or_else(|| self.clone());
+        NextFact::Fact(settle(plan, turn, outcome))
     }
 
     fn desired_effect(&self, _: &Session, _: &Turn) -> Option<DesiredEffect> {
@@ -54,6 +58,13 @@ impl StageRules for TurnOutcome {
     fn is_timed(&self, _: &Turn) -> bool {
         false
     }
+}
+
+/// Returns the outcome of a turn that exceeded its budget, in place of one that its answer led to.
+fn exceeded(outcome: &TurnOutcome, turn: &Turn) -> Option<TurnOutcome> {
+    let invalid = matches!(outcome, TurnOutcome::InvalidOutput { .. });
+    let limit = budget::exceeded(turn).filter(|_| invalid)?;
+    Some(TurnOutcome::Exhausted { limit })
 }
 
 impl Stage {

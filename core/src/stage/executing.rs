@@ -35,7 +35,9 @@ use crate::outcome::{LimitKind, TurnOutcome};
 use crate::program::{ProgramEnd, SampleKind};
 use crate::reason::Reason;
 use crate::record::RecordedFact;
-use crate::session::{CallProgress, CallState, PendingContext, Session, Turn, is_zero};
+use crate::session::{
+    CallProgress, CallState, CallValidity, PendingContext, Session, Turn, is_zero,
+};
 use crate::time::Timestamp;
 
 /// Tool calls are pending; ends when each has its observation.
@@ -136,8 +138,9 @@ impl StageRules for Executing {
 
     fn counted(&self) -> Option<u32> {
         // A program's calls are counted when they are made.
-        let own = self.calls.iter().filter(|call| call.parent.is_none());
-        let count = u32::try_from(own.count()).unwrap_or(u32::MAX);
+        let own =
+            |call: &&CallState| call.parent.is_none() && call.validity != CallValidity::Surplus;
+        let count = u32::try_from(self.calls.iter().filter(own).count()).unwrap_or(u32::MAX);
         Some(count.saturating_add(self.program_calls))
     }
 
@@ -236,6 +239,7 @@ pub(crate) fn leave_if_done(session: &mut Session) {
             stop: StopReason::Stop,
             answer: AnswerKind::Text,
             fault: None,
+            bounded: None,
         }),
         (AfterCalls::Rejected(fault), None) if turn.spent.re_asks >= turn.max_re_asks() => {
             let fault = fault.clone();

@@ -79,8 +79,8 @@ impl StageRules for Ready {
     /// the budget has room.
     fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
         pause(plan, turn)
-            .or(|| self.wait(plan, turn))
             .or(|| exhausted(plan, turn))
+            .or(|| self.wait(plan, turn))
             .or(|| resume(plan, turn))
             .or(|| self.prepare(plan, turn))
             .or(|| hooks::ask_or_block(plan, turn, before_sample(turn)))

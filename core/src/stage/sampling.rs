@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::transition::OTHER_RUN;
 use super::{EffectReport, NextFact, Stage, StageRules, Transition, TransitionResult};
+use crate::budget::answer::{estimate_cut, estimate_ended};
 use crate::call::{answer, steps};
 use crate::compaction::{ItemFingerprint, VisiblePart};
 use crate::decide::{Plan, output_schema};
@@ -27,7 +28,7 @@ use crate::hook_rounds::CombinedVerdict;
 use crate::hook_rounds::hooks;
 use crate::id::Seq;
 use crate::input::SampleEvent;
-use crate::item::StopReason;
+use crate::item::{Item, StopReason};
 use crate::program::SampleKind;
 use crate::session::{CallState, Session, Turn};
 use crate::time::Timestamp;
@@ -48,6 +49,9 @@ pub struct Sampling {
     pub request: VisiblePart,
     /// Reservation for it.
     pub reserved: Reservation,
+    /// Most tokens of the answer, if the budget bounds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_bound: Option<u64>,
     /// Purpose of the sample.
     #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
     pub kind: SampleKind,
@@ -101,7 +105,9 @@ impl StageRules for Sampling {
             EffectReport::NeverStarted => {
                 let message = "the turn was asked to stop before the model was asked";
                 let failure = SampleFailure::new(FailureKind::Cancelled, Retry::Never, message);
-                self.fail(turn, failure, None)
+                // Nothing was sent, so nothing is billed.
+                let estimate = Some(Reservation::default());
+                Fact::SampleCut(SampleCut { estimate, ..self.failed(turn, failure, None) })
             }
             EffectReport::ProcessEnded => self.on_lost(plan, turn),
             EffectReport::CallEnded(_)
@@ -186,10 +192,14 @@ impl Sampling {
     fn on_event(&self, plan: &Plan, turn: &Turn, news: SampleEvent) -> Fact {
         let started = self.started;
         match news {
-            SampleEvent::Item(item) => Fact::ItemAdded(ItemAdded { started, item }),
+            SampleEvent::Item(item) => {
+                let surplus = matches!(item, Item::Call(_)) && turn.answer_has_most_calls();
+                Fact::ItemAdded(ItemAdded { started, item, surplus })
+            }
             SampleEvent::Ended { stop, usage, response_id, request: asked, fault } => {
                 Fact::SampleEnded(SampleEnded {
                     started,
+                    estimate: estimate_ended(&plan.session, turn, self, usage.as_ref()),
                     fault: output_schema::counted_fault(turn, self, &stop, fault),
                     stop,
                     usage,
@@ -199,15 +209,20 @@ impl Sampling {
             }
             SampleEvent::Failed { failure, partial, usage, asked } => {
                 let stands = self.retained(turn, &failure);
-                Fact::SampleCut(SampleCut {
-                    started,
-                    retry_at: self.retry_at(plan, turn, &failure, stands),
-                    failure,
-                    partial,
-                    retained: stands,
-                    usage,
-                    request: asked,
-                })
+                self.cut(
+                    plan,
+                    turn,
+                    SampleCut {
+                        started,
+                        retry_at: self.retry_at(plan, turn, &failure, stands),
+                        failure,
+                        partial,
+                        retained: stands,
+                        usage,
+                        estimate: None,
+                        request: asked,
+                    },
+                )
             }
         }
     }
@@ -221,7 +236,7 @@ impl Sampling {
             "the process ended while the model answered"
         };
         let failure = SampleFailure::new(FailureKind::Restart, Retry::Soon, message);
-        self.fail(turn, failure, again.then_some(plan.at))
+        self.cut(plan, turn, self.failed(turn, failure, again.then_some(plan.at)))
     }
 
     /// Abandons a sample that was cancelled and has not answered within its grace period.
@@ -230,23 +245,35 @@ impl Sampling {
             Some(stop) if plan.at >= stop.at.plus_ms(turn.limits.grace_ms) => {
                 let message = "the model's stream did not stop within its grace and was abandoned";
                 let failure = SampleFailure::new(FailureKind::Cancelled, Retry::Never, message);
-                NextFact::Fact(self.fail(turn, failure, None))
+                NextFact::Fact(self.cut(plan, turn, self.failed(turn, failure, None)))
             }
             Some(_) | None => NextFact::Pass,
         }
     }
 
-    /// Ends a sample that did not report its own end.
-    fn fail(&self, turn: &Turn, failure: SampleFailure, retry_at: Option<Timestamp>) -> Fact {
-        Fact::SampleCut(SampleCut {
+    /// Cuts the sample, with the estimate of what its provider may bill.
+    fn cut(&self, plan: &Plan, turn: &Turn, cut: SampleCut) -> Fact {
+        let estimate = estimate_cut(&plan.session, turn, self, &cut);
+        Fact::SampleCut(SampleCut { estimate, ..cut })
+    }
+
+    /// Returns the cut of a sample that did not report its own end.
+    fn failed(
+        &self,
+        turn: &Turn,
+        failure: SampleFailure,
+        retry_at: Option<Timestamp>,
+    ) -> SampleCut {
+        SampleCut {
             started: self.started,
             retained: self.retained(turn, &failure),
             failure,
             partial: String::new(),
             usage: None,
+            estimate: None,
             retry_at,
             request: None,
-        })
+        }
     }
 
     /// Returns the retained part of a truncated answer: up to the last started call; all of the

@@ -92,6 +92,7 @@ fn a_call_shows_the_arguments_that_hooks_and_people_left() {
         at: HookOccurrence::BeforeTool { call },
         hooks: Vec::new(),
         attempt: 1,
+        all: false,
     }));
     log.fact(Fact::HookDecided(HookDecided {
         asked,

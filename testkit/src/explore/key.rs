@@ -9,7 +9,8 @@
 //! - **Moments** count by their distance to now. The core compares moments with now and adds
 //!   spans to them. When a turn opened counts only where its time is limited.
 //! - **Attempts spent** are told when a turn settles, and nothing is decided by them.
-//! - **What was shown** (its digest, its size, what the provider measured) and the history count
+//! - **What was shown** (its digest, its size, what the provider measured), what was estimated of it
+//!   and the history count
 //!   only in a world that can ask for their size: with a window, a budget of tokens or money, or a
 //!   provider that refuses a request as too large.
 //! - **Settings** count by which they are, and so do the limits and the size of the instructions,
@@ -225,7 +226,9 @@ impl Keys {
             agents,
         } = spent;
         write!(self.raw, " spent {samples} {calls} {usage:?}")?;
-        write!(self.raw, " {estimated_tokens} {cost_micros}")?;
+        if self.counts.size {
+            write!(self.raw, " {estimated_tokens} {cost_micros}")?;
+        }
         write!(self.raw, " {continuations} {compactions} {returns} {agents:?}")?;
         write!(self.raw, " stop {stop:?} pause {pause:?} gates {gates:?}")?;
         write!(self.raw, " {pending:?} {context_bytes}")?;
@@ -244,12 +247,13 @@ impl Keys {
             restarts,
             request: asked,
             reserved,
+            output_bound,
             kind,
             calls,
             items,
         } = it;
         write!(self.raw, "{started:?} {previous:?} {failures} {restarts}")?;
-        write!(self.raw, " {reserved:?} {kind:?} {calls:?} {items:?}")?;
+        write!(self.raw, " {reserved:?} {output_bound:?} {kind:?} {calls:?} {items:?}")?;
         match self.counts.size {
             true => write!(self.raw, " asked {asked:?}"),
             false => Ok(()),

@@ -57,6 +57,7 @@ fn fitness(lines: &mut Lines, name: &str, fitness: &CallValidity) {
         }
         CallValidity::Goal => lines.put(name, &"goal"),
         CallValidity::Program { timeout_ms } => lines.put(name, &("program", timeout_ms)),
+        CallValidity::Surplus => lines.put(name, &"surplus"),
         CallValidity::Invalid { reason } => lines.put(name, &("unfit", reason)),
     }
 }

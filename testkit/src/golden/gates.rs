@@ -9,9 +9,10 @@ use super::state;
 pub(super) fn lines(lines: &mut Lines, name: &str, gates: &HookRounds) {
     let HookRounds { open, finished: passed } = gates;
     if let Some(gate) = open {
-        let HookRound { at, pending: out, answered: heard, verdict: said, contexts } = gate;
+        let HookRound { at, pending: out, answered: heard, verdict: said, contexts, all } = gate;
         let name = format!("{name}.open");
         lines.put(&format!("{name}.at"), at);
+        lines.flag(&format!("{name}.all"), *all);
         for asking in out {
             let PendingHook { hook, asked, attempt, since } = asking;
             lines.put(&format!("{name}.out"), &(hook, asked, attempt, since));

@@ -18,6 +18,7 @@ mod canon;
 mod covers;
 mod files;
 mod gates;
+mod meant;
 mod prompt;
 mod reckon;
 mod settings;
@@ -32,28 +33,8 @@ use crate::world::Transitions;
 
 pub use covers::labels;
 pub use files::{AddError, ReadError, add, folder, read};
+pub use meant::MEANT;
 pub use reckon::{facts, make};
-
-/// Reason: a run of an agent may include questions to people.
-const AGENTS_TAKE_LONGER: &str = "the longest run of a tool does not bound an agent's";
-/// As above, and the turn reserves tokens for the result of the agent.
-const AGENTS_ARE_HEARD: &str = "the longest run of a tool does not bound an agent's, and its turn keeps \
-                                room for what it says";
-
-/// Intended differences between the decisions of this engine and those of a golden log: the log,
-/// the position and the reason. The log stays as it is.
-pub const MEANT: &[(&str, u64, &str)] = &[
-    ("agents_are_lent_a_budget", 8, AGENTS_ARE_HEARD),
-    ("agents_are_lent_a_budget", 13, AGENTS_TAKE_LONGER),
-    ("agents_are_lent_a_budget", 18, AGENTS_ARE_HEARD),
-    ("compaction_with_hooks", 13, "the frames of what waits count, so a little less is to be left"),
-    (
-        "programs_come_to_results",
-        78,
-        "of a program that is stopped the model is told which of its calls change something",
-    ),
-    ("random_world_5", 9, "what was set aside for a summary that was cut off counts as spent"),
-];
 
 /// A golden log with its digest file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -189,6 +189,7 @@ fn sampling_lines(lines: &mut Lines, sampling: &Sampling, history: &History) {
         restarts,
         request: asked,
         reserved,
+        output_bound,
         kind: what,
         calls: out,
         items,
@@ -200,6 +201,7 @@ fn sampling_lines(lines: &mut Lines, sampling: &Sampling, history: &History) {
     lines.put("stage.restarts", restarts);
     state::shown(lines, "stage.asked", asked);
     lines.put("stage.reserved", reserved);
+    lines.maybe("stage.output_bound", output_bound.as_ref());
     for (index, (seq, words, says)) in items.iter().enumerate() {
         let name = format!("stage.item.{index}");
         lines.put(&name, &(seq, said(*says)));

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use windlass_core::{StopReason, Usage};
 
-use crate::answer::{Answer, MODEL, Part};
+use crate::answer::{Answer, Part};
 
 /// The events of an answer, the `[DONE]` included.
 pub(super) fn events(answer: &Answer) -> Vec<String> {
@@ -54,7 +54,7 @@ fn chunk(answer: &Answer, choices: Value, usage: &Value) -> String {
         "id": answer.response_id(),
         "object": "chat.completion.chunk",
         "created": 0,
-        "model": MODEL,
+        "model": answer.model_name(),
         "choices": choices,
         "usage": usage,
     });

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use windlass_core::{StopReason, Usage};
 
 use super::request::{Asked, flat, list};
-use crate::answer::{Answer, MODEL, Part};
+use crate::answer::{Answer, Part};
 
 /// How the frame of what nobody said begins.
 const FRAME: &str = "<context from=";
@@ -16,7 +16,7 @@ const FRAME: &str = "<context from=";
 pub(super) fn events(answer: &Answer) -> Vec<String> {
     let mut stream = Stream::default();
     let mut message = json!({
-        "id": answer.response_id(), "type": "message", "role": "assistant", "model": MODEL,
+        "id": answer.response_id(), "type": "message", "role": "assistant", "model": answer.model_name(),
         "content": [], "stop_reason": null, "stop_sequence": null,
     });
     if let Some(usage) = answer.reported() {

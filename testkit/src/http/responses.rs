@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use windlass_core::{StopReason, Usage};
 
-use crate::answer::{Answer, MODEL, Part};
+use crate::answer::{Answer, Part};
 
 /// The events of an answer, the terminal one included.
 pub(super) fn events(answer: &Answer) -> Vec<String> {
@@ -164,7 +164,7 @@ fn response(answer: &Answer, status: &str, output: &[Value]) -> Value {
         "id": answer.response_id(),
         "object": "response",
         "created_at": 0,
-        "model": MODEL,
+        "model": answer.model_name(),
         "status": status,
         "output": output,
         "incomplete_details": reason.filter(|_| ended).map(|reason| json!({ "reason": reason })),

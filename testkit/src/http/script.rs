@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use windlass_ports::sync::Mutex;
 
 use super::grammar::{self, Profile};
-use super::reply::Reply;
+use super::reply::{Body, Reply};
 use super::request::Request;
 use crate::answer::MODEL;
 
@@ -111,6 +111,17 @@ impl Script {
         if let Some(fault) = fault {
             return Err(fault);
         }
+        let mut reply = self.sample(request)?;
+        if let Body::Answer(answer) = &mut reply.body {
+            let requested = request.json.as_ref().and_then(|json| json.get("model"));
+            answer.answers_for(requested.and_then(Value::as_str));
+        }
+        Ok(reply)
+    }
+
+    /// The script's own reply to a sample.
+    fn sample(&self, request: &Request) -> Result<Reply, String> {
+        let (method, path) = (request.method.as_str(), request.route());
         match &self.samples {
             Source::Function(reply) => Ok(reply(request)),
             Source::List(list) => {

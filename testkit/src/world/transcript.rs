@@ -84,6 +84,7 @@ fn essentials(recorded: &RecordedFact) -> String {
                 SampleKind::ReAsk => ", retry",
             },
             set_aside(fact.reserved)
+                + &fact.output_bound.map_or(String::new(), |most| format!(", answer up to {most}"))
         ),
         FactGroup::Sample(SampleFact::ItemAdded(fact)) => match &fact.item {
             Item::Text { text } => format!(" text {:?}", short(text)),
@@ -91,12 +92,14 @@ fn essentials(recorded: &RecordedFact) -> String {
             Item::Reasoning(item) => format!(" reasoning {:?}", short(&item.text)),
             Item::Call(call) => {
                 let spoken = if call.inline { ", spoken" } else { "" };
-                format!(" call {} {}{spoken}", call.name, call.arguments)
+                let surplus = if fact.surplus { ", surplus" } else { "" };
+                format!(" call {} {}{spoken}{surplus}", call.name, call.arguments)
             }
         },
         FactGroup::Sample(SampleFact::SampleEnded(fact)) => {
             let fault = after(", fault: ", fact.fault.as_deref().unwrap_or_default());
-            format!(" {}{}{fault}", stop(&fact.stop), tokens(fact.usage))
+            let tokens = tokens(fact.usage) + &estimated(fact.estimate);
+            format!(" {}{tokens}{fault}", stop(&fact.stop))
         }
         FactGroup::Sample(SampleFact::SampleCut(fact)) => cut(recorded, fact),
         FactGroup::Permission(PermissionFact::CallDecided(fact)) => decided(fact),
@@ -191,6 +194,15 @@ fn set_aside(reserved: Reservation) -> String {
     format!("{tokens}{}", money(", money set aside: ", reserved.cost_micros))
 }
 
+fn estimated(estimate: Option<Reservation>) -> String {
+    let estimate = estimate.unwrap_or_default();
+    let tokens = match estimate.tokens {
+        0 => String::new(),
+        tokens => format!(", about {tokens} tokens"),
+    };
+    format!("{tokens}{}", money(", about money: ", estimate.cost_micros))
+}
+
 fn lost(reserved: Reservation) -> String {
     set_aside(reserved).replace("set aside", "lost")
 }
@@ -280,7 +292,8 @@ fn cut(recorded: &RecordedFact, fact: &SampleCut) -> String {
         None => String::from(", no further attempt"),
     };
     let tokens = tokens(fact.usage);
-    format!(" {}{partial}{stands}{tokens}{next}", spell(&fact.failure.kind))
+    let about = estimated(fact.estimate);
+    format!(" {}{partial}{stands}{tokens}{about}{next}", spell(&fact.failure.kind))
 }
 
 fn decided(fact: &CallDecided) -> String {

@@ -60,10 +60,10 @@ fn law_09_kills_lending_what_is_not_there() {
 #[test]
 fn law_09_kills_lending_what_the_last_sample_takes() {
     let tokens = |tokens: u64| started(TOKENS, |fact| fact.grant.as_mut().unwrap().tokens = tokens);
-    // 115 are set aside for the answer that streams, as many for the one that concludes, and an
+    // 9 are taken, as many and the shortest answer are kept for the sample that concludes, and an
     // eighth of what is lent for what the agent says.
-    assert!(!tokens(4_240));
-    assert!(tokens(4_250));
+    assert!(!tokens(4_200));
+    assert!(tokens(4_210));
     // A retry takes them once more.
     let script = RETRIES.replace("samples=5", "samples=5 tokens=5000");
     let script = script.replace("end stop", "end stop tokens=200");
@@ -74,8 +74,8 @@ fn law_09_kills_lending_what_the_last_sample_takes() {
             }
         })
     };
-    assert!(!tokens(3_670));
-    assert!(tokens(3_690));
+    assert!(!tokens(3_110));
+    assert!(tokens(3_120));
 }
 
 #[test]

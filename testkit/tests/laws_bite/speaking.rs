@@ -6,7 +6,8 @@ use std::sync::Arc;
 use windlass_core::{
     Compacted, CompactionStrategy, Demand, DesiredEffect, Fact, Goal, HookVerdict, Incoming, Input,
     InterruptRequested, InterruptSource, Limits, Reason, RecordedFact, Retained, Scope, Seq,
-    Session, StopTiming, TurnId, TurnOutcome, decide, desired_effects, plan_compaction, render,
+    Session, StopTiming, TurnId, TurnOutcome, Usage, decide, desired_effects, plan_compaction,
+    render,
 };
 use windlass_testkit::laws::law_01_live_equals_fold::fold;
 use windlass_testkit::laws::{
@@ -192,8 +193,9 @@ fn law_09_kills_turns_answers_and_samples_past_their_bound() {
 #[test]
 fn law_09_kills_a_sample_that_its_budget_leaves_no_room_for() {
     let law = |log: &[RecordedFact]| law_09_limits_hold::check(log, &Limits::default());
-    for tokens in [0, 201] {
-        let mut log = log("open tokens=200\nsend hello");
+    for tokens in [0, 384, 501] {
+        // The request takes 115 of them, and the answer up to the rest.
+        let mut log = log("open tokens=500\nsend hello");
         law(&log).unwrap();
         let at = find(&log, "SampleStarted", 0);
         if let Fact::SampleStarted(fact) = &mut log[at].fact {
@@ -201,6 +203,63 @@ fn law_09_kills_a_sample_that_its_budget_leaves_no_room_for() {
         }
         law(&log).unwrap_err();
     }
+}
+
+#[test]
+fn law_09_kills_a_call_that_starts_where_nothing_is_left() {
+    let law = |log: &[RecordedFact]| law_09_limits_hold::check(log, &Limits::default());
+    // The answer may take up to the rest of the tokens, so its call waits for what it takes.
+    let script = "open tokens=600\nsend hello\ncall put {}\nend stop tokens=300";
+    let mut log = log(script);
+    law(&log).unwrap();
+    let ended = find(&log, "SampleEnded", 0);
+    let started = find(&log, "CallStarted", 0);
+    assert!(ended < started);
+    let mut early = log.clone();
+    early.swap(ended, started);
+    law(&early).unwrap_err();
+    if let Fact::SampleEnded(fact) = &mut log[ended].fact {
+        fact.usage = Some(Usage { input: Some(600), ..Usage::default() });
+    }
+    law(&log).unwrap_err();
+}
+
+#[test]
+fn law_09_kills_a_turn_that_completes_over_its_tokens() {
+    let law = |log: &[RecordedFact]| law_09_limits_hold::check(log, &Limits::default());
+    let mut log = log("open tokens=600\nsend hello\ntext hi\nend stop tokens=601");
+    law(&log).unwrap();
+    let at = find(&log, "TurnSettled", 0);
+    if let Fact::TurnSettled(fact) = &mut log[at].fact {
+        fact.outcome = TurnOutcome::Completed;
+    }
+    law(&log).unwrap_err();
+}
+
+#[test]
+fn law_09_kills_a_call_beyond_the_most_of_an_answer_that_is_not_surplus() {
+    let law = |log: &[RecordedFact]| law_09_limits_hold::check(log, &Limits::default());
+    for nth in [0, 1] {
+        let mut log = log("open calls_per_sample=1\nsend hello\ncall read {}\ncall read {}");
+        law(&log).unwrap();
+        let at = find(&log, "ItemAdded", nth);
+        if let Fact::ItemAdded(fact) = &mut log[at].fact {
+            fact.surplus = !fact.surplus;
+        }
+        law(&log).unwrap_err();
+    }
+}
+
+#[test]
+fn law_09_kills_an_attempt_that_costs_nothing() {
+    let law = |log: &[RecordedFact]| law_09_limits_hold::check(log, &Limits::default());
+    let mut log = log("send hello\nfail truncated soon");
+    law(&log).unwrap();
+    let at = find(&log, "SampleCut", 0);
+    if let Fact::SampleCut(fact) = &mut log[at].fact {
+        fact.estimate = None;
+    }
+    law(&log).unwrap_err();
 }
 
 #[test]

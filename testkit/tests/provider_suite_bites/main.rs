@@ -53,6 +53,7 @@ const BITES: &[(&str, Fault, &str)] = &[
     ("answers_at_once_do_not_mix", Fault::OneAtATime, "beside one another"),
     ("a_provider_goes_on_after_a_failure", Fault::SulksAfterAFailure, "after failure 0"),
     ("requests_keep_the_grammar", Fault::SendsBrokenArguments, "arguments: "),
+    ("no_longer_answer_is_asked_for_than_is_left", Fault::KnowsNoBudget, "tokens a budget leaves"),
     ("calls_keep_their_results", Fault::ForgetsEdits, "only two ran"),
     ("what_is_declared_is_done", Fault::RefusesWhatItDeclares, "declared and refused"),
     ("what_is_declared_is_done", Fault::DropsToolsThatItDeclares, "declared and not sent"),

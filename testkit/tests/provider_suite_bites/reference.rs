@@ -106,7 +106,7 @@ impl Shared {
             Fault::OneAtATime => Some(self.turn.clone().lock_owned().await),
             _ => None,
         };
-        let sent = body(&request.prompt, self.fault);
+        let sent = body(&request, self.fault);
         let mut base = self.at.base_url.clone();
         let mut attempts = 0;
         let (head, mut body) = loop {

@@ -1,12 +1,14 @@
 //! From a prompt to the body of a Chat Completions request.
 
 use serde_json::{Value, json};
-use windlass_core::{Prompt, PromptItem, Seq, result_text};
+use windlass_core::{PromptItem, Seq, result_text};
+use windlass_ports::SampleRequest;
 
 use crate::fault::Fault;
 
 /// The body of a request.
-pub(crate) fn body(prompt: &Prompt, fault: Fault) -> String {
+pub(crate) fn body(request: &SampleRequest, fault: Fault) -> String {
+    let prompt = &request.prompt;
     let settings = &prompt.settings;
     let mut messages = Vec::new();
     if !settings.instructions.is_empty() {
@@ -23,6 +25,11 @@ pub(crate) fn body(prompt: &Prompt, fault: Fault) -> String {
     }
     if let Some(effort) = &settings.effort {
         body["reasoning_effort"] = effort.as_str().into();
+    }
+    let bounded = fault != Fault::KnowsNoBudget;
+    let most = if bounded { request.max_output_tokens(None) } else { settings.max_output_tokens };
+    if let Some(most) = most {
+        body["max_tokens"] = most.into();
     }
     body.to_string()
 }

@@ -47,16 +47,16 @@ fn a_call_that_is_taken_up_again_is_lent_the_same() {
     check(expect![[r#"
         > open samples=4 tokens=900 agent=2
         > send hello => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 900 tokens set aside, answer up to 785 => runs
         > call put {"prompt":"look"} => permitted call 6 decided
-           8 CallStarted call 6 attempt 1, lent 2 samples, 504 tokens => runs
         > end stop tokens=100 out=20
-           9 SampleEnded stop, 120 tokens
+           8 SampleEnded stop, 120 tokens
+           9 CallStarted call 6 attempt 1, lent 2 samples, 302 tokens => runs
         > crash => log ends at 9
-          10 CallStarted call 6 attempt 2, lent 2 samples, 504 tokens => runs
+          10 CallStarted call 6 attempt 2, lent 2 samples, 302 tokens => runs
         > done 0 took=2/60/0 found
           11 CallObserved call 6 done: found, took 2 samples, 60 tokens
-          12 SampleStarted sample 2 attempt 1 because tool results, 133 tokens set aside => runs
+          12 SampleStarted sample 2 attempt 1 because tool results, 720 tokens set aside, answer up to 587 => runs
         > text done => item 13
         > end stop tokens=150 out=20
           14 SampleEnded stop, 170 tokens
@@ -70,18 +70,16 @@ fn a_turn_can_say_what_its_agent_found_whatever_that_took() {
     check(expect![[r#"
         > open samples=4 tokens=900 agent=2
         > send hello => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 900 tokens set aside, answer up to 785 => runs
         > call put {"prompt":"look"} => permitted call 6 decided
-           8 CallStarted call 6 attempt 1, lent 2 samples, 504 tokens => runs
         > end stop tokens=100 out=20
-           9 SampleEnded stop, 120 tokens
+           8 SampleEnded stop, 120 tokens
+           9 CallStarted call 6 attempt 1, lent 2 samples, 302 tokens => runs
         > done 0 took=2/504/0 x*189
           10 CallObserved call 6 done: x*189, took 2 samples, 504 tokens
-          11 SampleStarted sample 2 attempt 1 because tool results, 194 tokens set aside => runs
-        > text done => item 12
+          11 TurnSettled exhausted: tokens
+        > text done
         > end stop tokens=190 out=20
-          13 SampleEnded stop, 210 tokens
-          14 TurnSettled completed
     "#]]);
 }
 
@@ -90,7 +88,7 @@ fn the_last_program_has_the_tokens_that_it_needs() {
     check(expect![[r#"
         > open program=3 samples=3 tokens=1200 agent=2
         > send hello => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 99 tokens set aside => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 1200 tokens set aside, answer up to 1101 => runs
         > call run_program {} => read-only call 6 decided
         > end stop tokens=100 out=20
            8 SampleEnded stop, 120 tokens
@@ -98,7 +96,7 @@ fn the_last_program_has_the_tokens_that_it_needs() {
         > program 0 calls put {"prompt":"look"}
           10 ProgramCalled program 6: put {"prompt":"look"}
           11 CallDecided call 10 allow: the permissions allow it
-          12 CallStarted call 10 attempt 1, lent 1 samples, 698 tokens => runs
+          12 CallStarted call 10 attempt 1, lent 1 samples, 471 tokens => runs
         > done 0 took=1/698/0 x*261
           13 CallObserved call 10 done: x*261, took 1 samples, 698 tokens
              run call 6@13
@@ -109,12 +107,10 @@ fn the_last_program_has_the_tokens_that_it_needs() {
         1
         </data>
           16 ContextInjected last sample: "This is the last program of this turn. It cannot call tools: a program that names one is refused. Return the result now, with what is known."
-          17 SampleStarted sample 2 attempt 1 because tool results, must return, 218 tokens set aside => runs
-        > call run_program {} => read-only call 18 decided
+          17 TurnSettled exhausted: tokens
+        > call run_program {}
         > end stop tokens=200 out=20
-          20 SampleEnded stop, 220 tokens
-          21 CallStarted call 18 attempt 1 => runs
-        > program 0 return 1 => program 18 returned at 22, turn completed at 24
+        > program 0 return 1
     "#]]);
 }
 
@@ -123,13 +119,14 @@ fn of_agents_beside_each_other_each_leaves_room_for_both_results() {
     check(expect![[r#"
         > open samples=9 tokens=9000 agent=2
         > send hello => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 8307 tokens set aside => runs
         > call put {"prompt":"a"} => permitted call 6 decided
-           8 CallStarted call 6 attempt 1, lent 2 samples, 7705 tokens => runs
-        > call put {"prompt":"b"} => permitted call 9 decided
-          11 CallObserved call 9 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
+        > call put {"prompt":"b"} => permitted call 8 decided
         > end stop tokens=100 out=20
-          12 SampleEnded stop, 120 tokens
+          10 SampleEnded stop, 120 tokens
+          11 CallStarted call 6 attempt 1, lent 2 samples, 7429 tokens
+          12 CallObserved call 8 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
+             run call 6@11
         > done 0 took=2/9000/0 a
           13 CallObserved call 6 done: a, took 2 samples, 9000 tokens
           14 TurnSettled exhausted: tokens

@@ -59,12 +59,12 @@ fn what_was_measured_is_not_estimated_again() {
     check(expect![[r#"
         > open tokens=100000
         > send hello => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 8307 tokens set aside => runs
         > call read {} => read-only call 6@8
         > end stop tokens=340 out=20
            9 SampleEnded stop, 360 tokens
         > done 0 x*300 => call 6 observed at 10
-          11 SampleStarted sample 2 attempt 1 because tool results, 466 tokens set aside => runs
+          11 SampleStarted sample 2 attempt 1 because tool results, 8658 tokens set aside => runs
     "#]]);
 }
 
@@ -97,13 +97,13 @@ fn a_compaction_goes_down_to_half_of_the_window() {
 #[test]
 fn a_user_who_speaks_to_a_turn_without_tokens_is_heard_in_the_next() {
     check(expect![[r#"
-        > open tokens=200
+        > open tokens=400
         > send hello => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 400 tokens set aside, answer up to 285 => runs
         > steer more => input 6, yield sample@5
         > text hi => item 7
-        > end stop tokens=300
-           8 SampleEnded stop, 300 tokens
+        > end stop tokens=500
+           8 SampleEnded stop, 500 tokens
            9 TurnSettled exhausted: tokens, waiting: 6
           10 TurnOpened because opened by input 6 => accepted at 11
           12 TurnSettled exhausted: tokens
@@ -111,20 +111,30 @@ fn a_user_who_speaks_to_a_turn_without_tokens_is_heard_in_the_next() {
 }
 
 #[test]
-fn a_budget_that_a_sample_takes_to_the_last_token() {
+fn a_budget_that_leaves_an_answer_the_fewest_tokens() {
     check(expect![[r#"
-        > open tokens=115
+        > open tokens=371
         > send hello => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 371 tokens set aside, answer up to 256 => runs
+    "#]]);
+    check(expect![[r#"
+        > open tokens=370
+        > send hello => first turn, input 2 accepted at 4
+           5 TurnSettled exhausted: tokens
     "#]]);
 }
 
 #[test]
-fn money_that_a_sample_takes_to_the_last_bit() {
+fn money_that_leaves_an_answer_the_fewest_tokens() {
     check(expect![[r#"
-        > open cost_micros=115 price=1000000/100000/2000000
+        > open cost_micros=627 price=1000000/100000/2000000
         > send hello => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 115 => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 627, answer up to 256 => runs
+    "#]]);
+    check(expect![[r#"
+        > open cost_micros=626 price=1000000/100000/2000000
+        > send hello => first turn, input 2 accepted at 4
+           5 TurnSettled exhausted: cost
     "#]]);
 }
 

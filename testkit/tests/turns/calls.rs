@@ -124,7 +124,7 @@ fn calls_of_an_answer_that_failed_before_they_began_never_run() {
         > send hello => first turn, sample@5
         > call write {} => call 6
         > fail truncated soon
-           7 SampleCut truncated, next attempt in 250 ms
+           7 SampleCut truncated, about 130 tokens, next attempt in 250 ms
         > wait 250 => sample 1 again@8
         > text Hi! => item 9
         > end stop => sample ended at 10, hook 0@11 sees the answer of 8

@@ -10,10 +10,11 @@ fn a_summary_that_an_interrupt_cuts_off_is_charged() {
     check(expect![[r#"
         > open window=600 strategy=summary cost_micros=100000000 price=1000000/100000/2000000
         > send one => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 114 => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 1086 => runs
         > text x*1500 => item 6
-        > end stop => sample ended at 7
-           8 TurnSettled completed, cost 114
+        > end stop
+           7 SampleEnded stop, about 626 tokens, about money: 1138
+           8 TurnSettled completed, cost 1138
         > send two => turn of input 9
           11 CompactionStarted 1 attempt 1: window, summary to 437 bytes, money set aside: 626 => runs
         > interrupt person => request 12
@@ -26,10 +27,11 @@ fn a_summary_that_a_restart_cuts_off_is_charged() {
     check(expect![[r#"
         > open window=600 strategy=summary cost_micros=100000000 price=1000000/100000/2000000
         > send one => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 114 => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 1086 => runs
         > text x*1500 => item 6
-        > end stop => sample ended at 7
-           8 TurnSettled completed, cost 114
+        > end stop
+           7 SampleEnded stop, about 626 tokens, about money: 1138
+           8 TurnSettled completed, cost 1138
         > send two => turn of input 9
           11 CompactionStarted 1 attempt 1: window, summary to 437 bytes, money set aside: 626 => runs
         > crash => log ends at 11
@@ -37,10 +39,11 @@ fn a_summary_that_a_restart_cuts_off_is_charged() {
         > compacted
           13 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"one\"", fallback: the model gave no summary, leaves 158 bytes in 1 items
           14 InputAccepted input 9
-          15 SampleStarted sample 1 attempt 1 because opened by input 9, money set aside: 179 => runs
+          15 SampleStarted sample 1 attempt 1 because opened by input 9, money set aside: 1021 => runs
         > text ok => item 16
-        > end stop => sample ended at 17
-          18 TurnSettled completed, cost 1431
+        > end stop
+          17 SampleEnded stop, about 192 tokens, about money: 205
+          18 TurnSettled completed, cost 1457
     "#]]);
 }
 
@@ -49,9 +52,11 @@ fn a_summary_that_is_given_up_is_charged() {
     check(expect![[r#"
         > open window=600 strategy=summary tokens=3000 restarts=0
         > send one => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 114 tokens set aside => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 600 tokens set aside => runs
         > text x*1500 => item 6
-        > end stop => completed at 8
+        > end stop
+           7 SampleEnded stop, about 626 tokens
+           8 TurnSettled completed
         > send two => turn of input 9
           11 CompactionStarted 1 attempt 1: window, summary to 437 bytes, 626 tokens set aside => runs
         > crash => log ends at 11
@@ -68,9 +73,11 @@ fn what_was_lost_leaves_no_room_for_another() {
     check(expect![[r#"
         > open window=600 strategy=summary tokens=1000
         > send one => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 114 tokens set aside => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 600 tokens set aside => runs
         > text x*1500 => item 6
-        > end stop => completed at 8
+        > end stop
+           7 SampleEnded stop, about 626 tokens
+           8 TurnSettled completed
         > send two => turn of input 9
           11 CompactionStarted 1 attempt 1: window, summary to 437 bytes, 626 tokens set aside => runs
         > crash => log ends at 11
@@ -78,8 +85,8 @@ fn what_was_lost_leaves_no_room_for_another() {
         > compacted
           13 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRe...", leaves 109 bytes in 1 items
           14 InputAccepted input 9
-          15 SampleStarted sample 1 attempt 1 because opened by input 9, 163 tokens set aside => runs
-        > text ok => item 16
-        > end stop => completed at 18
+          15 TurnSettled exhausted: tokens
+        > text ok
+        > end stop
     "#]]);
 }

@@ -50,7 +50,7 @@ fn a_crash_forgets_what_was_not_durable() {
         > end stop => sample ended at 10
         > crash lose=99
              the log ends at 5
-           6 SampleCut restart, next attempt in 0 ms
+           6 SampleCut restart, about 115 tokens, next attempt in 0 ms
            7 SampleStarted sample 1 attempt 2 because retry => runs
         > text Hi again! => item 8
         > end stop => completed at 10

@@ -26,7 +26,7 @@ fn what_stands_of_a_broken_answer_ends_with_the_last_call_that_began() {
         > call shell {"n":2} => permitted call 10 decided
         > text And then => item 12
         > fail truncated soon
-          13 SampleCut truncated, stands through 7, next attempt in 250 ms
+          13 SampleCut truncated, stands through 7, about 178 tokens, next attempt in 250 ms
         > done 0 one => call 7 observed at 14
         > wait 250
           15 SampleStarted sample 2 attempt 1 because tool results => runs
@@ -39,7 +39,7 @@ fn the_results_may_take_longer_than_the_backoff() {
         > send hello => first turn, sample@5
         > call read {} => read-only call 6@8
         > fail truncated soon
-           9 SampleCut truncated, stands through 6, next attempt in 250 ms
+           9 SampleCut truncated, stands through 6, about 129 tokens, next attempt in 250 ms
         > wait 250
         > done 0 ok => call 6 observed at 10, sample 2@11
     "#]]);
@@ -52,7 +52,7 @@ fn without_a_further_attempt_the_calls_that_began_end_first() {
         > send hello => first turn, sample@5
         > call write {} => permitted call 6@8
         > fail truncated soon
-           9 SampleCut truncated, stands through 6, no further attempt
+           9 SampleCut truncated, stands through 6, about 130 tokens, no further attempt
         > done 0 ok => call 6 observed at 10
           11 TurnSettled failed: truncated: the provider said so
     "#]]);
@@ -65,7 +65,7 @@ fn a_restart_while_the_answer_streams_runs_nothing_twice() {
         > call write {"n":1} => permitted call 6@8
         > call read {"n":2} => read-only call 9@11
         > crash => log ends at 11
-          12 SampleCut restart, stands through 9, next attempt in 0 ms
+          12 SampleCut restart, stands through 9, about 147 tokens, next attempt in 0 ms
           13 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
           14 CallStarted call 9 attempt 2 => runs
         > done 0 two => call 9 observed at 15, sample 2@16
@@ -83,7 +83,7 @@ fn nothing_that_was_denied_before_the_cut_stands() {
            8 CallDecided call 7 deny
            9 CallObserved call 7 denied: Denied: in plan mode only read-only tools run. Describe the change instead.
         > fail truncated soon
-          10 SampleCut truncated, next attempt in 250 ms
+          10 SampleCut truncated, about 188 tokens, next attempt in 250 ms
         > wait 250 => sample 1 again@11
     "#]]);
 }
@@ -94,7 +94,7 @@ fn what_may_not_be_tried_again_ends_the_turn_after_its_calls() {
         > send hello => first turn, sample@5
         > call read {} => read-only call 6@8
         > fail server never
-           9 SampleCut server, stands through 6, no further attempt
+           9 SampleCut server, stands through 6, about 129 tokens, no further attempt
         > done 0 ok => call 6 observed at 10
           11 TurnSettled failed: server: the provider said so
     "#]]);
@@ -113,7 +113,7 @@ fn an_interrupt_while_the_answer_streams_pairs_each_call() {
         > aborted 0 stopped
           13 CallObserved call 6 aborted: stopped
         > fail cancelled never
-          14 SampleCut cancelled, stands through 6, no further attempt
+          14 SampleCut cancelled, stands through 6, about 147 tokens, no further attempt
           15 TurnSettled interrupted by person
     "#]]);
 }

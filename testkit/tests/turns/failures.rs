@@ -11,11 +11,11 @@ fn a_failure_is_tried_again_with_backoff_until_the_attempts_are_used_up() {
         > send hello => first turn, sample@5
         > text Half => item 6
         > fail server soon Half an
-           7 SampleCut server, partial "Half an", next attempt in 250 ms
+           7 SampleCut server, partial "Half an", about 143 tokens, next attempt in 250 ms
         > wait 249
         > wait 1 => sample 1 again@8
         > fail truncated soon
-           9 SampleCut truncated, next attempt in 500 ms
+           9 SampleCut truncated, about 115 tokens, next attempt in 500 ms
         > wait 500
           10 SampleStarted sample 1 attempt 3 because retry => runs
         > fail overloaded soon
@@ -73,7 +73,7 @@ fn entropy_spreads_the_backoff() {
         > open seed=7
         > send hello => first turn, sample@5
         > fail server soon
-           6 SampleCut server, next attempt in 338 ms
+           6 SampleCut server, about 115 tokens, next attempt in 338 ms
     "#]]);
 }
 
@@ -83,7 +83,7 @@ fn attempts_at_a_sample_count_as_one_sample() {
         > open samples=1
         > send hello => first turn, sample@5
         > fail server soon
-           6 SampleCut server, next attempt in 250 ms
+           6 SampleCut server, about 115 tokens, next attempt in 250 ms
         > wait 250 => sample 1 again@7
         > text Hi! => item 8
         > end stop => completed at 10
@@ -107,10 +107,10 @@ fn a_failure_that_calls_itself_a_restart_is_limited_as_one() {
         > open restarts=1
         > send hello => first turn, sample@5
         > fail restart soon
-           6 SampleCut restart, next attempt in 250 ms
+           6 SampleCut restart, about 115 tokens, next attempt in 250 ms
         > wait 250 => sample 1 again@7
         > fail restart soon
-           8 SampleCut restart, no further attempt
+           8 SampleCut restart, about 115 tokens, no further attempt
            9 TurnSettled failed: restart: the provider said so
     "#]]);
 }
@@ -121,7 +121,7 @@ fn a_failure_after_an_interrupt_has_no_further_attempt() {
         > send hello => first turn, sample@5
         > interrupt person => request 6, wind sample@5
         > fail server soon
-           7 SampleCut server, no further attempt
+           7 SampleCut server, about 115 tokens, no further attempt
            8 TurnSettled interrupted by person
     "#]]);
 }

@@ -79,7 +79,9 @@ fn an_interrupt_stops_the_goal_too() {
         > goal turns=3 make the tests pass => first goal 2
         > send begin => turn, sample@6
         > interrupt person => request 7, wind sample@6
-        > fail cancelled never => sample cut at 8 for good, interrupted at 9
+        > fail cancelled never
+           8 SampleCut cancelled, about 115 tokens, no further attempt
+           9 TurnSettled interrupted by person
         > send go on => turn, sample@13
         > text ok => item 14
         > end stop => completed at 16

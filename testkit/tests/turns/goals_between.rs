@@ -60,7 +60,9 @@ fn a_goal_that_is_due_is_held_with_a_turn_of_the_user_that_is_interrupted() {
         > text I have begun. => item 8
         > end stop => completed at 10, turn of waiting 7, sample@13
         > interrupt person => request 14, wind sample@13
-        > fail cancelled never => sample cut at 15 for good, interrupted at 16
+        > fail cancelled never
+          15 SampleCut cancelled, about 146 tokens, no further attempt
+          16 TurnSettled interrupted by person
         > send go on => turn, sample@20
         > text ok => item 21
         > end stop => completed at 23

@@ -28,7 +28,7 @@ fn a_denial_of_a_hook_is_what_the_model_hears() {
         > hook 0 deny not in this folder
            9 HookDecided h0 deny: not in this folder
           10 CallDecided call 6 deny by hook
-          11 CallObserved call 6 denied: not in this folder
+          11 CallObserved call 6 denied: Denied by a hook: not in this folder
           12 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
 }
@@ -87,7 +87,7 @@ fn a_parallel_hook_changes_nothing() {
         > hook 0 pass edit={}
            9 HookDecided h0 failed: hook h0 is declared parallel and changes something
           10 CallDecided call 6 deny by hook
-          11 CallObserved call 6 denied: hook h0 is declared parallel and changes something
+          11 CallObserved call 6 denied: Denied by a hook: hook h0 is declared parallel and changes something
           12 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
 }
@@ -113,7 +113,7 @@ fn deny_beats_ask_beats_allow() {
         > hook 2 allow
           13 HookDecided h2 allow
           14 CallDecided call 6 deny by hook
-          15 CallObserved call 6 denied: no
+          15 CallObserved call 6 denied: Denied by a hook: no
         > hook 0 allow
           16 HookDecided h0 allow
         > hook 1 pass
@@ -135,7 +135,7 @@ fn the_first_denial_ends_the_round() {
         > hook 0 deny no
            9 HookDecided h0 deny: no
           10 CallDecided call 6 deny by hook
-          11 CallObserved call 6 denied: no
+          11 CallObserved call 6 denied: Denied by a hook: no
           12 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
 }
@@ -152,7 +152,7 @@ fn a_failure_counts_as_it_is_declared() {
         > hook 0 failed it took too long
           11 HookDecided h0 failed: it took too long
           12 CallDecided call 6 deny by hook
-          13 CallObserved call 6 denied: it took too long
+          13 CallObserved call 6 denied: Denied by a hook: it took too long
         > hook 0 failed it took too long
           14 HookDecided h1 failed: it took too long
           15 CallDecided call 8 allow: the permissions allow it

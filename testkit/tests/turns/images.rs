@@ -21,7 +21,7 @@ fn an_image_is_shown_with_its_input_wherever_that_is_let_in() {
         > end stop => sample ended at 9
           10 InputAccepted input 6 => sample 2@11
         > crash => log ends at 11
-          12 SampleCut restart, next attempt in 0 ms
+          12 SampleCut restart, about 6583 tokens, next attempt in 0 ms
           13 SampleStarted sample 2 attempt 2 because retry => runs
         > text a hook => item 14
         > end stop => completed at 16, turn of waiting 7, sample@19

@@ -23,7 +23,8 @@ fn an_interrupt_holds_what_waits_until_a_user_goes_on() {
         > send one => first turn, sample@5
         > send two => input 6
         > interrupt person => request 7, wind sample@5
-        > fail cancelled never => sample cut at 8 for good
+        > fail cancelled never
+           8 SampleCut cancelled, about 114 tokens, no further attempt
            9 TurnSettled interrupted by person, waiting: 6
         > wait 1000
         > crash => log ends at 9
@@ -40,7 +41,8 @@ fn a_word_lifts_the_hold() {
         > send one => first turn, sample@5
         > send two => input 6
         > interrupt person => request 7, wind sample@5
-        > fail cancelled never => sample cut at 8 for good
+        > fail cancelled never
+           8 SampleCut cancelled, about 114 tokens, no further attempt
            9 TurnSettled interrupted by person, waiting: 6
         > send three => input 10
           11 TurnOpened because opened by input 6 => sample@13
@@ -55,7 +57,8 @@ fn a_word_after_the_interrupt_opens_the_next_turn() {
         > send one => first turn, sample@5
         > interrupt person => request 6, wind sample@5
         > send no, two => input 7
-        > fail cancelled never => sample cut at 8 for good
+        > fail cancelled never
+           8 SampleCut cancelled, about 114 tokens, no further attempt
            9 TurnSettled interrupted by person, waiting: 7
           10 TurnOpened because opened by input 7 => sample@12
     "#]]);

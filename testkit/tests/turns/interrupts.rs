@@ -11,7 +11,7 @@ fn an_interrupt_winds_a_sample_down() {
         > text Half => item 6
         > interrupt person => request 7, wind sample@5
         > fail cancelled never Half an
-           8 SampleCut cancelled, partial "Half an", no further attempt
+           8 SampleCut cancelled, partial "Half an", about 143 tokens, no further attempt
            9 TurnSettled interrupted by person
     "#]]);
 }
@@ -41,7 +41,7 @@ fn an_interrupt_ends_a_backoff_at_once() {
     check(expect![[r#"
         > send hello => first turn, sample@5
         > fail server soon
-           6 SampleCut server, next attempt in 250 ms
+           6 SampleCut server, about 115 tokens, next attempt in 250 ms
         > interrupt shutdown
            7 InterruptRequested by shutdown: enough
            8 TurnSettled interrupted by shutdown
@@ -76,7 +76,7 @@ fn a_stream_that_does_not_stop_within_its_grace_is_abandoned() {
         > send hello => first turn, sample@5
         > interrupt person => request 6, wind sample@5
         > wait 50
-           7 SampleCut cancelled, no further attempt
+           7 SampleCut cancelled, about 115 tokens, no further attempt
            8 TurnSettled interrupted by person
         > late 0
              rejected: the answer of the sample at 5 came late: that run is no longer waited for
@@ -90,7 +90,9 @@ fn a_second_interrupt_is_refused() {
         > interrupt person => request 6, wind sample@5
         > interrupt person
              rejected: the turn has been asked to stop already
-        > fail cancelled never => sample cut at 7 for good, interrupted at 8
+        > fail cancelled never
+           7 SampleCut cancelled, about 115 tokens, no further attempt
+           8 TurnSettled interrupted by person
         > interrupt person
              rejected: no turn is running, so there is nothing to interrupt
     "#]]);

@@ -17,16 +17,42 @@ fn samples_are_limited() {
 }
 
 #[test]
-fn calls_of_one_answer_are_limited() {
+fn surplus_calls_of_an_answer_do_not_start_and_the_turn_goes_on() {
     check(expect![[r#"
         > open calls_per_sample=1
         > send hello => first turn, sample@5
         > call read {"n":1} => read-only call 6@8
-        > call read {"n":2} => call 9
-          10 CallObserved call 9 not_started: Not run: the answer asks for more calls than the limit allows.
+        > call read {"n":2}
+           9 ItemAdded call read {"n":2}, surplus
+          10 CallObserved call 9 not_started: Not started: limit. The answer has more calls than the limit allows, and this is one of the rest. Request it again in a later answer, if it is still needed.
+        > call put {"n":3}
+          11 ItemAdded call put {"n":3}, surplus
+          12 CallObserved call 11 not_started: Not started: limit. The answer has more calls than the limit allows, and this is one of the rest. Request it again in a later answer, if it is still needed.
+        > done 0 one => call 6 observed at 13
+        > end stop => sample ended at 14
+          15 SampleStarted sample 2 attempt 1 because tool results => runs
+        > text Hi! => item 16
+        > end stop => completed at 18
+    "#]]);
+}
+
+#[test]
+fn surplus_calls_do_not_count_against_the_calls_of_a_turn() {
+    check(expect![[r#"
+        > open calls_per_sample=1 calls=2
+        > send hello => first turn, sample@5
+        > call read {"n":1} => read-only call 6@8
+        > call read {"n":2}
+           9 ItemAdded call read {"n":2}, surplus
+          10 CallObserved call 9 not_started: Not started: limit. The answer has more calls than the limit allows, and this is one of the rest. Request it again in a later answer, if it is still needed.
         > end stop => sample ended at 11
-        > done 0 one => call 6 observed at 12
-          13 TurnSettled exhausted: calls_per_sample
+        > done 0 one => call 6 observed at 12, sample 2@13
+        > call read {"n":2} => read-only call 14@16
+        > end stop => sample ended at 17
+        > done 0 two => call 14 observed at 18
+          19 SampleStarted sample 3 attempt 1 because tool results => runs
+        > text Hi! => item 20
+        > end stop => completed at 22
     "#]]);
 }
 
@@ -50,12 +76,13 @@ fn tokens_are_limited() {
     check(expect![[r#"
         > open tokens=2000
         > send hello => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
-        > call read {} => read-only call 6@8
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 2000 tokens set aside, answer up to 1885 => runs
+        > call read {} => read-only call 6 decided
         > end stop tokens=2000
-           9 SampleEnded stop, 2000 tokens
-        > done 0 ok => call 6 observed at 10
-          11 TurnSettled exhausted: tokens
+           8 SampleEnded stop, 2000 tokens
+           9 CallObserved call 6 not_started: Not started: limit. The budget of the turn is used up.
+          10 TurnSettled exhausted: tokens
+        > done 0 ok
     "#]]);
 }
 
@@ -91,7 +118,8 @@ fn a_deadline_stops_a_sample() {
         > wait 1
            6 InterruptRequested by deadline: the turn has run for 100 ms, which is its limit
              wind sample@5
-        > fail cancelled never => sample cut at 7 for good
+        > fail cancelled never
+           7 SampleCut cancelled, about 115 tokens, no further attempt
            8 TurnSettled exhausted: wall_clock
     "#]]);
 }
@@ -102,7 +130,7 @@ fn a_deadline_stops_a_backoff() {
         > open turn_ms=100
         > send hello => first turn, sample@5
         > fail server soon
-           6 SampleCut server, next attempt in 250 ms
+           6 SampleCut server, about 115 tokens, next attempt in 250 ms
         > wait 100
            7 InterruptRequested by deadline: the turn has run for 100 ms, which is its limit
            8 TurnSettled exhausted: wall_clock
@@ -154,7 +182,7 @@ fn a_clock_that_jumps_back_only_waits_longer() {
     check(expect![[r#"
         > send hello => first turn, sample@5
         > fail server soon
-           6 SampleCut server, next attempt in 250 ms
+           6 SampleCut server, about 115 tokens, next attempt in 250 ms
         > back 5000
         > wait 250
         > wait 5000 => sample 1 again@7

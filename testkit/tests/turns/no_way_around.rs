@@ -55,7 +55,7 @@ fn a_rule_denies_the_call_that_says_that_the_goal_is_met() {
         > send go => turn, sample@6
         > call goal_met {} => call 7
            8 CallDecided call 7 deny by rule
-           9 CallObserved call 7 denied: Denied: a rule of the user forbids this call.
+           9 CallObserved call 7 denied: Denied by a rule of the user, which forbids this call.
         > end stop => sample ended at 10
           11 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
@@ -74,7 +74,7 @@ fn a_hook_denies_the_answer_that_says_that_the_goal_is_met() {
         > hook 0 deny not yet
           10 HookDecided h0 deny: not yet, context "not yet"
           11 CallDecided call 7 deny by hook
-          12 CallObserved call 7 denied: not yet
+          12 CallObserved call 7 denied: Denied by a hook: not yet
           13 ContextInjected of the hook at 10
           14 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
@@ -111,7 +111,7 @@ fn a_session_that_is_resumed_in_the_middle_of_a_turn_says_so_to_its_hooks() {
         > send one => first turn, sample@5
         > crash => log ends at 5
            6 SessionResumed
-           7 SampleCut restart, next attempt in 0 ms
+           7 SampleCut restart, about 114 tokens, next attempt in 0 ms
            8 SampleStarted sample 1 attempt 2 because retry => runs
         > text hi => item 9
         > end stop => completed at 11
@@ -144,17 +144,21 @@ fn a_hook_that_fails_after_a_compaction_and_counts_as_a_denial_ends_the_turn() {
 }
 
 #[test]
-fn tokens_that_nobody_reports_are_charged_as_they_were_set_aside() {
+fn tokens_that_nobody_reports_are_charged_as_they_are_estimated() {
     check(expect![[r#"
-        > open tokens=400
+        > open tokens=700
         > send one => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 114 tokens set aside => runs
-        > call read {} => read-only call 6@8
-        > end stop => sample ended at 9
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 700 tokens set aside, answer up to 586 => runs
+        > call read {} => read-only call 6 decided
+        > end stop
+           8 SampleEnded stop, about 128 tokens
+           9 CallStarted call 6 attempt 1 => runs
         > done 0 x*300 => call 6 observed at 10
-          11 SampleStarted sample 2 attempt 1 because tool results, 240 tokens set aside => runs
-        > call read {} => read-only call 12@14
-        > end stop => sample ended at 15
+          11 SampleStarted sample 2 attempt 1 because tool results, 572 tokens set aside, answer up to 332 => runs
+        > call read {} => read-only call 12 decided
+        > end stop
+          14 SampleEnded stop, about 254 tokens
+          15 CallStarted call 12 attempt 1 => runs
         > done 0 x*300 => call 12 observed at 16
           17 TurnSettled exhausted: tokens
     "#]]);
@@ -165,17 +169,21 @@ fn a_summary_that_the_budget_leaves_no_room_for_is_not_asked_for() {
     check(expect![[r#"
         > open window=600 strategy=summary tokens=500
         > send one => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 114 tokens set aside => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 500 tokens set aside, answer up to 386 => runs
         > text x*1500 => item 6
-        > end stop => completed at 8
+        > end stop
+           7 SampleEnded stop, about 626 tokens
+           8 TurnSettled exhausted: tokens
         > send two => turn of input 9
           11 CompactionStarted 1 attempt 1: window, slide to 437 bytes => runs
         > compacted
           12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRe...", leaves 109 bytes in 1 items
           13 InputAccepted input 9
-          14 SampleStarted sample 1 attempt 1 because opened by input 9, 163 tokens set aside => runs
+          14 SampleStarted sample 1 attempt 1 because opened by input 9, 500 tokens set aside, answer up to 337 => runs
         > text ok => item 15
-        > end stop => completed at 17
+        > end stop
+          16 SampleEnded stop, about 176 tokens
+          17 TurnSettled completed
     "#]]);
 }
 
@@ -189,7 +197,7 @@ fn an_answer_with_calls_is_denied_as_often_as_hooks_may_have_the_model_go_on() {
         > hook 0 deny another-way
            9 HookDecided h0 deny: another-way, context "another-way"
           10 CallDecided call 6 deny by hook
-          11 CallObserved call 6 denied: another-way
+          11 CallObserved call 6 denied: Denied by a hook: another-way
           12 ContextInjected of the hook at 9
           13 SampleStarted sample 2 attempt 1 because tool results => runs
         > call read {} => call 14
@@ -197,7 +205,7 @@ fn an_answer_with_calls_is_denied_as_often_as_hooks_may_have_the_model_go_on() {
         > hook 0 deny another-way
           17 HookDecided h0 deny: another-way, context "another-way"
           18 CallDecided call 14 deny by hook
-          19 CallObserved call 14 denied: another-way
+          19 CallObserved call 14 denied: Denied by a hook: another-way
           20 TurnSettled exhausted: continuations
     "#]]);
 }

@@ -80,7 +80,7 @@ fn a_hook_answers_in_the_place_of_a_person() {
         > hook 0 deny never
           20 HookDecided h0 deny: never
           21 CallDecided call 10 deny by hook
-          22 CallObserved call 10 denied: never
+          22 CallObserved call 10 denied: Denied by a hook: never
         > hook 0 pass edit={"n":4}
           23 HookDecided h0 pass, edit "{\"n\":4}"
           24 ApprovalAsked call 13, within 604800000 ms => runs

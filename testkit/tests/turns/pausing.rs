@@ -63,7 +63,7 @@ fn what_waits_is_held_though_the_time_of_the_turn_is_over() {
            8 InterruptRequested by deadline: the turn has run for 3000 ms, which is its limit
              wind sample@5
         > wait 500
-           9 SampleCut cancelled, no further attempt
+           9 SampleCut cancelled, about 115 tokens, no further attempt
           10 TurnSettled exhausted: wall_clock, waiting: 6
     "#]]);
 }
@@ -79,7 +79,7 @@ fn the_time_of_a_turn_is_about_that_turn_only() {
              wind sample@5
         > continue
         > wait 500
-           8 SampleCut cancelled, no further attempt
+           8 SampleCut cancelled, about 115 tokens, no further attempt
            9 TurnSettled exhausted: wall_clock, waiting: 6
           10 TurnOpened because opened by input 6 => sample@12
     "#]]);
@@ -107,7 +107,7 @@ fn who_speaks_after_the_word_and_before_the_end_of_the_time_is_heard() {
            8 InterruptRequested by deadline: the turn has run for 3000 ms, which is its limit
              wind sample@5
         > wait 500
-           9 SampleCut cancelled, no further attempt
+           9 SampleCut cancelled, about 115 tokens, no further attempt
           10 TurnSettled exhausted: wall_clock, waiting: 7
           11 TurnOpened because opened by input 7 => sample@13
     "#]]);
@@ -126,7 +126,7 @@ fn a_person_is_heard_though_the_turn_stops_for_its_time() {
         > interrupt person after
              rejected: the turn has been asked to stop already
         > wait 500
-           9 SampleCut cancelled, no further attempt
+           9 SampleCut cancelled, about 115 tokens, no further attempt
           10 TurnSettled exhausted: wall_clock, waiting: 6
     "#]]);
 }
@@ -148,7 +148,8 @@ fn a_person_is_heard_though_a_hook_ends_the_turn() {
           14 InterruptRequested by shutdown, after the step: enough
         > interrupt shutdown
              rejected: the turn has been asked to stop already
-        > fail cancelled never => sample cut at 15 for good
+        > fail cancelled never
+          15 SampleCut cancelled, about 144 tokens, no further attempt
           16 TurnSettled blocked: h0: enough, waiting: 6
     "#]]);
 }
@@ -165,7 +166,8 @@ fn who_asks_to_go_on_too_early_is_told_so() {
         > interrupt person => request 8, wind sample@5
         > continue
              rejected: the turn has been asked to stop already
-        > fail cancelled never => sample cut at 9 for good
+        > fail cancelled never
+           9 SampleCut cancelled, about 115 tokens, no further attempt
           10 TurnSettled interrupted by person, waiting: 6
         > continue
           11 TurnOpened because opened by input 6 => sample@13

@@ -48,7 +48,7 @@ fn where_nobody_can_be_asked_what_needs_asking_is_denied() {
         > end stop => sample ended at 13
         > asked 0 nobody
           14 ApprovalAnswered call 10 deny by the system: nobody can be asked here
-          15 CallObserved call 10 denied: nobody can be asked here
+          15 CallObserved call 10 denied: Denied: nobody can be asked here
         > done 0 ok => call 7 observed at 16, sample 2@17
     "#]]);
 }

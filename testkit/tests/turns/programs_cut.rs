@@ -11,7 +11,7 @@ fn a_program_of_an_answer_that_breaks_off_is_not_run_and_the_next_attempt_writes
         > send hello => first turn, sample@5
         > call run_program {"source":"x"} => read-only call 6 decided
         > fail truncated soon
-           8 SampleCut truncated, next attempt in 250 ms
+           8 SampleCut truncated, about 120 tokens, next attempt in 250 ms
         > wait 250 => sample 1 again@9
         > call run_program {"source":"y"} => read-only call 10 decided
         > end stop => call 10@13
@@ -40,7 +40,7 @@ fn a_call_that_is_no_program_lets_none_of_a_broken_answer_stand() {
         > call read {} => call 8
            9 CallObserved call 8 failed: Not run: "read" is no tool here. Call run_program with a program that calls it as a function.
         > fail truncated soon
-          10 SampleCut truncated, next attempt in 250 ms
+          10 SampleCut truncated, about 134 tokens, next attempt in 250 ms
         > wait 250 => sample 1 again@11
     "#]]);
 }
@@ -54,7 +54,9 @@ fn a_process_that_ends_before_a_spoken_program_is_whole_runs_none_of_it() {
         > spoken x
            7 ItemAdded call run_program x, spoken
            8 CallDecided call 7 allow: the tool is read-only
-        > crash => log ends at 8, sample 1 again@10
+        > crash => log ends at 8
+           9 SampleCut restart, about 115 tokens, next attempt in 0 ms
+          10 SampleStarted sample 1 attempt 2 because retry => runs
         > text I do it so. => item 11
         > spoken y
           12 ItemAdded call run_program y, spoken
@@ -99,7 +101,9 @@ fn an_interrupt_while_a_program_is_written_runs_none_of_it() {
         > interrupt person => request 8
            9 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
              wind sample@5
-        > fail cancelled never => sample cut at 10 for good, interrupted at 11
+        > fail cancelled never
+          10 SampleCut cancelled, about 99 tokens, no further attempt
+          11 TurnSettled interrupted by person
     "#]]);
 }
 

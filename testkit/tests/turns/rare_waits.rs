@@ -17,7 +17,7 @@ fn the_next_hook_is_asked_though_the_clock_was_set_back() {
            9 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
         > call read {} => read-only call 10@12
         > fail truncated soon
-          13 SampleCut truncated, stands through 10, next attempt in 250 ms
+          13 SampleCut truncated, stands through 10, about 129 tokens, next attempt in 250 ms
         > done 0 ok => call 10 observed at 14
         > wait 500
           15 HooksAsked before_sample 2: hook 0 => runs
@@ -85,7 +85,7 @@ fn the_first_denial_of_parallel_hooks_outlasts_what_the_others_say_after_it() {
         > hook 0 deny nor that one
           11 HookDecided h2 deny: nor that one
           12 CallDecided call 6 deny by hook
-          13 CallObserved call 6 denied: not this one
+          13 CallObserved call 6 denied: Denied by a hook: not this one
           14 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
 }
@@ -95,7 +95,7 @@ fn a_price_without_a_budget_of_money_sets_none_aside() {
     check(expect![[r#"
         > open tokens=100000 price=1000000/100000/2000000
         > send hello => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 8307 tokens set aside => runs
     "#]]);
 }
 

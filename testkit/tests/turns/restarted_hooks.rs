@@ -35,7 +35,9 @@ fn a_restart_does_not_ask_again_who_has_spoken() {
         > hook 0 pass edit=bye
            5 HookDecided h0 pass, edit "bye"
            6 InputAccepted input 2 => sample@7
-        > crash => log ends at 7, sample 1 again@9
+        > crash => log ends at 7
+           8 SampleCut restart, about 114 tokens, next attempt in 0 ms
+           9 SampleStarted sample 1 attempt 2 because retry => runs
     "#]]);
 }
 
@@ -51,7 +53,7 @@ fn restarts_of_a_hook_are_limited() {
         > crash => log ends at 9
           10 HookDecided h0 failed: hook h0 was cut short: its process ended
           11 CallDecided call 6 deny by hook
-          12 CallObserved call 6 denied: hook h0 was cut short: its process ended
+          12 CallObserved call 6 denied: Denied by a hook: hook h0 was cut short: its process ended
           13 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
 }
@@ -62,6 +64,8 @@ fn a_hook_whose_call_does_not_stand_is_not_asked_again() {
         > open hooks=before_tool
         > send hello => first turn, sample@5
         > call write {} => tool hook 0@7 for call 6
-        > crash => log ends at 7, sample 1 again@9
+        > crash => log ends at 7
+           8 SampleCut restart, about 130 tokens, next attempt in 0 ms
+           9 SampleStarted sample 1 attempt 2 because retry => runs
     "#]]);
 }

@@ -9,7 +9,9 @@ fn a_restart_asks_again() {
     check(expect![[r#"
         > send hello => first turn, sample@5
         > text Half => item 6
-        > crash => log ends at 6, sample 1 again@8
+        > crash => log ends at 6
+           7 SampleCut restart, about 129 tokens, next attempt in 0 ms
+           8 SampleStarted sample 1 attempt 2 because retry => runs
         > text Whole. => item 9
         > end stop => completed at 11
     "#]]);
@@ -21,7 +23,7 @@ fn a_restart_after_an_interrupt_settles() {
         > send hello => first turn, sample@5
         > interrupt person => request 6, wind sample@5
         > crash => log ends at 6
-           7 SampleCut restart, no further attempt
+           7 SampleCut restart, about 115 tokens, no further attempt
            8 TurnSettled interrupted by person
     "#]]);
 }
@@ -31,7 +33,7 @@ fn a_restart_in_a_backoff_waits_on() {
     check(expect![[r#"
         > send hello => first turn, sample@5
         > fail server soon
-           6 SampleCut server, next attempt in 250 ms
+           6 SampleCut server, about 115 tokens, next attempt in 250 ms
         > wait 100
         > crash => log ends at 6
         > wait 150 => sample 1 again@7
@@ -43,9 +45,11 @@ fn restarts_of_a_sample_are_limited() {
     check(expect![[r#"
         > open restarts=1
         > send hello => first turn, sample@5
-        > crash => log ends at 5, sample 1 again@7
+        > crash => log ends at 5
+           6 SampleCut restart, about 115 tokens, next attempt in 0 ms
+           7 SampleStarted sample 1 attempt 2 because retry => runs
         > crash => log ends at 7
-           8 SampleCut restart, no further attempt
+           8 SampleCut restart, about 115 tokens, no further attempt
            9 TurnSettled failed: restart: the process ended while the model answered
     "#]]);
 }

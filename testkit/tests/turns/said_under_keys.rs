@@ -14,7 +14,9 @@ fn a_sent_input_is_queued_once() {
            3 TurnOpened because opened by input 2 => sample@5
         > keyed w send hello
              rejected: an input with this key was taken at 2 already
-        > crash => log ends at 5, sample 1 again@7
+        > crash => log ends at 5
+           6 SampleCut restart, about 115 tokens, next attempt in 0 ms
+           7 SampleStarted sample 1 attempt 2 because retry => runs
         > keyed w send hello
              rejected: an input with this key was taken at 2 already
         > text Hi! => item 8
@@ -37,7 +39,9 @@ fn an_input_with_a_key_of_its_own_is_known_by_both() {
              rejected: an input with this key was taken at 2 already
         > keyed v send key=k hello
              rejected: an input with this key was taken at 2 already
-        > crash => log ends at 5, sample 1 again@7
+        > crash => log ends at 5
+           6 SampleCut restart, about 115 tokens, next attempt in 0 ms
+           7 SampleStarted sample 1 attempt 2 because retry => runs
         > keyed w send key=k hello
              rejected: an input with this key was taken at 2 already
         > send key=w hello
@@ -92,7 +96,7 @@ fn an_interrupt_stops_one_turn() {
            6 InterruptRequested by person: enough, keyed w
              wind sample@5
         > crash => log ends at 6
-           7 SampleCut restart, no further attempt
+           7 SampleCut restart, about 115 tokens, no further attempt
            8 TurnSettled interrupted by person
         > keyed w interrupt person
              rejected: an input with this key was taken at 6 already
@@ -125,8 +129,8 @@ fn a_question_is_answered_once() {
         > keyed w answer 0 deny too late
              rejected: an input with this key was taken at 14 already
         > keyed v answer 0 deny not that one
-          18 ApprovalAnswered call 10 deny by somebody: not that one, keyed v
-          19 CallObserved call 10 denied: not that one
+          18 ApprovalAnswered call 10 deny by somebody: Denied by a person: not that one, keyed v
+          19 CallObserved call 10 denied: Denied by a person: not that one
           20 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
 }
@@ -138,14 +142,17 @@ fn a_word_to_go_on_opens_one_turn() {
         > send two => input 6
         > send three => input 7
         > interrupt person => request 8, wind sample@5
-        > fail cancelled never => sample cut at 9 for good
+        > fail cancelled never
+           9 SampleCut cancelled, about 114 tokens, no further attempt
           10 TurnSettled interrupted by person, waiting: 6, 7
         > keyed w continue
           11 TurnOpened because opened by input 6, keyed w
           12 InputAccepted input 6 => sample@13
         > keyed w continue
              rejected: an input with this key was taken at 11 already
-        > crash => log ends at 13, sample 1 again@15
+        > crash => log ends at 13
+          14 SampleCut restart, about 127 tokens, next attempt in 0 ms
+          15 SampleStarted sample 1 attempt 2 because retry => runs
         > interrupt person => request 16, wind sample@15
         > keyed w continue
              rejected: an input with this key was taken at 11 already
@@ -171,7 +178,7 @@ fn what_was_lost_is_done_when_it_is_said_again() {
         > sync
         > crash lose=9
              the log ends at 5
-           6 SampleCut restart, next attempt in 0 ms
+           6 SampleCut restart, about 115 tokens, next attempt in 0 ms
            7 SampleStarted sample 1 attempt 2 because retry => runs
         > keyed w send hello
              rejected: an input with this key was taken at 2 already

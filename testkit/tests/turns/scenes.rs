@@ -130,6 +130,13 @@ run sample@{n+2}
 == sample ended at {n}
 > end stop fault=odd
 {n} SampleEnded stop, fault: odd
+== sample cut at {n} for good, about {m} tokens, interrupted at {n+1}
+> fail cancelled never
+{n} SampleCut cancelled, about {m} tokens, no further attempt
+{n+1} TurnSettled interrupted by person
+== sample cut at {n} for good, about {m} tokens
+> fail cancelled never
+{n} SampleCut cancelled, about {m} tokens, no further attempt
 == sample cut at {n} for good, interrupted at {n+1}
 > fail cancelled never
 {n} SampleCut cancelled, no further attempt
@@ -193,6 +200,12 @@ wind sample@{m}
 the log ends at {n}
 {n+1} ReconcileStarted call {m} attempt 1
 run reconcile call {m}@{n+1}
+== log ends at {n}, about {m} tokens, sample 1 again@{n+2}
+> crash
+the log ends at {n}
+{n+1} SampleCut restart, about {m} tokens, next attempt in 0 ms
+{n+2} SampleStarted sample 1 attempt 2 because retry
+run sample@{n+2}
 == log ends at {n}, sample 1 again@{n+2}
 > crash
 the log ends at {n}

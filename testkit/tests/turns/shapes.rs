@@ -107,7 +107,7 @@ fn returns_are_counted_apart_from_failures_calls_and_restarts() {
         > sync
              run sample@9
         > fail server soon
-          10 SampleCut server, next attempt in 250 ms
+          10 SampleCut server, about 208 tokens, next attempt in 250 ms
         > wait 1000
           11 SampleStarted sample 2 attempt 2 because retry => runs
         > call read {} => read-only call 12@14
@@ -117,7 +117,7 @@ fn returns_are_counted_apart_from_failures_calls_and_restarts() {
         > sync
              run sample@17
         > crash => log ends at 17
-          18 SampleCut restart, next attempt in 0 ms
+          18 SampleCut restart, about 235 tokens, next attempt in 0 ms
           19 SampleStarted sample 3 attempt 2 because retry => runs
         > wait 5000
         > text two => item 20

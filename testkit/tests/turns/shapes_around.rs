@@ -35,7 +35,7 @@ fn what_a_user_says_after_the_return_is_heard_in_the_same_turn() {
         > end stop fault=odd => shape told at 8, of 5, sample 2@9
         > steer more => input 10, yield sample@9
         > yielded tw
-          11 SampleCut steered, partial "tw", what it said stands, next attempt in 0 ms
+          11 SampleCut steered, partial "tw", what it said stands, about 221 tokens, next attempt in 0 ms
           12 InputAccepted input 10
           13 SampleStarted sample 3 attempt 1 because pending input 10 => runs
         > text three => item 14
@@ -60,7 +60,9 @@ fn a_stop_comes_before_the_return() {
         > text one => item 6
         > end stop fault=odd => shape told at 8, of 5, sample 2@9
         > interrupt person => request 10, wind sample@9
-        > fail cancelled never => sample cut at 11 for good, interrupted at 12
+        > fail cancelled never
+          11 SampleCut cancelled, about 208 tokens, no further attempt
+          12 TurnSettled interrupted by person
     "#]]);
     check(expect![[r#"
         > open shape=0
@@ -89,7 +91,8 @@ fn another_limit_ends_the_turn_for_its_own_reason() {
         > wait 1000
           10 InterruptRequested by deadline: the turn has run for 1000 ms, which is its limit
              wind sample@9
-        > fail cancelled never => sample cut at 11 for good
+        > fail cancelled never
+          11 SampleCut cancelled, about 208 tokens, no further attempt
           12 TurnSettled exhausted: wall_clock
     "#]]);
 }

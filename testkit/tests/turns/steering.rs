@@ -10,7 +10,7 @@ fn text_that_streams_gives_way_at_once() {
         > send write a poem => first turn, sample@5
         > steer make it short => input 6, yield sample@5
         > yielded Once upon a
-           7 SampleCut steered, partial "Once upon a", what it said stands, next attempt in 0 ms
+           7 SampleCut steered, partial "Once upon a", what it said stands, about 133 tokens, next attempt in 0 ms
            8 InputAccepted input 6 => sample 2@9
         > text Short. => item 10
         > end stop => completed at 12
@@ -25,7 +25,7 @@ fn whole_texts_before_the_cut_stand_too_and_reasoning_does_not() {
         > text First verse. => item 7
         > steer make it short => input 8, yield sample@5
         > yielded Second
-           9 SampleCut steered, partial "Second", what it said stands, next attempt in 0 ms
+           9 SampleCut steered, partial "Second", what it said stands, about 161 tokens, next attempt in 0 ms
           10 InputAccepted input 8 => sample 2@11
     "#]]);
 }

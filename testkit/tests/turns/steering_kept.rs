@@ -44,7 +44,7 @@ fn a_steer_that_is_blocked_after_the_cut_leaves_the_answer_to_be_finished() {
         > hook 0 pass => passed at 5, input 2 accepted, sample@7
         > steer tell me the password => input 8, yield sample@7
         > yielded Once upon a
-           9 SampleCut steered, partial "Once upon a", what it said stands, next attempt in 0 ms
+           9 SampleCut steered, partial "Once upon a", what it said stands, about 131 tokens, next attempt in 0 ms
           10 HooksAsked prompt_submitted input 8: hook 0 => runs
         > hook 0 deny no secrets
           11 HookDecided h0 deny: no secrets
@@ -59,7 +59,7 @@ fn a_steer_before_anything_was_said() {
         > send hello => first turn, sample@5
         > steer wait => input 6, yield sample@5
         > yielded
-           7 SampleCut steered, what it said stands, next attempt in 0 ms
+           7 SampleCut steered, what it said stands, about 115 tokens, next attempt in 0 ms
            8 InputAccepted input 6 => sample 2@9
     "#]]);
 }

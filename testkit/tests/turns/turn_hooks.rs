@@ -91,7 +91,7 @@ fn an_answer_that_a_hook_refuses_runs_none_of_its_calls() {
         > hook 0 deny no more changes
            9 HookDecided h0 deny: no more changes, context "no more changes"
           10 CallDecided call 6 deny by hook
-          11 CallObserved call 6 denied: no more changes
+          11 CallObserved call 6 denied: Denied by a hook: no more changes
           12 ContextInjected of the hook at 9
           13 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
@@ -158,7 +158,7 @@ fn hooks_hear_of_an_interrupt() {
         > send hello => first turn, sample@5
         > interrupt person => request 6, wind sample@5
         > fail cancelled never half
-           7 SampleCut cancelled, partial "half", no further attempt
+           7 SampleCut cancelled, partial "half", about 129 tokens, no further attempt
            8 HooksAsked interrupt: hook 0 => runs
         > hook 0 pass => passed at 9
           10 TurnSettled interrupted by person
@@ -171,7 +171,8 @@ fn hooks_that_hear_of_an_interrupt_have_its_grace() {
         > open hooks=interrupt grace_ms=50
         > send hello => first turn, sample@5
         > interrupt person => request 6, wind sample@5
-        > fail cancelled never => sample cut at 7 for good
+        > fail cancelled never
+           7 SampleCut cancelled, about 115 tokens, no further attempt
            8 HooksAsked interrupt: hook 0 => runs
         > wait 49
         > wait 1
@@ -194,5 +195,55 @@ fn after_a_stop_nobody_waits_for_a_hook() {
              rejected: the answer of the sample at 5 came late: that run is no longer waited for
         > late 1
              rejected: the answer of the run at 7 of hook 0 came late: that run is no longer waited for
+    "#]]);
+}
+
+#[test]
+fn at_the_end_of_a_turn_all_hooks_are_asked_and_the_model_reads_each_reason() {
+    check(expect![[r#"
+        > open hooks=stop,stop,stop
+        > send hello => first turn, sample@5
+        > text Done. => item 6
+        > end stop => sample ended at 7
+           8 HooksAsked stop 5 continued 0: hook 0 => runs
+        > hook 0 deny The tests fail.
+           9 HookDecided h0 deny: The tests fail., context "The tests fail."
+          10 HooksAsked stop 5 continued 0: hook 1 => runs
+        > hook 1 pass
+          11 HookDecided h1 pass
+          12 HooksAsked stop 5 continued 0: hook 2 => runs
+        > hook 2 deny The docs are old.
+          13 HookDecided h2 deny: The docs are old., context "The docs are old."
+          14 ContextInjected of the hook at 9
+          15 ContextInjected of the hook at 13
+          16 SampleStarted sample 2 attempt 1 because hook context 9 => runs
+        > text Now it is. => item 17
+        > end stop => sample ended at 18
+          19 HooksAsked stop 16 continued 1: hook 0 => runs
+        > hook 0 pass => passed at 20
+          21 HooksAsked stop 16 continued 1: hook 1 => runs
+        > hook 1 pass
+          22 HookDecided h1 pass
+          23 HooksAsked stop 16 continued 1: hook 2 => runs
+        > hook 2 pass
+          24 HookDecided h2 pass
+          25 TurnSettled completed
+    "#]]);
+}
+
+#[test]
+fn at_the_end_of_a_turn_a_halt_beats_a_denial() {
+    check(expect![[r#"
+        > open hooks=stop,stop
+        > send hello => first turn, sample@5
+        > text Done. => item 6
+        > end stop => sample ended at 7
+           8 HooksAsked stop 5 continued 0: hook 0 => runs
+        > hook 0 deny The tests fail.
+           9 HookDecided h0 deny: The tests fail., context "The tests fail."
+          10 HooksAsked stop 5 continued 0: hook 1 => runs
+        > hook 1 halt Enough.
+          11 HookDecided h1 halt: Enough.
+          12 TurnSettled blocked: h1: Enough.
     "#]]);
 }

@@ -18,7 +18,6 @@ const LEAST_BUDGET: u64 = 1_024;
 #[derive(Serialize)]
 struct RequestHead<'a> {
     model: &'a str,
-    max_tokens: u64,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheControl>,
@@ -53,6 +52,7 @@ struct SystemBlock<'a> {
 
 #[derive(Default, Serialize)]
 struct RequestTail<'a> {
+    max_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<ThinkingConfig>,
     #[serde(skip_serializing_if = "OutputConfig::is_empty")]
@@ -112,7 +112,6 @@ struct ToolChoiceConfig<'a> {
 /// Writes all of a body that comes before the conversation, up to the opening of its list.
 pub(super) fn head(
     settings: &Settings,
-    traits: &ModelTraits,
     caching: Caching,
     out: &mut Vec<u8>,
 ) -> Result<(), ProviderError> {
@@ -131,7 +130,6 @@ pub(super) fn head(
     let instructions = settings.instructions.as_str();
     let head = RequestHead {
         model: &settings.model,
-        max_tokens: max_tokens(settings, traits),
         stream: true,
         cache_control: mark(caching == Caching::Automatic),
         tools: (1..).zip(&settings.tools).map(tool).collect::<Result<_, ProviderError>>()?,
@@ -165,7 +163,11 @@ pub(super) fn tail(
         ));
     }
     let effort = effort(settings)?;
-    let mut tail = RequestTail { tool_choice: choice(request), ..RequestTail::default() };
+    let mut tail = RequestTail {
+        max_tokens: max_tokens(request, traits),
+        tool_choice: choice(request),
+        ..RequestTail::default()
+    };
     match (traits.thinking, effort) {
         (Thinking::None, None) => {}
         (Thinking::None, Some(_)) => {
@@ -177,8 +179,9 @@ pub(super) fn tail(
         }
         // A model that is made to call a tool cannot think before.
         (Thinking::Budget, Some(effort)) if !forced => {
-            let budget_tokens = budget(settings, traits, effort)?;
-            tail.thinking = Some(ThinkingConfig::Enabled { budget_tokens });
+            let budget_tokens = budget(request, traits, effort)?;
+            tail.thinking =
+                budget_tokens.map(|budget_tokens| ThinkingConfig::Enabled { budget_tokens });
         }
         (Thinking::Budget, _) => {}
         (Thinking::Adaptive, effort) => {
@@ -206,8 +209,8 @@ pub(super) fn tail(
     Ok(())
 }
 
-fn max_tokens(settings: &Settings, traits: &ModelTraits) -> u64 {
-    settings.max_output_tokens.unwrap_or(traits.max_tokens)
+fn max_tokens(request: &SampleRequest, traits: &ModelTraits) -> u64 {
+    request.max_output_tokens(Some(traits.max_tokens)).unwrap_or(traits.max_tokens)
 }
 
 fn choice(request: &SampleRequest) -> Option<ToolChoiceConfig<'_>> {
@@ -286,10 +289,21 @@ fn effort(settings: &Settings) -> Result<Option<Effort>, ProviderError> {
     Ok(Some(effort))
 }
 
-/// The budget of an effort, which must leave room for an answer.
-fn budget(settings: &Settings, traits: &ModelTraits, effort: Effort) -> Result<u64, ProviderError> {
-    let all = max_tokens(settings, traits);
-    let most = all.saturating_sub(all / 4);
+/// The budget of an effort, which must leave room for an answer. `None` where the turn's budget
+/// leaves too few tokens for it.
+fn budget(
+    request: &SampleRequest,
+    traits: &ModelTraits,
+    effort: Effort,
+) -> Result<Option<u64>, ProviderError> {
+    let settings = &request.prompt.settings;
+    let leaves = |all: u64| all.saturating_sub(all / 4);
+    let most = leaves(max_tokens(request, traits));
+    if most < LEAST_BUDGET
+        && leaves(settings.max_output_tokens.unwrap_or(traits.max_tokens)) >= LEAST_BUDGET
+    {
+        return Ok(None);
+    }
     if most < LEAST_BUDGET {
         return Err(misconfigured(format!(
             "with an effort {} needs at least {} output tokens: raise max_output_tokens, or leave \
@@ -298,7 +312,7 @@ fn budget(settings: &Settings, traits: &ModelTraits, effort: Effort) -> Result<u
             LEAST_BUDGET * 4 / 3 + 1
         )));
     }
-    Ok(effort.budget().min(most))
+    Ok(Some(effort.budget().min(most)))
 }
 
 /// The shape that the provider is to hold an answer to: only where it is asked for, where the

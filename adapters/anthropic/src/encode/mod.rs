@@ -44,7 +44,7 @@ impl MessagesEncoder {
 
 impl Encoder for MessagesEncoder {
     fn head(&self, settings: &Settings, out: &mut Vec<u8>) -> Result<(), ProviderError> {
-        around::head(settings, &self.of(&settings.model), self.caching, out)
+        around::head(settings, self.caching, out)
     }
 
     fn items(

@@ -9,7 +9,7 @@ use windlass_ports::ProviderError;
 
 use super::messages::plain;
 use crate::options::{self, OutputRequest, SchemaFormat};
-use crate::quirks::{EffortForm, MaxTokens, Quirks};
+use crate::quirks::{EffortForm, Quirks};
 
 #[derive(Serialize)]
 struct ChatRequestHead<'a> {
@@ -17,10 +17,6 @@ struct ChatRequestHead<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_completion_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,10 +73,6 @@ pub(crate) fn head(
         Some(OutputRequest::Words(words)) => (None, Some(words)),
         None => (None, None),
     };
-    let most = |name| {
-        let here = quirks.max_tokens == name;
-        settings.max_output_tokens.filter(|_| here)
-    };
     let effort = |form| {
         let here = quirks.effort == form;
         settings.effort.as_deref().filter(|_| here)
@@ -89,8 +81,6 @@ pub(crate) fn head(
         model: &settings.model,
         stream: true,
         stream_options: quirks.stream_usage.then_some(StreamOptions { include_usage: true }),
-        max_completion_tokens: most(MaxTokens::MaxCompletionTokens),
-        max_tokens: most(MaxTokens::MaxTokens),
         reasoning_effort: effort(EffortForm::Field),
         reasoning: effort(EffortForm::Nested).map(|effort| ChatReasoning { effort }),
         parallel_tool_calls: options::parallel(settings, quirks)?,

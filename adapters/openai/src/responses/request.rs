@@ -37,8 +37,6 @@ struct ResponsesRequestHead<'a> {
     #[serde(skip_serializing_if = "String::is_empty")]
     instructions: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    max_output_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<ResponsesReasoning<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
@@ -139,7 +137,6 @@ pub(crate) fn head(
         store: false,
         include: if encrypted { &["reasoning.encrypted_content"] } else { &[] },
         instructions: options::instructions(settings, words),
-        max_output_tokens: settings.max_output_tokens,
         reasoning: asked.then_some(reasoning),
         parallel_tool_calls: options::parallel(settings, quirks)?,
         text: field

@@ -56,6 +56,7 @@ held! {
     a_dropped_sample_ends_its_request,
     answers_at_once_do_not_mix,
     requests_keep_the_grammar,
+    no_longer_answer_is_asked_for_than_is_left,
     calls_keep_their_results,
     what_is_declared_is_done,
     what_is_not_declared_is_unsupported,

@@ -72,6 +72,9 @@ pub(crate) struct SettingsArgs {
     /// Most tokens of a turn, requests and answers together.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
+    /// Most tokens of an answer. With --max-tokens or --max-cost, at most what they leave.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(16..))]
+    pub(crate) max_answer_tokens: Option<u64>,
     /// Highest cost of a turn, in the currency of --price.
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
     pub(crate) max_cost: Option<u64>,

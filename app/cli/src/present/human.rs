@@ -5,14 +5,17 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use windlass_engine::core::{
     CallEntry, CallId, CallStarted, CompactionEntry, ContentPart, Delta, HookEntry, Observation,
-    ObservationStatus, RecordedFact, Retained, SampleCut, SampleEntry, SessionEntry, SessionId,
-    TimelineEntry, Timestamp, TurnOutcome, View,
+    ObservationStatus, RecordedFact, RequestRecord, Retained, SampleCut, SampleEntry, SessionEntry,
+    SessionId, TimelineEntry, Timestamp, TurnOutcome, View,
 };
 use windlass_engine::{Event, LiveKind, TurnReport, strip_fence};
 
 use super::story::{hook, program};
 use super::streamed_text::StreamedText;
-use super::words::{first_words, goal_words, outcome_words, trigger_words, visible, waiting_words};
+use super::words::{
+    first_words, goal_words, other_model_words, outcome_words, trigger_words, visible,
+    waiting_words,
+};
 use super::{Presenter, print_line, print_notice};
 use crate::exit::Failure;
 
@@ -29,6 +32,8 @@ pub(crate) struct HumanPresenter {
     streamed: String,
     /// The same by part, while its item was not received.
     parts: StreamedText,
+    /// Other model that the user was told of.
+    other_model: Option<String>,
     view: View,
 }
 
@@ -39,6 +44,7 @@ impl HumanPresenter {
             shaped: false,
             streamed: String::new(),
             parts: StreamedText::default(),
+            other_model: None,
             view: View::default(),
         }
     }
@@ -60,6 +66,7 @@ impl HumanPresenter {
                 self.show(rest)?;
             }
             TimelineEntry::Sample(SampleEntry::Ended(ended)) => {
+                self.warn_of_model(ended.request.as_deref());
                 if let Some(fault) = &ended.fault {
                     self.end_line();
                     let why = first_words(fault, 600);
@@ -103,6 +110,18 @@ impl HumanPresenter {
             | TimelineEntry::Call(..) => {}
         }
         Ok(())
+    }
+
+    /// Warns once of a model that the user did not ask for.
+    fn warn_of_model(&mut self, request: Option<&RequestRecord>) {
+        let Some((request, other)) = request.and_then(|one| Some((one, one.other_model()?))) else {
+            return;
+        };
+        if self.other_model.as_deref() != Some(other) {
+            self.end_line();
+            print_notice(&format!("! {}", other_model_words(request, other)));
+            self.other_model = Some(other.to_owned());
+        }
     }
 
     fn aside(&mut self, words: &str) {

@@ -9,7 +9,8 @@ use windlass_engine::core::{
 };
 
 use super::words::{
-    goal_words, mode_name, outcome_words, permissions_name, status_words, trigger_words, visible,
+    goal_words, mode_name, other_model_words, outcome_words, permissions_name, status_words,
+    trigger_words, visible,
 };
 
 /// Returns the line of a fact in a session's story, if it has one.
@@ -32,12 +33,16 @@ pub(crate) fn story(recorded: &RecordedFact) -> Option<String> {
         TimelineEntry::Compaction(entry) => compaction(entry),
         TimelineEntry::Sample(SampleEntry::Content { part, .. }) => content(part)?,
         TimelineEntry::Sample(SampleEntry::Cut(cut)) => broken_off(cut),
+        TimelineEntry::Sample(SampleEntry::Ended(ended)) => {
+            let request = ended.request.as_deref()?;
+            other_model_words(request, request.other_model()?)
+        }
         TimelineEntry::Call(id, entry) => call(id, entry)?,
         TimelineEntry::Program(run) => program(run),
         TimelineEntry::Input(InputEntry::Accepted(_))
         | TimelineEntry::Turn(TurnEntry::Opened(_))
         | TimelineEntry::Hook(HookEntry::Asked(_))
-        | TimelineEntry::Sample(SampleEntry::Started(_) | SampleEntry::Ended(_)) => return None,
+        | TimelineEntry::Sample(SampleEntry::Started(_)) => return None,
     };
     Some(visible(&words))
 }

@@ -2,7 +2,8 @@
 
 use windlass_engine::TurnReport;
 use windlass_engine::core::{
-    CompactionTrigger, Fact, GoalEnd, LimitKind, Mode, ObservationStatus, Permissions, TurnOutcome,
+    CompactionTrigger, Fact, GoalEnd, LimitKind, Mode, ObservationStatus, Permissions,
+    RequestRecord, TurnOutcome,
 };
 
 /// Makes control characters visible, so that no tool or model can control a terminal.
@@ -151,6 +152,11 @@ pub(crate) fn permissions_name(permissions: Permissions) -> &'static str {
         Permissions::Ask => "ask",
         Permissions::ReadOnly => "read-only",
     }
+}
+
+/// Describes that another model answered than was requested.
+pub(super) fn other_model_words(request: &RequestRecord, other: &str) -> String {
+    format!("the server reports the model {other}, and {} was requested", request.model)
 }
 
 #[cfg(test)]

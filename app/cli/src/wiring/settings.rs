@@ -128,6 +128,7 @@ fn with(mut settings: Settings, shape: &SettingsArgs) -> Result<Settings, Failur
     }
     settings.window.strategy = shape.compaction.unwrap_or(settings.window.strategy);
     settings.price = shape.price.or(settings.price);
+    settings.max_output_tokens = shape.max_answer_tokens.or(settings.max_output_tokens);
     output_schema::set(&mut settings.options.output_schema, shape)?;
     write_programs(&mut settings, shape)?;
     limits(&mut settings.limits, shape);

@@ -55,7 +55,11 @@ impl Place {
 
     /// A command that has no terminal, wherever the tests run.
     pub(crate) fn without_terminal(&self, words: &[&str]) -> Done {
-        let plain = self.command(words);
+        self.without_terminal_as(&self.command(words))
+    }
+
+    /// Runs a command of this workspace without a terminal.
+    pub(crate) fn without_terminal_as(&self, plain: &Command) -> Done {
         let mut command = Command::new("setsid");
         command
             .args(["-w", env!("CARGO_BIN_EXE_windlass")])

@@ -27,9 +27,13 @@ pub(super) fn effect_class(session: &Session, id: CallId) -> Option<EffectClass>
             | CallProgress::Done { .. },
             CallValidity::Valid { effect, .. },
         ) => Some(*effect),
-        (_, CallValidity::Goal | CallValidity::Program { .. } | CallValidity::Invalid { .. }) => {
-            None
-        }
+        (
+            _,
+            CallValidity::Goal
+            | CallValidity::Program { .. }
+            | CallValidity::Surplus
+            | CallValidity::Invalid { .. },
+        ) => None,
     }
 }
 

@@ -18,7 +18,10 @@ pub(super) fn step_ms(session: &Session, id: CallId) -> Option<u64> {
     let mut calls = session.turn()?.calls().iter();
     match calls.find(|call| call.id == id)?.validity {
         CallValidity::Program { timeout_ms, .. } => Some(timeout_ms),
-        CallValidity::Valid { .. } | CallValidity::Goal | CallValidity::Invalid { .. } => None,
+        CallValidity::Valid { .. }
+        | CallValidity::Goal
+        | CallValidity::Surplus
+        | CallValidity::Invalid { .. } => None,
     }
 }
 

@@ -105,6 +105,7 @@ impl Driver {
         let session = self.machine.session().id.clone();
         SampleRequest {
             limits: turn.limits,
+            output_bound: turn.stage.sampling().and_then(|sampling| sampling.output_bound),
             choice: tool_choice(turn),
             failed: self.machine.history().failed().to_vec(),
             blobs: BlobReader::new(self.ports.blobs.clone(), session.clone()),

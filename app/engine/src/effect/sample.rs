@@ -21,6 +21,9 @@ use crate::live_state::StreamingRun;
 /// Longest message of a failure, in bytes; the rest is cut.
 const MESSAGE: usize = 8 * 1_024;
 
+/// Longest recorded name of a model, in characters.
+const MODEL_NAME: usize = 200;
+
 /// Context of a sampling effect.
 pub(crate) struct SampleEffect {
     pub(crate) key: EffectKey,
@@ -145,6 +148,11 @@ impl SampleEffect {
         let mut assembled = Vec::with_capacity(events.len());
         let mut whole = Vec::new();
         for event in events.drain(..) {
+            if let (StreamEvent::Opened { model: Some(name), .. }, Some(request)) =
+                (&event, &mut answer.request)
+            {
+                request.report_model(name.chars().take(MODEL_NAME).collect::<String>().as_str());
+            }
             let (done, before) = (done(&event), assembled.len());
             let pushed = answer.assembler.push(event, &mut assembled);
             pushed.map_err(too_large)?;

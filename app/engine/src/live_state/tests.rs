@@ -72,7 +72,8 @@ fn answer(dice: &mut TestRng) -> (Vec<String>, Vec<TestEvent>) {
             happens.push(TestEvent::Says(Vec::new(), vec![(slot, item)]));
             if item {
                 let text = said.as_str().into();
-                let added = ItemAdded { started: Seq(3), item: Item::Text { text } };
+                let added =
+                    ItemAdded { started: Seq(3), item: Item::Text { text }, surplus: false };
                 waiting.push(recorded(next, Fact::ItemAdded(added)));
                 texts.push(said);
                 next += 1;
@@ -83,6 +84,7 @@ fn answer(dice: &mut TestRng) -> (Vec<String>, Vec<TestEvent>) {
         started: Seq(3),
         stop: StopReason::Stop,
         usage: None,
+        estimate: None,
         response_id: None,
         request: None,
         fault: None,

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{AnswerKind, Sampling};
+use crate::budget::answer::bounding_limit;
 use crate::call::proposed::proposed;
 use crate::compaction::{ItemFingerprint, VisiblePart};
 use crate::context;
@@ -83,6 +84,7 @@ fn on_started(
         restarts,
         request: shown,
         reserved: fact.reserved,
+        output_bound: fact.output_bound,
         kind: fact.kind,
         calls: Vec::new(),
         items: Vec::new(),
@@ -100,8 +102,11 @@ fn on_item_added(
     fact: &ItemAdded,
 ) -> Result<(), InvalidFact> {
     let turn = allowed(session, recorded, Transition::Sample(fact.started))?;
+    if fact.surplus && !(matches!(fact.item, Item::Call(_)) && turn.answer_has_most_calls()) {
+        return Err(invalid_fact(recorded, "the answer has room for the call"));
+    }
     let call = match &fact.item {
-        Item::Call(call) => Some(proposed(turn, recorded.seq, call)),
+        Item::Call(call) => Some(proposed(turn, recorded.seq, call, fact.surplus)),
         Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) => None,
     };
     let sampling = sampling(turn, recorded)?;
@@ -142,13 +147,15 @@ fn on_ended(
     let shown = with(asked, sampling.items.iter().map(|(_, part, _)| *part));
     let calls = core::mem::take(&mut sampling.calls);
     let kind = sampling.kind;
-    let reserved = sampling.reserved;
+    let (reserved, bound) = (sampling.reserved, sampling.output_bound);
+    let bounded = bound.filter(|_| fact.stop == StopReason::Length);
+    let bounded = bounded.map(|_| bounding_limit(turn, &reserved));
     if fact.fault.is_some() && !(answers && turn.settings.options.output_schema.is_some()) {
         return Err(invalid_fact(recorded, "no shape is asked of this answer"));
     }
-    match &fact.usage {
-        Some(usage) => turn.spend(usage),
-        None => turn.spend_reserved(&reserved),
+    match (&fact.usage, &fact.estimate) {
+        (Some(usage), _) => turn.spend(usage),
+        (None, estimate) => turn.spend_reserved(estimate.as_ref().unwrap_or(&reserved)),
     }
     turn.count(&calls);
     turn.stage = match NonEmpty::from_vec(calls) {
@@ -164,6 +171,7 @@ fn on_ended(
             stop: fact.stop.clone(),
             answer: said,
             fault: fact.fault.clone(),
+            bounded,
         }),
     };
     session.visible = shown;
@@ -181,10 +189,13 @@ fn on_cut(
     let turn = allowed(session, recorded, Transition::Sample(fact.started))?;
     let overflow = turn.overflows(&fact.failure);
     let sampling = sampling(turn, recorded)?.clone();
-    match &fact.usage {
-        Some(usage) => turn.spend(usage),
-        None if fact.failure.kind.is_billed() => turn.spend_reserved(&sampling.reserved),
-        None => {}
+    if let Some(usage) = &fact.usage {
+        turn.spend(usage);
+    }
+    match (&fact.usage, &fact.estimate) {
+        (_, Some(estimate)) => turn.spend_reserved(estimate),
+        (None, None) if fact.failure.kind.is_billed() => turn.spend_reserved(&sampling.reserved),
+        (Some(_) | None, None) => {}
     }
     let begun = |call: &CallState| call.has_started();
     let last = sampling.calls.iter().rfind(|call| begun(call));

@@ -10,7 +10,10 @@
 //! took counts as the turn's own: samples, tokens and money are limited over the whole tree. After
 //! each fact what is lent and what is spent are together less samples than the limit, no loan takes
 //! what is kept for retries, nor the tokens and the money that the last samples take with what agents
-//! say, and none is open when the turn settles. A turn whose last answer does not
+//! say, and none is open when the turn settles. Of tokens and money a request and its longest answer
+//! are set aside before it is asked, a call starts only while something is left, beside the answer
+//! that streams and after it, and a turn that exceeded them does not complete. What a provider may
+//! bill counts, as reported or as estimated. A turn whose last answer does not
 //! have its shape does not complete.
 //!
 //! It kills: a decision that counts one too far, or that does not look at a limit at all.

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use windlass_core::{
     CallId, CallStarted, CompactionFact, Concurrency, ContextFact, ContextInjected, ContextSource,
     EffectStart, FactGroup, FailureKind, HookFact, HookOccurrence, HookVerdict, InputFact, Item,
-    Limits, PermissionFact, Price, ProgramFact, Reason, RecordedFact, Reservation, Retained,
-    RunFact, SampleCut, SampleFact, SampleStarted, Seq, Settings, StopReason, StopTiming,
+    ItemAdded, Limits, PermissionFact, Price, ProgramFact, Reason, RecordedFact, Reservation,
+    Retained, RunFact, SampleCut, SampleFact, SampleStarted, Seq, Settings, StopReason, StopTiming,
     Timestamp, TurnFact, TurnUsage, Usage, Verdict,
 };
 
+mod budget;
 mod next;
 mod settling;
 
@@ -162,7 +163,7 @@ impl Tally {
             }
             FactGroup::Compaction(CompactionFact::Compacted(fact)) => {
                 self.spent.compactions += 1;
-                self.pay(fact.usage, true);
+                self.pay(fact.usage, None, true);
                 self.compacts = false;
                 Ok(())
             }
@@ -172,16 +173,11 @@ impl Tally {
                 self.lose(recorded, fact.lost, fact.lost != Reservation::default())
             }
             FactGroup::Sample(SampleFact::SampleStarted(fact)) => self.sample(recorded, fact),
-            FactGroup::Sample(SampleFact::ItemAdded(fact)) => {
-                if let Item::Call(_) = &fact.item {
-                    self.brought.push(recorded.seq);
-                }
-                Ok(())
-            }
+            FactGroup::Sample(SampleFact::ItemAdded(fact)) => self.brings(recorded, fact),
             FactGroup::Sample(SampleFact::SampleEnded(fact)) => {
                 self.streams = false;
                 self.spent.calls += self.calls();
-                self.pay(fact.usage, true);
+                self.pay(fact.usage, fact.estimate, true);
                 self.next.measured(fact.usage);
                 self.length = fact.stop == StopReason::Length;
                 self.again = false;
@@ -258,32 +254,43 @@ impl Tally {
         }
     }
 
+    /// The calls of the answer that may start; the rest are surplus.
     fn calls(&self) -> u32 {
-        u32::try_from(self.brought.len()).unwrap_or(u32::MAX)
+        let brought = u32::try_from(self.brought.len()).unwrap_or(u32::MAX);
+        brought.min(self.limits.calls_per_sample)
     }
 
-    /// Pays what the provider reports; where it says nothing and may have charged, what was set
-    /// aside.
-    fn pay(&mut self, usage: Option<Usage>, billed: bool) {
-        match usage {
-            Some(usage) => {
-                self.spent.usage.add(&usage);
-                self.spent.cost_micros += self.price.map_or(0, |price| price.of(&usage));
-            }
-            None if billed => {
-                let reserved = self.reserved;
-                self.spent.estimated_tokens += reserved.tokens;
-                self.spent.cost_micros += reserved.cost_micros;
-            }
-            None => {}
+    /// An answer brings an item: a call beyond the limit is surplus, and nothing else is.
+    fn brings(&mut self, recorded: &RecordedFact, fact: &ItemAdded) -> Held {
+        let Item::Call(_) = &fact.item else {
+            return hold(9, !fact.surplus, || format!("{} is no call", recorded.seq));
+        };
+        let (before, most) = (self.brought.len() as u64, u64::from(self.limits.calls_per_sample));
+        self.brought.push(recorded.seq);
+        hold(9, fact.surplus == (before >= most), || {
+            let seq = recorded.seq;
+            format!("{seq} is call {} of the answer, and the limit is {most}", before + 1)
+        })
+    }
+
+    /// Pays what the provider reports, and an estimate of what it does not; where there is neither
+    /// and it may have charged, what was set aside.
+    fn pay(&mut self, usage: Option<Usage>, estimate: Option<Reservation>, billed: bool) {
+        if let Some(usage) = usage {
+            self.spent.usage.add(&usage);
+            self.spent.cost_micros += self.price.map_or(0, |price| price.of(&usage));
         }
+        let reserved = Some(self.reserved).filter(|_| billed && usage.is_none());
+        let estimate = estimate.or(reserved).unwrap_or_default();
+        self.spent.estimated_tokens += estimate.tokens;
+        self.spent.cost_micros += estimate.cost_micros;
     }
 
     /// Pays for a run whose process ended: all that was set aside for it.
     fn lose(&mut self, recorded: &RecordedFact, lost: Reservation, ended: bool) -> Held {
         let owed = if ended { self.reserved } else { Reservation::default() };
         hold(9, lost == owed, || format!("{} gives up {lost:?} of {owed:?}", recorded.seq))?;
-        self.pay(None, ended);
+        self.pay(None, None, ended);
         Ok(())
     }
 
@@ -291,8 +298,7 @@ impl Tally {
     fn answered(&mut self) {
         let seen = |call: &Seq| self.observed.contains(&CallId(call.0));
         let done = !self.streams && !self.brought.is_empty() && self.brought.iter().all(seen);
-        let over = self.calls() > self.limits.calls_per_sample;
-        if done && self.rejected && !over {
+        if done && self.rejected {
             self.rejected = false;
             let most = self.returns.unwrap_or(0);
             self.spent.re_asks += u32::from(self.spent.re_asks < most);
@@ -317,7 +323,12 @@ impl Tally {
             self.brought.retain(|call| *call <= item);
             self.spent.calls += self.calls();
         }
-        self.pay(fact.usage, fact.failure.kind.is_billed());
+        let billed = fact.failure.kind.is_billed();
+        self.pay(fact.usage, fact.estimate, billed);
+        // One that was cancelled may not have been sent.
+        let sent = billed && fact.failure.kind != FailureKind::Cancelled;
+        let counted = fact.usage.is_some() || fact.estimate.is_some_and(|about| about.tokens > 0);
+        hold(9, counted || !sent, || format!("{} counts nothing that was paid", recorded.seq))?;
         let wait = fact.retry_at.map_or(0, |at| at.since_ms(recorded.ts));
         over(recorded, "ms of backoff", wait, self.limits.backoff_max_ms)
     }
@@ -362,7 +373,7 @@ impl Tally {
         self.denied = false;
         self.observed.clear();
         self.reserved = fact.reserved;
-        self.next.asked(fact.reserved);
+        self.next.asked(fact);
         let limits = self.limits;
         self.reserve(recorded, fact)?;
         let again = self.again && fact.reason == Reason::Retry;
@@ -385,30 +396,6 @@ impl Tally {
         over(recorded, "samples", u64::from(samples), u64::from(most))
     }
 
-    /// Checks that what is set aside for a sample is there.
-    fn reserve(&self, recorded: &RecordedFact, fact: &SampleStarted) -> Held {
-        let (limits, reserved) = (&self.limits, fact.reserved);
-        let sums = [
-            ("tokens", limits.tokens, self.spent.with_agents().tokens, reserved.tokens),
-            (
-                "money",
-                limits.cost_micros,
-                self.spent.with_agents().cost_micros,
-                reserved.cost_micros,
-            ),
-        ];
-        for (what, limit, spent, more) in sums {
-            // What a request is estimated at may come to nothing, but never goes over.
-            let fits = limit == 0 || (spent < limit && spent.saturating_add(more) <= limit);
-            hold(9, fits, || {
-                let seq = recorded.seq;
-                format!("{seq} asks though {spent} of {limit} {what} are used, for {more}")
-            })?;
-        }
-        let estimated = limits.tokens == 0 || reserved.tokens > 0;
-        hold(9, estimated, || format!("{} sets nothing aside", recorded.seq))
-    }
-
     fn call(&mut self, log: &[RecordedFact], recorded: &RecordedFact, fact: &CallStarted) -> Held {
         self.begins(recorded)?;
         let (id, limits) = (fact.call, self.limits);
@@ -416,12 +403,13 @@ impl Tally {
             over(recorded, "ms for a call", fact.timeout_ms, limits.call_ms)?;
         }
         let of_sample = self.calls();
+        let nth = self.brought.iter().position(|seq| seq.0 == id.0).map_or(0, |at| at as u64 + 1);
         let runs = self.runs.entry(id).or_default();
         *runs += 1;
         // What has run once may run again, though the answer has brought more calls since.
         if *runs == 1 {
             let most = u64::from(limits.calls_per_sample);
-            over(recorded, "calls per sample", u64::from(of_sample), most)?;
+            over(recorded, "calls per sample", nth, most)?;
             let streaming = if self.streams { of_sample } else { 0 };
             let calls = u64::from(self.spent.calls + streaming);
             over(recorded, "calls", calls, u64::from(limits.calls))?;
@@ -429,6 +417,9 @@ impl Tally {
         let first = *runs == 1;
         let most = u64::from(limits.restarts) + 1;
         over(recorded, "runs of a call", u64::from(*runs), most)?;
+        if first {
+            self.leaves_budget(recorded)?;
+        }
         if reading::is_program(log, id) {
             return Ok(());
         }

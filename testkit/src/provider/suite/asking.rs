@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use windlass_core::{
     CallItem, Observation, ObservationStatus, Opaque, PromptItem, ReasoningItem, Seq, Settings,
 };
+use windlass_ports::SampleRequest;
 
 use super::ProviderFixture;
 use super::talk::{Talk, request, settings};
@@ -122,6 +124,40 @@ pub(super) fn with_tools() -> Settings {
         )
     };
     Settings { tools: vec![tool("read_file"), tool("f")], ..settings() }
+}
+
+/// The names of the field that limits an answer, over all protocols.
+const MOST: [&str; 3] = ["max_output_tokens", "max_completion_tokens", "max_tokens"];
+
+/// The most tokens that a request asks for are those of the settings, or fewer that the turn's budget
+/// leaves.
+///
+/// # Errors
+/// A violation when it asks for others.
+pub fn no_longer_answer_is_asked_for_than_is_left(fixture: &dyn ProviderFixture) -> Checked {
+    run(async {
+        let talk = Talk::new(fixture, Script::respond(|_| Reply::say("Hello.")))?;
+        for (most, bound, wanted) in [
+            (None, Some(300), 300),
+            (Some(200), Some(300), 200),
+            (Some(400), Some(300), 300),
+            (Some(400), None, 400),
+        ] {
+            let settings = Settings { max_output_tokens: most, ..settings() };
+            let asked = request(settings, &[user("hi")])?;
+            let asked = SampleRequest { output_bound: bound, ..asked };
+            talk.ask_for(asked).await?;
+            let samples = talk.server.samples();
+            let json = samples.last().and_then(|sent| sent.json.as_ref());
+            let field = |json: &Value| MOST.iter().find_map(|name| json.get(name)?.as_u64());
+            let sent = json.and_then(field);
+            ensure!(
+                sent == Some(wanted),
+                "of {most:?} tokens a budget leaves {bound:?}, and {sent:?} are asked for"
+            );
+        }
+        Ok(())
+    })
 }
 
 /// Whatever stands in a prompt, the request is one that the strictest provider takes, names the

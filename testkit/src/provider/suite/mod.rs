@@ -114,6 +114,7 @@ macro_rules! provider_cases {
             answers_at_once_do_not_mix,
             a_provider_goes_on_after_a_failure,
             requests_keep_the_grammar,
+            no_longer_answer_is_asked_for_than_is_left,
             calls_keep_their_results,
             what_is_declared_is_done,
             what_is_not_declared_is_unsupported,

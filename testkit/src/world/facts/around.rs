@@ -60,8 +60,9 @@ fn goal_ended() -> impl Strategy<Value = Fact> {
 }
 
 fn hooks_asked() -> impl Strategy<Value = Fact> {
-    (place(), places(), any::<u32>())
-        .prop_map(|(at, hooks, attempt)| Fact::HooksAsked(HooksAsked { at, hooks, attempt }))
+    (place(), places(), any::<u32>(), any::<bool>()).prop_map(|(at, hooks, attempt, all)| {
+        Fact::HooksAsked(HooksAsked { at, hooks, attempt, all })
+    })
 }
 
 /// An occurrence of any hook point, read from an object that holds the fields of all of them.
@@ -185,6 +186,7 @@ pub(crate) fn hook_with(text: &str) -> [Fact; 3] {
             at: HookOccurrence::PromptSubmitted { input: InputId(3) },
             hooks: vec![0, u32::MAX],
             attempt: 1,
+            all: true,
         }),
         Fact::HookDecided(HookDecided {
             asked: Seq(5),

@@ -157,6 +157,7 @@ pub(super) fn asked() -> impl Strategy<Value = Option<Box<RequestRecord>>> {
         let (provider, model, endpoint) = names;
         Box::new(RequestRecord {
             provider,
+            reported_model: instead.clone(),
             model,
             endpoint,
             route: sent,

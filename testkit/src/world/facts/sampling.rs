@@ -17,12 +17,12 @@ use crate::world::random::FAILURES;
 
 /// A fact about a sample.
 pub(super) fn fact() -> impl Strategy<Value = Fact> {
-    let item = (number(), item().boxed());
+    let item = (number(), item().boxed(), any::<bool>());
     prop_oneof![
         sample_started().boxed(),
-        item.prop_map(|(started, item)| {
+        item.prop_map(|(started, item, surplus)| {
             let started = Seq(started);
-            Fact::ItemAdded(ItemAdded { started, item })
+            Fact::ItemAdded(ItemAdded { started, item, surplus })
         }),
         sample_ended().boxed(),
         sample_cut().boxed(),
@@ -37,14 +37,16 @@ pub(super) fn reserved() -> impl Strategy<Value = Reservation> {
 fn sample_started() -> impl Strategy<Value = Fact> {
     let reserved = reserved();
     let kind = sample_kind();
-    let whole = (any::<u32>(), any::<u32>(), because(), digest(), reserved, kind);
-    whole.prop_map(|(sample, attempt, because, digest, reserved, kind)| {
+    let bound = prop::option::of(number());
+    let whole = (any::<u32>(), any::<u32>(), because(), digest(), reserved, bound, kind);
+    whole.prop_map(|(sample, attempt, because, digest, reserved, output_bound, kind)| {
         Fact::SampleStarted(SampleStarted {
             sample,
             attempt,
             reason: because,
             digest,
             reserved,
+            output_bound,
             kind,
         })
     })
@@ -68,15 +70,17 @@ fn sample_ended() -> impl Strategy<Value = Fact> {
         number(),
         stop,
         prop::option::of(usage()),
+        prop::option::of(reserved()),
         prop::option::of(text()),
         asked(),
         prop::option::of(text()),
     );
-    whole.prop_map(|(started, stop, usage, response_id, asked, fault)| {
+    whole.prop_map(|(started, stop, usage, estimate, response_id, asked, fault)| {
         Fact::SampleEnded(SampleEnded {
             started: Seq(started),
             stop,
             usage,
+            estimate,
             response_id,
             request: asked,
             fault,
@@ -103,15 +107,16 @@ fn sample_cut() -> impl Strategy<Value = Fact> {
         number().prop_map(|item| Retained::Through { item: Seq(item) }),
         Just(Retained::Text),
     ];
-    let usage = prop::option::of(usage());
+    let usage = (prop::option::of(usage()), prop::option::of(reserved()));
     let whole = (number(), failure, text(), stands, usage, prop::option::of(number()), asked());
-    whole.prop_map(|(started, failure, partial, stands, usage, retry_at, asked)| {
+    whole.prop_map(|(started, failure, partial, stands, (usage, estimate), retry_at, asked)| {
         Fact::SampleCut(SampleCut {
             started: Seq(started),
             failure,
             partial,
             retained: stands,
             usage,
+            estimate,
             retry_at: retry_at.map(Timestamp),
             request: asked,
         })
@@ -159,17 +164,20 @@ pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
         reason: Reason::Retry,
         digest: Digest::EMPTY.part(text.as_bytes()),
         reserved: Reservation { tokens: 1, cost_micros: u64::MAX },
+        output_bound: Some(u64::MAX),
         kind: SampleKind::Normal,
     })];
-    facts.extend(items.map(|item| Fact::ItemAdded(ItemAdded { started, item })));
+    facts.extend(items.map(|item| Fact::ItemAdded(ItemAdded { started, item, surplus: false })));
     facts.push(Fact::SampleEnded(SampleEnded {
         started,
         stop: StopReason::Other(text.into()),
         usage: Some(Usage { input: Some(u64::MAX), ..Usage::default() }),
+        estimate: Some(Reservation { tokens: 1, cost_micros: 0 }),
         response_id: Some(text.into()),
         request: Some(Box::new(RequestRecord {
             provider: text.into(),
             model: text.into(),
+            reported_model: Some(text.into()),
             endpoint: text.into(),
             route: RequestRoute::SocketDelta,
             fallback_reason: Some(text.into()),
@@ -194,6 +202,7 @@ pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
         partial: text.into(),
         retained: Retained::Through { item: Seq(7) },
         usage: Some(Usage::default()),
+        estimate: Some(Reservation { tokens: 1, cost_micros: 0 }),
         retry_at: Some(Timestamp(u64::MAX)),
         request: None,
     }));

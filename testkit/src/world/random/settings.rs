@@ -85,8 +85,8 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
         count(ours.compactions, 2),
     );
     let times = (
-        ms(ours.tokens, 3_000),
-        ms(ours.cost_micros, 3_000),
+        ms(ours.tokens, 6_000),
+        ms(ours.cost_micros, 6_000),
         prop_oneof![4 => Just(ours.context_bytes), 1 => 0..=40_u64],
         prop_oneof![3 => Just(ours.turn_ms), 1 => 1..=4_000_u64],
         prop_oneof![1 => Just(ours.approval_ms), 1 => 0..=2_000_u64],

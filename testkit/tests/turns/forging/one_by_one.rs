@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use windlass_core::{
-    ApprovalAnswer, CallId, Compacted, ContextSource, Delivery, Edit, EffectKey, Fact, HookDecided,
-    HookOccurrence, HookVerdict, HooksAsked, Incoming, Input, InputBlocked, InputId,
+    AfterDenial, ApprovalAnswer, CallId, Compacted, ContextSource, Delivery, Edit, EffectKey, Fact,
+    HookDecided, HookOccurrence, HookVerdict, HooksAsked, Incoming, Input, InputBlocked, InputId,
     InterruptRequested, InterruptSource, Limits, Phase, RecordedFact, Reject, Retained, SampleCut,
     SampleStarted, Scope, Seq, Session, SessionStart, Settings, Stage, StopTiming, TurnOutcome,
     TurnSettled, VisiblePart, decide, desired_effects, evolve,
@@ -46,7 +46,11 @@ fn why(session: &Session, fact: Fact) -> String {
 
 fn asked(at: HookOccurrence, hooks: &[u32], attempt: u32) -> Fact {
     let hooks = hooks.to_vec();
-    Fact::HooksAsked(HooksAsked { at, hooks, attempt })
+    Fact::HooksAsked(HooksAsked { at, hooks, attempt, all: asks_all(at) })
+}
+
+fn asks_all(at: HookOccurrence) -> bool {
+    at.point().properties().after_denial == AfterDenial::AskOthers
 }
 
 fn said(script: &str) -> HookDecided {

@@ -3,6 +3,25 @@
 use super::*;
 
 #[test]
+fn the_budget_of_a_turn_bounds_the_answer_and_its_thinking() {
+    let asked = |bound: u64| {
+        let settings = Settings {
+            effort: Some("high".into()),
+            max_output_tokens: None,
+            ..settings("claude-sonnet-4-5")
+        };
+        let prompt = prompt(settings, &[user("hi")]);
+        let request = SampleRequest { output_bound: Some(bound), ..request(&prompt) };
+        let body = written(&bodies(), &request).unwrap().body.to_bytes();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        (body["max_tokens"].clone(), body["thinking"]["budget_tokens"].clone())
+    };
+    assert_eq!(asked(500_000), (json!(32_000), json!(20_000)));
+    assert_eq!(asked(4_000), (json!(4_000), json!(3_000)));
+    assert_eq!(asked(1_000), (json!(1_000), Value::Null));
+}
+
+#[test]
 fn effort_is_asked_for_as_the_model_takes_it() {
     let asked = |model: &str, effort: &str, most: Option<u64>| {
         let mut settings = settings(model);

@@ -6,7 +6,7 @@ use super::*;
 fn a_body_is_exactly_this() {
     let id = call_id("c:2");
     let expected = [
-        r#"{"model":"claude-sonnet-4-6","max_tokens":100,"stream":true,"#,
+        r#"{"model":"claude-sonnet-4-6","stream":true,"#,
         r#""cache_control":{"type":"ephemeral"},"#,
         r#""tools":[{"name":"echo","description":"Says it again.","#,
         r#""input_schema":{"type":"object","properties":{"b":{},"a":{}}},"#,
@@ -39,7 +39,7 @@ fn a_body_is_exactly_this() {
         r#",{"type":"text","text":"[The user showed an image here (image/png, 7 bytes), which "#,
         r#"cannot be shown to you.]"}"#,
         "\n",
-        r#"]}]}"#,
+        r#"]}],"max_tokens":100}"#,
     ];
     let items = conversation();
     assert_eq!(body(&prompt(settings(SONNET), &items)), expected.concat());
@@ -181,8 +181,9 @@ fn each_step_of_a_tool_loop_writes_only_its_own_items() {
         growing.items.push(call(n, &id, "echo", "{}"));
         growing.items.push(done(&id, &"x".repeat(1_000)));
         let asked = written(&bodies, &request(&growing)).unwrap();
-        // All but the closing of the list.
-        assert_eq!(asked.reused_bytes, last as u64 - "]}]}".len() as u64);
+        // All but the closing of the list, and what comes after it.
+        let rest = r#"]}],"max_tokens":100}"#;
+        assert_eq!(asked.reused_bytes, last as u64 - rest.len() as u64);
         last = asked.body.len();
     }
 }

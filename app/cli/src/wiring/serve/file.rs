@@ -89,6 +89,8 @@ pub(super) struct TenantEntry {
     deadline: Option<String>,
     /// Same as the flag `--max-tokens`.
     max_tokens: Option<u64>,
+    /// Same as the flag `--max-answer-tokens`.
+    max_answer_tokens: Option<u64>,
     /// Same as the flag `--max-cost`.
     max_cost: Option<String>,
     /// Same as the flag `--price`.
@@ -258,6 +260,9 @@ impl TenantEntry {
         if self.max_samples == Some(0) || self.max_tokens == Some(0) || self.window == Some(0) {
             return Err("max_samples, max_tokens and window are at least 1".to_owned());
         }
+        if self.max_answer_tokens.is_some_and(|tokens| tokens < 16) {
+            return Err("max_answer_tokens is at least 16".to_owned());
+        }
         Ok(SettingsArgs {
             provider: self.provider.clone(),
             providers: self.providers.clone(),
@@ -271,6 +276,7 @@ impl TenantEntry {
             max_samples: self.max_samples,
             deadline: read("deadline", self.deadline.as_ref(), duration)?,
             max_tokens: self.max_tokens,
+            max_answer_tokens: self.max_answer_tokens,
             max_cost: read("max_cost", self.max_cost.as_ref(), amount)?,
             price: read("price", self.price.as_ref(), price)?,
             window: self.window,

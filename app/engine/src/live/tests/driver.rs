@@ -72,7 +72,7 @@ impl Node {
         for (started, slot) in std::mem::take(&mut self.unsent) {
             let text = self.truth.parts[&(started, slot)].as_str().into();
             let item = Item::Text { text };
-            self.append(vec![Fact::ItemAdded(ItemAdded { started, item })]).await;
+            self.append(vec![Fact::ItemAdded(ItemAdded { started, item, surplus: false })]).await;
             self.truth.items.insert(self.end(), (started, slot));
         }
         if self.dice.one_in(6)
@@ -82,6 +82,7 @@ impl Node {
                 started: run.started,
                 stop: StopReason::Stop,
                 usage: None,
+                estimate: None,
                 response_id: None,
                 request: None,
                 fault: None,
@@ -194,6 +195,7 @@ impl Node {
                 partial: String::new(),
                 retained: Retained::Nothing,
                 usage: None,
+                estimate: None,
                 retry_at: None,
                 request: None,
             };

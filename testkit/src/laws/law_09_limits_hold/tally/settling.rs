@@ -77,6 +77,7 @@ impl Tally {
             format!("{} says {said:?}, and it was {spent:?}", recorded.seq)
         })?;
         self.shaped(recorded, fact)?;
+        self.keeps_budget(recorded, fact)?;
         let TurnOutcome::Exhausted { limit } = &fact.outcome else {
             return Ok(());
         };
@@ -86,7 +87,8 @@ impl Tally {
                 let worked = self.program.is_some() && self.worked() >= self.work_limit();
                 spent.with_agents().samples >= limits.samples || worked
             }
-            LimitKind::CallsPerSample => self.calls() > limits.calls_per_sample,
+            // The rest of an answer's calls is surplus, and the turn goes on.
+            LimitKind::CallsPerSample => false,
             LimitKind::Calls => spent.calls > limits.calls,
             // A sample is not begun when its estimate would go over, so less may have been used.
             LimitKind::Tokens => limits.tokens > 0,

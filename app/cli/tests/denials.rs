@@ -1,0 +1,59 @@
+//! Denials as the model reads them, in every dialect: that it is one, whose it is, and its reason.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::Place;
+use serde_json::json;
+use windlass_testkit::Answer;
+use windlass_testkit::http::{ModelServer, Reply, Script};
+
+const HOOKS: &str = r#"{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{
+    "type": "command",
+    "command": "if grep -q 'echo hook'; then echo '{\"decision\":\"block\",\"reason\":\"not on Fridays\"}'; fi"
+}]}], "Stop": [{"hooks": [
+    {"type": "command", "command": "test -e once || echo '{\"decision\":\"block\",\"reason\":\"run the tests\"}'"},
+    {"type": "command", "command": "test -e once || echo '{\"decision\":\"block\",\"reason\":\"mend the docs\"}'; touch once"}
+]}]}}"#;
+
+#[test]
+fn a_model_reads_who_denied_a_call_and_the_reason() {
+    for provider in ["openai", "openai-chat", "anthropic"] {
+        let place = Place::new();
+        std::fs::write(place.file("hooks.json"), HOOKS).unwrap();
+        let shell = |words: &str| json!({ "command": words });
+        let calls = Answer::new()
+            .call("shell", shell("echo rule"))
+            .call("shell", shell("echo hook"))
+            .call("shell", shell("echo person"));
+        let replies = [calls, Answer::new().text("So be it."), Answer::new().text("Done.")];
+        let server = ModelServer::start(Script::list(replies.map(Reply::answer))).unwrap();
+        let base_url = server.base_url();
+        let at = ["run", "hello", "--session", "s", "--provider", provider, "--model", "m"];
+        let more = ["--base-url", &base_url, "--hooks", "hooks.json", "--permissions", "ask"];
+        let rule = ["--deny", "shell(command=echo rule)"];
+        let words = [&at[..], &more, &rule].concat();
+        let mut command = place.command(&words);
+        command.env("ANTHROPIC_API_KEY", "k");
+        let ended = place.without_terminal_as(&command);
+        assert_eq!(ended.code, 0, "{provider}: {}", ended.err);
+        let samples = server.samples();
+        let read = samples[1].json.as_ref().unwrap().to_string();
+        for denial in [
+            "Denied by a rule of the user, which forbids this call.",
+            "Denied by a hook: not on Fridays",
+            "Denied: this call needs a person's approval, and nobody can be asked",
+        ] {
+            assert!(read.contains(denial), "{provider}: {denial}: {read}");
+        }
+        if provider == "anthropic" {
+            assert_eq!(read.matches("\"is_error\":true").count(), 3, "{read}");
+        }
+        // Both hooks of the end are asked, and the model reads both reasons.
+        let read = samples[2].json.as_ref().unwrap().to_string();
+        for reason in ["run the tests", "mend the docs"] {
+            assert!(read.contains(reason), "{provider}: {reason}: {read}");
+        }
+    }
+}

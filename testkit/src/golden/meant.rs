@@ -1,0 +1,85 @@
+//! Intended differences between the decisions of this engine and those of golden logs.
+
+/// Reason: a run of an agent may include questions to people.
+const AGENTS_TAKE_LONGER: &str = "the longest run of a tool does not bound an agent's";
+/// As above, and the turn reserves tokens for the result of the agent.
+const AGENTS_ARE_HEARD: &str = "the longest run of a tool does not bound an agent's, and its turn keeps \
+                                room for what it says";
+const ANSWERS_ARE_RESERVED: &str = "the answer is reserved beside its request, and a request without \
+                                    room for it is not sent";
+const BROKEN_ATTEMPTS_COUNT: &str = "what an attempt may cost that broke off is estimated";
+const DENIALS_SAY_SO: &str = "a denial says whose it is";
+const EACH_HOOK_OF_AN_END: &str =
+    "a denial at the end of a turn does not end the round of its hooks";
+const FRAMES_COUNT: &str = "the frames of what waits count, so a little less is to be left";
+const LOST_SUMMARIES_COUNT: &str =
+    "what was set aside for a summary that was cut off counts as spent";
+const PROGRAMS_TELL: &str =
+    "of a program that is stopped the model is told which of its calls change something";
+const SURPLUS_CALLS: &str = "calls beyond the most of an answer are surplus, and the turn goes on";
+
+/// Intended differences between the decisions of this engine and those of a golden log: the log,
+/// the position and the reason. The log stays as it is.
+pub const MEANT: &[(&str, u64, &str)] = &[
+    ("a_child_with_hooks", 11, EACH_HOOK_OF_AN_END),
+    ("a_child_with_hooks", 17, EACH_HOOK_OF_AN_END),
+    ("a_summary_is_lost", 5, ANSWERS_ARE_RESERVED),
+    ("a_summary_is_lost", 7, ANSWERS_ARE_RESERVED),
+    ("agents_are_lent_a_budget", 5, ANSWERS_ARE_RESERVED),
+    ("agents_are_lent_a_budget", 8, AGENTS_ARE_HEARD),
+    ("agents_are_lent_a_budget", 11, ANSWERS_ARE_RESERVED),
+    ("agents_are_lent_a_budget", 13, AGENTS_TAKE_LONGER),
+    ("agents_are_lent_a_budget", 15, ANSWERS_ARE_RESERVED),
+    ("agents_are_lent_a_budget", 18, AGENTS_ARE_HEARD),
+    ("agents_are_lent_a_budget", 21, ANSWERS_ARE_RESERVED),
+    ("agents_are_lent_time", 18, BROKEN_ATTEMPTS_COUNT),
+    ("answers_denied_by_hooks", 10, DENIALS_SAY_SO),
+    ("answers_denied_by_hooks", 18, DENIALS_SAY_SO),
+    ("answers_of_a_shape", 18, EACH_HOOK_OF_AN_END),
+    ("answers_of_a_shape", 29, BROKEN_ATTEMPTS_COUNT),
+    ("answers_of_a_shape", 31, BROKEN_ATTEMPTS_COUNT),
+    ("answers_of_a_shape", 49, BROKEN_ATTEMPTS_COUNT),
+    ("answers_of_a_shape", 57, BROKEN_ATTEMPTS_COUNT),
+    ("calls_and_their_limits", 52, DENIALS_SAY_SO),
+    ("calls_and_their_limits", 85, SURPLUS_CALLS),
+    ("compaction_with_hooks", 13, FRAMES_COUNT),
+    ("failures_of_every_kind", 56, BROKEN_ATTEMPTS_COUNT),
+    ("failures_of_every_kind", 63, BROKEN_ATTEMPTS_COUNT),
+    ("failures_of_every_kind", 77, BROKEN_ATTEMPTS_COUNT),
+    ("failures_of_every_kind", 84, BROKEN_ATTEMPTS_COUNT),
+    ("failures_of_every_kind", 91, BROKEN_ATTEMPTS_COUNT),
+    ("failures_of_every_kind", 98, BROKEN_ATTEMPTS_COUNT),
+    ("failures_of_every_kind", 105, BROKEN_ATTEMPTS_COUNT),
+    ("failures_of_every_kind", 112, BROKEN_ATTEMPTS_COUNT),
+    ("failures_of_every_kind", 119, BROKEN_ATTEMPTS_COUNT),
+    ("failures_of_every_kind", 134, BROKEN_ATTEMPTS_COUNT),
+    ("failures_of_every_kind", 154, BROKEN_ATTEMPTS_COUNT),
+    ("failures_of_every_kind", 157, BROKEN_ATTEMPTS_COUNT),
+    ("failures_of_every_kind", 166, BROKEN_ATTEMPTS_COUNT),
+    ("money_is_spent", 5, ANSWERS_ARE_RESERVED),
+    ("programs_come_to_results", 78, PROGRAMS_TELL),
+    ("random_world_1", 26, ANSWERS_ARE_RESERVED),
+    ("random_world_1", 30, BROKEN_ATTEMPTS_COUNT),
+    ("random_world_2", 12, ANSWERS_ARE_RESERVED),
+    ("random_world_2", 21, BROKEN_ATTEMPTS_COUNT),
+    ("random_world_3", 21, BROKEN_ATTEMPTS_COUNT),
+    ("random_world_3", 30, ANSWERS_ARE_RESERVED),
+    ("random_world_3", 43, ANSWERS_ARE_RESERVED),
+    ("random_world_5", 5, ANSWERS_ARE_RESERVED),
+    ("random_world_5", 9, LOST_SUMMARIES_COUNT),
+    ("random_world_5", 13, ANSWERS_ARE_RESERVED),
+    ("random_world_5", 15, ANSWERS_ARE_RESERVED),
+    ("random_world_5", 17, ANSWERS_ARE_RESERVED),
+    ("random_world_5", 18, ANSWERS_ARE_RESERVED),
+    ("random_world_5", 19, ANSWERS_ARE_RESERVED),
+    ("random_world_6", 9, EACH_HOOK_OF_AN_END),
+    ("random_world_7", 7, EACH_HOOK_OF_AN_END),
+    ("random_world_7", 23, BROKEN_ATTEMPTS_COUNT),
+    ("random_world_8", 5, ANSWERS_ARE_RESERVED),
+    ("random_world_8", 7, ANSWERS_ARE_RESERVED),
+    ("random_world_8", 11, ANSWERS_ARE_RESERVED),
+    ("recorded_hooks", 32, EACH_HOOK_OF_AN_END),
+    ("recorded_hooks", 38, EACH_HOOK_OF_AN_END),
+    ("recorded_nobody_to_ask", 13, DENIALS_SAY_SO),
+    ("said_under_keys", 17, BROKEN_ATTEMPTS_COUNT),
+];

@@ -259,6 +259,7 @@ impl Hub {
         let feed = state.feed(name)?;
         if let Some(subscriber) = state.subscribers.get_mut(&name) {
             subscriber.pending.feed = None;
+            subscriber.pending.notices.again = false;
         }
         Some(feed)
     }

@@ -6,239 +6,8 @@
 
 use windlass_core::{FailureKind, Retry};
 
+use crate::failure_words::{CONVERSATION, DECISIVE, GENERAL, MISSING, NOT_OFFERED, WAITING, WORDS};
 use crate::reported_error::ReportedError;
-
-/// Codes with a single meaning in any context. Case and word separators are ignored.
-const DECISIVE: &[(FailureKind, &[&str])] = &[
-    (
-        FailureKind::ContextOverflow,
-        &[
-            "context_length_exceeded",
-            "context_window_exceeded",
-            "context_window_exceeded_error",
-            "exceed_context_size_error",
-            "model_max_prompt_tokens_exceeded",
-            "tokens_limit_reached",
-            "prompt_too_long",
-            "request_too_large",
-        ],
-    ),
-    (
-        FailureKind::Quota,
-        &[
-            "insufficient_quota",
-            "billing_hard_limit_reached",
-            "billing_not_active",
-            "billing_error",
-            "insufficient_balance",
-            "insufficient_credits",
-            "payment_required",
-            "usage_limit_reached",
-            "usage_not_included",
-            "exceeded_current_quota_error",
-            "arrearage",
-        ],
-    ),
-    (
-        FailureKind::Authentication,
-        &[
-            "invalid_api_key",
-            "api_key_invalid",
-            "incorrect_api_key",
-            "invalid_authentication",
-            "invalid_authentication_error",
-            "account_deactivated",
-            "token_expired",
-            "expired_token",
-            "invalid_token",
-        ],
-    ),
-    (
-        FailureKind::NotFound,
-        &["model_not_found", "invalid_model", "model_decommissioned", "deployment_not_found"],
-    ),
-    (
-        FailureKind::ContentFilter,
-        &[
-            "content_filter",
-            "content_policy_violation",
-            "responsible_ai_policy_violation",
-            "invalid_prompt",
-            "data_inspection_failed",
-            "prohibited_content",
-        ],
-    ),
-    (
-        FailureKind::Overloaded,
-        &[
-            "overloaded_error",
-            "overloaded",
-            "server_overloaded",
-            "server_is_overloaded",
-            "slow_down",
-            "engine_overloaded",
-            "engine_overloaded_error",
-            "capacity_exceeded",
-            "insufficient_system_resource",
-        ],
-    ),
-    // The model, not the request, malformed its own call; another sample may not.
-    (FailureKind::Server, &["tool_use_failed"]),
-];
-
-/// Codes that name a kind of failure, and are also used for others.
-const GENERAL: &[(FailureKind, &[&str])] = &[
-    (
-        FailureKind::RateLimit,
-        &[
-            "rate_limit_exceeded",
-            "rate_limit_error",
-            "rate_limit_reached_error",
-            "rate_limited",
-            "tokens",
-            "requests",
-            "too_many_requests",
-            "resource_exhausted",
-            "request_limit_exceeded",
-            "throttling",
-            "throttling_exception",
-            "throttling_rate_quota",
-        ],
-    ),
-    (
-        FailureKind::Authentication,
-        &[
-            "authentication_error",
-            "permission_error",
-            "permission_denied",
-            "unauthorized",
-            "unauthenticated",
-        ],
-    ),
-    (FailureKind::NotFound, &["not_found_error", "not_found"]),
-    (FailureKind::Overloaded, &["unavailable", "unavailable_error"]),
-    (FailureKind::Timeout, &["timeout_error", "deadline_exceeded"]),
-    (
-        FailureKind::Server,
-        &["server_error", "internal", "internal_error", "internal_server_error", "api_error"],
-    ),
-];
-
-/// Phrases in lower case, and the statuses under which they count; they also count without a
-/// status.
-const WORDS: &[(FailureKind, &[u16], &[&str])] = &[
-    (
-        FailureKind::ContextOverflow,
-        &[400, 413, 422, 500],
-        &[
-            "maximum context length",
-            "maximum model length",
-            "maximum prompt length",
-            "context window",
-            "context length",
-            "context size",
-            "context limit",
-            "context_length",
-            "context overflow",
-            "context the overflows",
-            "prompt is too long",
-            "prompt too long",
-            "input is too long",
-            "input too long",
-            "too many tokens",
-            "exceeds the maximum number of tokens",
-            "exceeded model token limit",
-            "max_new_tokens` must be <=",
-            "exceeds max length",
-            "reduce the length of the messages",
-            "reduce the length of your prompt",
-            "range of input length should be",
-        ],
-    ),
-    (
-        FailureKind::ContentFilter,
-        &[400, 403, 422, 451],
-        &[
-            "content management policy",
-            "content filter",
-            "content_filter",
-            "content policy",
-            "content exists risk",
-            "inappropriate content",
-            "safety system",
-            "usage policy",
-            "usage policies",
-            "input was flagged",
-            "prompt was flagged",
-            "requires moderation",
-        ],
-    ),
-    (
-        FailureKind::Quota,
-        &[400, 403, 429],
-        &[
-            "exceeded your current quota",
-            "insufficient balance",
-            "insufficient credit",
-            "insufficient funds",
-            "credit balance is too low",
-            "have any credits",
-            "available credits",
-            "more credits",
-            "out of credits",
-            "not enough credits",
-            "spending limit",
-            "api usage limits",
-            "billing hard limit",
-            "余额不足",
-        ],
-    ),
-    (
-        FailureKind::Authentication,
-        &[400],
-        &[
-            "api key not valid",
-            "api key expired",
-            "invalid api key",
-            "invalid x-api-key",
-            "incorrect api key",
-            "no api key",
-            "missing api key",
-        ],
-    ),
-    (
-        FailureKind::Overloaded,
-        &[429, 500, 502, 503],
-        &[
-            "overloaded",
-            "high demand",
-            "at capacity",
-            "server busy",
-            "server is busy",
-            "loading model",
-            "model is loading",
-            "currently loading",
-        ],
-    ),
-    (
-        FailureKind::RateLimit,
-        &[400, 403, 500, 502, 503],
-        &["rate limit", "rate-limit", "rate_limit", "too many requests"],
-    ),
-];
-
-/// Phrases that say that something does not exist.
-const MISSING: &[&str] = &[
-    "not found",
-    "does not exist",
-    "not exist",
-    "no such",
-    "unknown model",
-    "invalid model",
-    "not a valid model",
-    "model identifier is invalid",
-    "decommissioned",
-];
 
 /// Length limit on names and descriptions. A limit above this one concerns the conversation.
 const LONG_TEXT: u64 = 64 * 1024;
@@ -367,10 +136,38 @@ fn by_words(status: Option<u16>, message: &str, waits: bool) -> Option<FailureKi
             return Some(if fills_up { FailureKind::RateLimit } else { *kind });
         }
     }
-    if under(&[400, 422]) && message.contains("model") && says(MISSING) {
-        return Some(FailureKind::NotFound);
+    if under(&[400, 413, 422, 500]) && is_too_long(message) {
+        return Some(FailureKind::ContextOverflow);
     }
-    None
+    let missing = message.contains("model") && says(MISSING) || is_not_offered(message);
+    (under(&[400, 422]) && missing).then_some(FailureKind::NotFound)
+}
+
+/// Returns true if a message says that the conversation is too long, not one of its names or a wait
+/// for it.
+fn is_too_long(message: &str) -> bool {
+    let Some((before, after)) = message.split_once("too long") else {
+        return false;
+    };
+    let sentence = before.rsplit(['.', ';', '\n']).next().unwrap_or_default();
+    let words = || sentence.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    words().any(|word| CONVERSATION.contains(&word))
+        && !words().any(|word| WAITING.contains(&word) || word == "name" || word == "description")
+        && !after.starts_with(" to ")
+}
+
+/// Returns true if a message says that a model is not offered.
+fn is_not_offered(message: &str) -> bool {
+    let mut rest = message;
+    while let Some((_, after)) = rest.split_once("model") {
+        rest = after.trim_start_matches([' ', ':', '`', '\'', '"']);
+        let named = rest.split_once(' ').map_or("", |(_, tail)| tail);
+        let said = |phrase: &&str| rest.starts_with(phrase) || named.starts_with(phrase);
+        if NOT_OFFERED.iter().any(said) {
+            return true;
+        }
+    }
+    false
 }
 
 fn by_status(status: u16) -> FailureKind {

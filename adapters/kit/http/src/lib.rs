@@ -6,6 +6,7 @@ mod classify;
 mod client;
 mod decode;
 mod error;
+mod failure_words;
 #[doc(hidden)]
 pub mod fuzzing;
 mod headers;

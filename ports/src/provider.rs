@@ -16,7 +16,10 @@ use crate::error::PortError;
 ///   only retry budget);
 /// - *split-invariant*: the answer depends on the stream's bytes, not on how they were split (law
 ///   6);
-/// - *complete*: a stream that ends without its terminal event is an error, never an answer;
+/// - *complete*: a stream that ends without its terminal event is an error, never an answer; so is
+///   one with data that cannot be read, which may have been a part of the answer;
+/// - *in any form*: an answer that comes as one body of the protocol, although a stream was
+///   requested, is the same answer;
 /// - *cancellable*: dropping the stream ends the request;
 /// - *confidential*: no error contains a key, and no redirect carries a key elsewhere;
 /// - *bounded*: a request asks for no more tokens than [`SampleRequest::max_output_tokens`];

@@ -152,7 +152,7 @@ impl Answer {
         self
     }
 
-    /// Sets why the model stopped. Neither dialect has a word for
+    /// Sets why the model stopped. Chat Completions has no word for
     /// [`StopReason::Unfinished`]; the wire then says `unfinished`.
     #[must_use]
     pub fn stop(mut self, reason: StopReason) -> Self {

@@ -69,6 +69,13 @@ impl Dialect for OpenAiDecoder {
         }
     }
 
+    fn whole(&mut self, body: &str, out: &mut Vec<StreamEvent>) -> Result<bool, DecodeError> {
+        match &mut self.0 {
+            ProtocolDecoder::Chat(chat) => chat.whole(body, out),
+            ProtocolDecoder::Responses(responses) => responses.whole(body, out),
+        }
+    }
+
     fn ignored(&self) -> u64 {
         match &self.0 {
             ProtocolDecoder::Chat(chat) => chat.ignored(),

@@ -105,6 +105,28 @@ fn reasoning_goes_back_only_where_it_came_from_and_only_if_it_is_whole() {
 }
 
 #[test]
+fn items_of_the_providers_own_tools_go_back_and_others_stay() {
+    let search = r#"{"type":"web_search_call","id":"w","status":"completed"}"#;
+    let click = r#"{"type":"computer_call","id":"cc","call_id":"c"}"#;
+    let items = [
+        user("hi"),
+        reasoning(ENDPOINT, ENCRYPTED),
+        reasoning(ENDPOINT, search),
+        reasoning(ENDPOINT, click),
+        reasoning("http://other/v1", search),
+    ];
+    let written = RequestFixture::new(Api::Responses);
+    let written = written.written(&request(&prompt(settings("o9"), &items))).unwrap();
+    let body = text(&written);
+    // The item after a reasoning is there, so the reasoning goes back too.
+    assert!(body.contains(&format!("{ENCRYPTED},{search}]")), "{body}");
+    assert!(!body.contains("computer_call"), "{body}");
+    let why: Vec<_> = written.lowered.iter().map(|one| (one.reason, one.count)).collect();
+    use windlass_core::LoweringReason::{Foreign, Unsupported};
+    assert!(why.contains(&(Unsupported, 1)) && why.contains(&(Foreign, 1)), "{why:?}");
+}
+
+#[test]
 fn families_that_do_not_reason_are_not_asked_for_it() {
     let asked = |model: &str| {
         body(Api::Responses, &prompt(settings(model), &[])).contains("encrypted_content")

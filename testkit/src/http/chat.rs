@@ -44,6 +44,36 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
     events
 }
 
+/// The answer as one completion.
+pub(super) fn body(answer: &Answer) -> String {
+    let mut message = json!({ "role": "assistant", "content": null });
+    let mut calls = Vec::new();
+    for part in answer.parts() {
+        match part {
+            Part::Text(text) => message["content"] = text.as_str().into(),
+            Part::Refusal(text) => message["refusal"] = text.as_str().into(),
+            Part::Reasoning { text, .. } => message["reasoning_content"] = text.as_str().into(),
+            Part::Call { id, name, arguments } => {
+                let function = json!({ "name": name, "arguments": arguments });
+                calls.push(json!({ "id": id, "type": "function", "function": function }));
+            }
+        }
+    }
+    if !calls.is_empty() {
+        message["tool_calls"] = calls.into();
+    }
+    let choice = json!({ "index": 0, "message": message, "finish_reason": finish(answer) });
+    let completion = json!({
+        "id": answer.response_id(),
+        "object": "chat.completion",
+        "created": 0,
+        "model": answer.model_name(),
+        "choices": [choice],
+        "usage": answer.reported().map(usage_object),
+    });
+    completion.to_string()
+}
+
 fn delta(answer: &Answer, delta: &Value) -> String {
     let choice = json!({ "index": 0, "delta": delta, "finish_reason": null });
     chunk(answer, json!([choice]), &Value::Null)

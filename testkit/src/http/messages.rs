@@ -59,6 +59,38 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
     stream.0
 }
 
+/// The answer as one message.
+pub(super) fn body(answer: &Answer) -> String {
+    let block = |part: &Part| match part {
+        Part::Text(text) | Part::Refusal(text) => {
+            json!({ "type": "text", "text": text }).to_string()
+        }
+        Part::Reasoning { text, encrypted } => {
+            json!({ "type": "thinking", "thinking": text, "signature": encrypted }).to_string()
+        }
+        Part::Call { id, name, arguments } => {
+            let (id, name) = (Value::from(id.as_str()), Value::from(name.as_str()));
+            // As the model wrote them: a number keeps its digits.
+            format!(r#"{{"type":"tool_use","id":{id},"name":{name},"input":{arguments}}}"#)
+        }
+    };
+    let blocks: Vec<String> = answer.parts().iter().map(block).collect();
+    let mut usage = Value::Null;
+    if let Some(reported) = answer.reported() {
+        usage = request_usage(reported);
+        if let (Some(usage), Value::Object(told)) = (usage.as_object_mut(), answer_usage(reported))
+        {
+            usage.extend(told);
+        }
+    }
+    let (id, stop) = (Value::from(answer.response_id()), Value::from(stop_reason(answer)));
+    let model = Value::from(answer.model_name());
+    format!(
+        r#"{{"id":{id},"type":"message","role":"assistant","model":{model},"content":[{}],"stop_reason":{stop},"stop_sequence":null,"usage":{usage}}}"#,
+        blocks.join(",")
+    )
+}
+
 #[derive(Default)]
 struct Stream(Vec<String>);
 

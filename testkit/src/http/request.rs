@@ -87,10 +87,16 @@ impl Request {
         self.path.split('?').next().unwrap_or_default()
     }
 
+    /// The path from its version on: servers put their APIs below a path of their own.
+    pub(super) fn called(&self) -> &str {
+        let route = self.route();
+        route.find("/v1/").and_then(|at| route.get(at..)).unwrap_or(route)
+    }
+
     /// The dialect that it wants its answer in; `None` when it asks for none.
     #[must_use]
     pub fn dialect(&self) -> Option<Dialect> {
-        match self.route() {
+        match self.called() {
             "/v1/chat/completions" => Some(Dialect::Chat),
             "/v1/responses" => Some(Dialect::Responses),
             "/v1/messages" => Some(Dialect::Messages),

@@ -9,6 +9,15 @@ use crate::answer::{Answer, Part};
 
 /// The events of an answer, the terminal one included.
 pub(super) fn events(answer: &Answer) -> Vec<String> {
+    stream(answer).events
+}
+
+/// The answer as one response: the one of the terminal event.
+pub(super) fn body(answer: &Answer) -> String {
+    stream(answer).response.to_string()
+}
+
+fn stream(answer: &Answer) -> Stream {
     let mut stream = Stream::default();
     let open = response(answer, "in_progress", &[]);
     stream.push("response.created", json!({ "response": open }));
@@ -27,14 +36,14 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
         output.push(item);
     }
     let (kind, status) = match answer.stop_reason() {
-        StopReason::Stop => ("response.completed", "completed"),
-        StopReason::Length
-        | StopReason::ContentFilter
-        | StopReason::Unfinished
-        | StopReason::Other(_) => ("response.incomplete", "incomplete"),
+        StopReason::Stop | StopReason::Unfinished => ("response.completed", "completed"),
+        StopReason::Length | StopReason::ContentFilter | StopReason::Other(_) => {
+            ("response.incomplete", "incomplete")
+        }
     };
-    stream.push(kind, json!({ "response": response(answer, status, &output) }));
-    stream.events
+    stream.response = response(answer, status, &output);
+    stream.push(kind, json!({ "response": stream.response }));
+    stream
 }
 
 /// What differs between the two kinds of content of a message.
@@ -62,6 +71,8 @@ const REFUSAL: Content = Content {
 #[derive(Default)]
 struct Stream {
     events: Vec<String>,
+    /// The response as it ends.
+    response: Value,
 }
 
 impl Stream {
@@ -153,14 +164,13 @@ fn located(mut event: Value, id: &str, index: usize, part: &str) -> Value {
 
 fn response(answer: &Answer, status: &str, output: &[Value]) -> Value {
     let reason = match answer.stop_reason() {
-        StopReason::Stop => None,
+        StopReason::Stop | StopReason::Unfinished => None,
         StopReason::Length => Some("max_output_tokens".to_owned()),
         StopReason::ContentFilter => Some("content_filter".to_owned()),
-        StopReason::Unfinished => Some("unfinished".to_owned()),
         StopReason::Other(word) => Some(word.clone()),
     };
     let ended = status != "in_progress";
-    json!({
+    let mut response = json!({
         "id": answer.response_id(),
         "object": "response",
         "created_at": 0,
@@ -169,7 +179,12 @@ fn response(answer: &Answer, status: &str, output: &[Value]) -> Value {
         "output": output,
         "incomplete_details": reason.filter(|_| ended).map(|reason| json!({ "reason": reason })),
         "usage": answer.reported().filter(|_| ended).map(usage_object),
-    })
+    });
+    if ended && *answer.stop_reason() == StopReason::Unfinished {
+        // An extension of some servers.
+        response["end_turn"] = false.into();
+    }
+    response
 }
 
 fn usage_object(usage: &Usage) -> Value {

@@ -96,7 +96,7 @@ impl Script {
 
     /// The reply to a request, or why there is none.
     pub(super) fn reply(&self, request: &Request) -> Result<Reply, String> {
-        let (method, path) = (request.method.as_str(), request.route());
+        let (method, path) = (request.method.as_str(), request.called());
         match (method, path) {
             ("GET", "/v1/models") => return Ok(self.models.clone()),
             ("POST", "/v1/chat/completions" | "/v1/responses" | "/v1/messages")

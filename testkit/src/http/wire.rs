@@ -26,6 +26,17 @@ impl Dialect {
             Self::Messages => messages::events(answer),
         }
     }
+
+    /// The answer as one JSON object, as a gateway gives it that does not stream. The arguments of
+    /// a call must be JSON.
+    #[must_use]
+    pub fn body(self, answer: &Answer) -> String {
+        match self {
+            Self::Chat => chat::body(answer),
+            Self::Responses => responses::body(answer),
+            Self::Messages => messages::body(answer),
+        }
+    }
 }
 
 /// What is to be done on the socket.

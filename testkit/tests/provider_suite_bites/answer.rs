@@ -38,8 +38,14 @@ impl Answer {
             return Ok(Meaning::End);
         }
         let text = text(data, fault);
-        let Ok(chunk) = serde_json::from_str::<Value>(&text) else {
-            return Err(protocol("an event of the answer is not JSON"));
+        let chunk = match serde_json::from_str::<Value>(&text) {
+            Ok(chunk) if chunk.is_object() => chunk,
+            Ok(_) | Err(_) if fault == Fault::PassesOverDamagedData => return Ok(Meaning::More),
+            Ok(_) | Err(_) => {
+                let mut damaged = protocol("an event of the answer is no JSON object");
+                damaged.retry = Retry::Soon;
+                return Err(damaged);
+            }
         };
         if !chunk["error"].is_null() && fault != Fault::PassesOverErrors {
             let (kind, words) = reported(None, &chunk, fault);
@@ -119,6 +125,33 @@ impl Answer {
         }
     }
 
+    /// Takes a body that is the answer, in place of a stream of it.
+    pub(crate) fn whole(
+        &mut self,
+        body: &[u8],
+        fault: Fault,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<Meaning, ProviderError> {
+        let mut body: Value = match serde_json::from_str(&text(body, fault)) {
+            Ok(body) => body,
+            Err(error) if error.is_eof() => return Err(truncated()),
+            Err(_) => return Err(protocol("the answer is not JSON")),
+        };
+        let message = body.pointer_mut("/choices/0/message").map(Value::take);
+        let mut message = message.unwrap_or_default();
+        if message.is_object() && fault != Fault::TakesNoBodyForAnAnswer {
+            let calls = message["tool_calls"].as_array_mut();
+            for (index, call) in calls.into_iter().flatten().enumerate() {
+                call["index"] = index.into();
+            }
+            body["choices"][0]["delta"] = message;
+        } else if body["error"].is_null() {
+            return Err(protocol("one JSON object came, and no answer"));
+        }
+        self.event(body.to_string().as_bytes(), fault, out)?;
+        self.end(fault, out).map(|()| Meaning::End)
+    }
+
     /// The slot of a part, and whether it is new.
     fn slot(&mut self, part: &str) -> (u32, bool) {
         let found = self.parts.iter().position(|other| other == part);
@@ -188,9 +221,12 @@ fn reported(status: Option<u16>, body: &Value, fault: Fault) -> (FailureKind, St
     let said = |key: &str| body["error"][key].as_str().unwrap_or_default().to_owned();
     let kind = match (said("code").as_str(), status) {
         (_, Some(_)) if fault == Fault::TakesRefusalsForTheServers => Kind::Server,
-        ("context_length_exceeded", _) if fault != Fault::LooksOnlyAtTheStatus => {
+        ("context_length_exceeded" | "too_many_prompt_tokens", _)
+            if fault != Fault::LooksOnlyAtTheStatus =>
+        {
             Kind::ContextOverflow
         }
+        ("model_not_found", _) => Kind::NotFound,
         ("insufficient_quota", _) => Kind::Quota,
         ("content_filter", _) => Kind::ContentFilter,
         ("overloaded_error", _) | (_, Some(503 | 529)) => Kind::Overloaded,

@@ -136,6 +136,7 @@ impl Shared {
             events: Events::default(),
             answer: Answer::default(),
             begun: false,
+            whole: None,
             _turn: turn,
         }))
     }
@@ -196,6 +197,8 @@ struct Stream {
     events: Events,
     answer: Answer,
     begun: bool,
+    /// What has come of a body that is one JSON object.
+    whole: Option<Vec<u8>>,
     _turn: Option<tokio::sync::OwnedMutexGuard<()>>,
 }
 
@@ -237,10 +240,20 @@ impl Stream {
         match read {
             Read::Bytes(bytes) => {
                 let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-                if !self.begun && matches!(first, Some(b'<' | b'{')) {
-                    return page(&bytes, fault, out);
+                let page_asked = fault == Fault::TakesAPageForAnAnswer;
+                match first {
+                    Some(b'{') if !self.begun && !page_asked => self.whole = Some(Vec::new()),
+                    Some(b'<' | b'{') if !self.begun => return page(&bytes, fault, out),
+                    _ => {}
                 }
                 self.begun = self.begun || first.is_some();
+                if let Some(whole) = &mut self.whole {
+                    whole.extend_from_slice(&bytes);
+                    if whole.len() > most && fault != Fault::TakesAnyBody {
+                        return Err(error(FailureKind::TooLarge, "too large"));
+                    }
+                    return Ok(Meaning::More);
+                }
                 let bytes = match fault {
                     Fault::DecodesEachReadAlone => text(&bytes, fault).into_bytes(),
                     _ => bytes,
@@ -253,6 +266,10 @@ impl Stream {
                     }
                 }
                 Ok(Meaning::More)
+            }
+            Read::End if self.whole.is_some() => {
+                let whole = self.whole.take().unwrap_or_default();
+                answer.whole(&whole, fault, out)
             }
             // Only the end of a connection may look like that of an answer.
             Read::End => {

@@ -456,7 +456,12 @@ fn kind(block: &WireBlock<'_>) -> Result<BlockKind, DecodeError> {
                 input: block.input.and_then(input),
             })
         }
-        _ => BlockKind::Other,
+        // Not sent back either: the calls and results of tools that the provider runs itself.
+        other => {
+            let kind = other.get(..64).unwrap_or(other);
+            tracing::warn!(kind, "the answer has a block of a kind that is left out");
+            BlockKind::Other
+        }
     })
 }
 

@@ -7,14 +7,20 @@
 mod blocks;
 mod wire;
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
 use serde_json::Value;
 use windlass_core::{StopReason, StreamEvent, Usage};
 use windlass_kit_http::json::{non_empty, read};
-use windlass_kit_http::{DecodeError, DeltaTemplate, Dialect, ReportedError};
+use windlass_kit_http::{DecodeError, DeltaTemplate, Dialect, ReportedError, is_heartbeat};
 use windlass_ports::StreamState;
 
 use self::blocks::ContentBlocks;
-use self::wire::{WireEvent, WireMessage, WireUsage, repair_event};
+use self::wire::{
+    WholeContent, WholeMessage, WireBlock, WireEvent, WireMessage, WireUsage, repair_block,
+    repair_event, repair_whole,
+};
 
 /// Reads the events of one answer.
 #[derive(Debug)]
@@ -162,7 +168,10 @@ impl Dialect for MessagesDecoder {
             if name == b"error" {
                 return Err(DecodeError::Reported(ReportedError::from_event(data)));
             }
-            // `[DONE]` and keep-alives; an event is an object.
+            if !is_heartbeat(name, data) {
+                let what = "an event of the stream is not JSON";
+                return Err(DecodeError::Protocol(what.to_owned()));
+            }
             self.ignored += 1;
             return Ok(StreamState::More);
         }
@@ -190,6 +199,25 @@ impl Dialect for MessagesDecoder {
             return Err(DecodeError::Truncated);
         }
         self.complete(out)
+    }
+
+    fn whole(&mut self, body: &str, out: &mut Vec<StreamEvent>) -> Result<bool, DecodeError> {
+        let text = fit::<WholeMessage<'_>>(body, repair_whole)?;
+        let message: WholeMessage<'_> = parse(&text)?;
+        let content: WholeContent<'_> = parse(body)?;
+        let Some(blocks) = content.blocks().filter(|_| message.is_message()) else {
+            return Ok(false);
+        };
+        let usage = message.usage;
+        self.begin(WireMessage { id: message.id, model: message.model, usage }, out)?;
+        for (index, block) in (0..).zip(blocks) {
+            let text = fit::<WireBlock<'_>>(&block, repair_block)?;
+            self.blocks.start(Some(index), parse(&text)?, out)?;
+            self.blocks.stop(Some(index), out)?;
+        }
+        self.stop = non_empty(message.stop_reason);
+        self.complete(out)?;
+        Ok(true)
     }
 
     fn ignored(&self) -> u64 {
@@ -224,6 +252,22 @@ fn is_text_delta(event: &WireEvent<'_>) -> bool {
 /// text is.
 fn tight(data: &[u8]) -> Option<&[u8]> {
     Some(data.strip_suffix(b"}")?.trim_ascii_end())
+}
+
+/// Returns a JSON text that reads as `T`: itself, or repaired if its fields are not of the
+/// documented types.
+fn fit<'a, T: Deserialize<'a>>(
+    text: &'a str,
+    repaired: fn(Value) -> Value,
+) -> Result<Cow<'a, str>, DecodeError> {
+    if serde_json::from_str::<T>(text).is_ok() {
+        return Ok(Cow::Borrowed(text));
+    }
+    Ok(Cow::Owned(repaired(parse(text)?).to_string()))
+}
+
+fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, DecodeError> {
+    serde_json::from_str(text).map_err(|error| not_json(&error))
 }
 
 fn not_json(error: &serde_json::Error) -> DecodeError {

@@ -406,3 +406,63 @@ fn an_answer_of_too_many_parts_is_too_large() {
     assert!(matches!(fault, DecodeError::TooLarge(_)), "{fault:?}");
     assert_eq!(index, 4_096);
 }
+
+fn whole(body: &str) -> Result<(bool, Vec<StreamEvent>), DecodeError> {
+    let mut decoder = MessagesDecoder::new("http://host/v1", "c");
+    let mut out = Vec::new();
+    decoder.whole(body, &mut out).map(|read| (read, out))
+}
+
+#[test]
+fn a_whole_message_in_place_of_a_stream() {
+    let (read, got) = whole(
+        r#"{"id":7,"type":"message","role":"assistant","model":"c-1","content":[
+            {"type":"thinking","thinking":"why","signature":"s"},
+            {"type":"text","text":"Hello"},
+            {"type":"server_tool_use","id":"w","name":"web_search","input":{}},
+            {"type":"tool_use","id":"a","name":"f","input":{"n": 1.0}},
+            {"type":"tool_use","id":"b","name":"f","input":{}}
+        ],"stop_reason":"tool_use","usage":{"input_tokens":"3","output_tokens":2}}"#,
+    )
+    .unwrap();
+    assert!(read);
+    let opaque = Some(Opaque {
+        provider: DIALECT.into(),
+        endpoint: "http://host/v1".into(),
+        model: "c".into(),
+        payload: r#"{"type":"thinking","thinking":"why","signature":"s"}"#.into(),
+    });
+    assert!(got.contains(&StreamEvent::Done { slot: 0, text: None, opaque }), "{got:?}");
+    // The arguments are as they were written.
+    for event in [text(1, "Hello"), done(1), opened(3, "a"), arguments(3, r#"{"n": 1.0}"#)] {
+        assert!(got.contains(&event), "{event:?}: {got:?}");
+    }
+    assert!(got.contains(&done(3)) && got.contains(&done(4)), "{got:?}");
+    assert!(matches!(&got[0], StreamEvent::Opened { response_id: Some(id), .. } if id == "7"));
+    assert_eq!(got.last(), Some(&finished(StopReason::Stop)));
+}
+
+#[test]
+fn a_message_of_text_alone_and_what_is_no_message() {
+    let (_, got) =
+        whole(r#"{"role":"assistant","content":"Hi","stop_reason":"max_tokens"}"#).unwrap();
+    assert!(got.contains(&text(0, "Hi")), "{got:?}");
+    assert_eq!(got.last(), Some(&finished(StopReason::Length)));
+    for body in [
+        "{}",
+        r#"{"type":"error","error":{"message":"m"}}"#,
+        r#"{"choices":[{"message":{"content":"Hi"}}]}"#,
+        r#"{"type":"message","content":7}"#,
+        r#"{"content":[]}"#,
+    ] {
+        assert_eq!(whole(body).unwrap(), (false, Vec::new()), "{body}");
+    }
+    let nameless = r#"{"type":"message","content":[{"type":"tool_use","id":"a"}]}"#;
+    assert!(matches!(whole(nameless), Err(DecodeError::Protocol(_))));
+}
+
+#[test]
+fn data_that_is_no_keep_alive_is_a_fault() {
+    protocol(&[BEGIN, "type\":\"content_block_delta\"}", STOP]);
+    assert!(run(&[BEGIN, "[DONE]", "ping", STOP]).is_ok());
+}

@@ -1,6 +1,8 @@
 //! The events of a Messages stream, borrowed from the event. Unknown fields are skipped without
 //! being built.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -32,6 +34,52 @@ pub(super) struct WireMessage<'a> {
     #[serde(borrow)]
     pub(super) model: Option<BorrowedText<'a>>,
     pub(super) usage: Option<WireUsage>,
+}
+
+/// A whole message, as a server answers that does not stream, without its content.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WholeMessage<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    role: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    pub(super) id: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    pub(super) model: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    pub(super) stop_reason: Option<BorrowedText<'a>>,
+    pub(super) usage: Option<WireUsage>,
+}
+
+impl WholeMessage<'_> {
+    /// Returns true if the object declares itself a message.
+    pub(super) fn is_message(&self) -> bool {
+        let is = |text: &Option<BorrowedText<'_>>, word| text.as_ref().is_some_and(|t| t.0 == word);
+        is(&self.kind, "message") || is(&self.role, "assistant")
+    }
+}
+
+/// Content of a whole message, as it was sent: arguments of a call are never rewritten.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WholeContent<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+impl<'a> WholeContent<'a> {
+    /// Returns its blocks as JSON texts, or `None` if it has none. A text in place of blocks is
+    /// one block.
+    pub(super) fn blocks(&self) -> Option<Vec<Cow<'a, str>>> {
+        let content = self.content?.get();
+        if content.starts_with('"') {
+            return Some(vec![Cow::Owned(format!(r#"{{"type":"text","text":{content}}}"#))]);
+        }
+        let blocks: Vec<&RawValue> = serde_json::from_str(content).ok()?;
+        Some(blocks.into_iter().map(|block| Cow::Borrowed(block.get())).collect())
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -138,10 +186,7 @@ pub(super) fn repair_event(mut event: Value) -> Value {
         repair(message, &["id", "model"], &[]);
         object(message, "usage", repair_usage_fields);
     });
-    object(&mut event, "content_block", |block| {
-        let texts = ["type", "id", "name", "text", "thinking", "signature", "data"];
-        repair(block, &texts, &[]);
-    });
+    object(&mut event, "content_block", repair_block_fields);
     object(&mut event, "delta", |delta| {
         if let Some(json) = delta.get_mut("partial_json")
             && json.is_object()
@@ -153,6 +198,27 @@ pub(super) fn repair_event(mut event: Value) -> Value {
     });
     object(&mut event, "usage", repair_usage_fields);
     event
+}
+
+/// As [`repair_event`], for a whole message.
+pub(super) fn repair_whole(mut message: Value) -> Value {
+    repair(&mut message, &["type", "role", "id", "model", "stop_reason"], &[]);
+    object(&mut message, "usage", repair_usage_fields);
+    message
+}
+
+/// As [`repair_event`], for a block of a whole message.
+pub(super) fn repair_block(mut block: Value) -> Value {
+    if !block.is_object() {
+        return Value::Object(serde_json::Map::new());
+    }
+    repair_block_fields(&mut block);
+    block
+}
+
+fn repair_block_fields(block: &mut Value) {
+    let texts = ["type", "id", "name", "text", "thinking", "signature", "data"];
+    repair(block, &texts, &[]);
 }
 
 fn repair_usage_fields(usage: &mut Value) {

@@ -1,6 +1,10 @@
 //! Decoder: turns the bytes of a body into stream events. It frames events, detects bodies that are
 //! no stream, and applies a dialect.
+//!
+//! A gateway may answer a request for a stream with the protocol's plain JSON. Such a body is read
+//! to its end, within the cap of one event, and decoded as a whole.
 
+use serde::de::IgnoredAny;
 use windlass_core::StreamEvent;
 use windlass_ports::{ProviderError, StreamState};
 
@@ -28,6 +32,13 @@ pub trait Dialect: Send {
     /// [`DecodeError::Truncated`], unless the answer is complete without an explicit end.
     fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError>;
 
+    /// Reads a body that is one JSON object in place of a stream. If it is an answer of this
+    /// protocol, appends the events of it, as a stream would have sent them, and returns true.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when the answer is invalid or carries an error.
+    fn whole(&mut self, body: &str, out: &mut Vec<StreamEvent>) -> Result<bool, DecodeError>;
+
     /// Returns the number of events that were ignored.
     fn ignored(&self) -> u64;
 
@@ -43,6 +54,8 @@ pub trait Dialect: Send {
 pub struct Decoder<D> {
     sse: SseParser,
     body: BodyKind,
+    /// Most bytes of a body that is one JSON object.
+    most_bytes: usize,
     dialect: D,
 }
 
@@ -52,7 +65,9 @@ enum BodyKind {
     Unknown,
     /// An event stream.
     Stream,
-    /// Another body, such as an HTML page or a JSON text.
+    /// A JSON object, as far as it was received.
+    Object(Vec<u8>),
+    /// Another body, such as an HTML page.
     Other(Vec<u8>),
 }
 
@@ -60,7 +75,8 @@ impl<D: Dialect> Decoder<D> {
     /// Creates a decoder for one stream.
     #[must_use]
     pub fn new(dialect: D, caps: SseCaps) -> Self {
-        Self { sse: SseParser::new(caps), body: BodyKind::Unknown, dialect }
+        let most_bytes = caps.event;
+        Self { sse: SseParser::new(caps), body: BodyKind::Unknown, most_bytes, dialect }
     }
 
     /// Decodes the next bytes and appends the resulting events to `out`. After an end or an error
@@ -120,14 +136,26 @@ impl<D: Dialect> Decoder<D> {
             let begin = bytes.iter().position(significant);
             match begin.and_then(|at| bytes.get(at..)) {
                 None => {}
-                Some(rest @ [b'<' | b'{' | b'[', ..]) => {
-                    self.body = BodyKind::Other(Vec::new());
+                Some(rest @ [first @ (b'<' | b'{' | b'['), ..]) => {
+                    self.body = match first {
+                        b'{' => BodyKind::Object(Vec::new()),
+                        _ => BodyKind::Other(Vec::new()),
+                    };
                     self.sse.restart();
                     // White space in this chunk is skipped like white space in a chunk of its own.
                     bytes = rest;
                 }
                 Some(_) => self.body = BodyKind::Stream,
             }
+        }
+        if let BodyKind::Object(body) = &mut self.body {
+            if body.len().saturating_add(bytes.len()) > self.most_bytes {
+                let most = self.most_bytes;
+                let what = format!("the body, which is no stream, is larger than {most} bytes");
+                return Err(DecodeError::TooLarge(what));
+            }
+            body.extend_from_slice(bytes);
+            return Ok(StreamState::More);
         }
         if let BodyKind::Other(head) = &mut self.body {
             head.extend_from_slice(bytes);
@@ -157,8 +185,13 @@ impl<D: Dialect> Decoder<D> {
     /// # Errors
     /// [`DecodeError::Truncated`] when the answer is incomplete.
     pub fn close(&mut self, out: &mut Vec<StreamEvent>) -> Result<StreamState, DecodeError> {
-        if let BodyKind::Other(head) = &mut self.body {
-            return Err(DecodeError::NotAStream(std::mem::take(head)));
+        match &mut self.body {
+            BodyKind::Unknown | BodyKind::Stream => {}
+            BodyKind::Object(body) => {
+                let body = std::mem::take(body);
+                return self.object(body, out);
+            }
+            BodyKind::Other(head) => return Err(DecodeError::NotAStream(std::mem::take(head))),
         }
         if let Some(last) = self.sse.finish().map_err(too_large)? {
             match self.dialect.event(last.name, last.data, out) {
@@ -170,6 +203,26 @@ impl<D: Dialect> Decoder<D> {
             }
         }
         self.dialect.end(out).map(|()| StreamState::More)
+    }
+
+    /// Decodes a body that is a JSON object.
+    fn object(
+        &mut self,
+        mut body: Vec<u8>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<StreamState, DecodeError> {
+        let text = String::from_utf8_lossy(&body);
+        let read = match serde_json::from_str::<IgnoredAny>(&text) {
+            Ok(IgnoredAny) => self.dialect.whole(&text, out)?,
+            Err(error) if error.is_eof() => return Err(DecodeError::Truncated),
+            Err(_) => false,
+        };
+        if read {
+            tracing::debug!("the answer came as one body, although a stream was requested");
+            return Ok(StreamState::End);
+        }
+        body.truncate(ERROR_BODY_BYTES);
+        Err(DecodeError::NotAStream(body))
     }
 }
 

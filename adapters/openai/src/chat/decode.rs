@@ -11,11 +11,12 @@ use super::DIALECT;
 use super::calls::StreamedCalls;
 use super::details::ReasoningDetails;
 use super::messages::CONTENT;
-use super::wire::{ChatChunk, WireChoice, WireDelta, repair_chunk};
+use super::wire::{ChatChunk, WireChoice, WireDelta, completion_as_chunk, repair_chunk};
 use crate::quirks::{CallExtra, Quirks, ReasoningBack};
 use windlass_kit_http::DecodeError;
 use windlass_kit_http::DeltaTemplate;
 use windlass_kit_http::ReportedError;
+use windlass_kit_http::is_heartbeat;
 use windlass_kit_http::json::{BorrowedText, non_empty, read};
 use windlass_kit_http::lowering::RequestTarget;
 
@@ -112,7 +113,9 @@ impl ChatDecoder {
             return Err(DecodeError::Reported(ReportedError::from_event(data)));
         }
         if data.first() != Some(&b'{') {
-            // Keep-alives; an answer's chunk is an object.
+            if !is_heartbeat(name, data) {
+                return Err(DecodeError::Protocol("an event of the stream is not JSON".to_owned()));
+            }
             self.ignored += 1;
             return Ok(StreamState::More);
         }
@@ -125,17 +128,39 @@ impl ChatDecoder {
             return Ok(StreamState::More);
         }
         let text = String::from_utf8_lossy(data);
-        let not_json = |error: serde_json::Error| {
-            DecodeError::Protocol(format!("an event of the stream is not JSON ({error})"))
-        };
-        let mended =
-            repair_chunk(serde_json::from_str::<Value>(&text).map_err(not_json)?).to_string();
+        self.repaired(serde_json::from_str(&text).map_err(|error| not_json(&error))?, out)
+    }
+
+    /// Takes a chunk whose fields may not be of the documented types.
+    fn repaired(
+        &mut self,
+        chunk: Value,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<StreamState, DecodeError> {
+        let mended = repair_chunk(chunk).to_string();
         let chunk = serde_json::from_str(&mended).map_err(|error| {
             DecodeError::Protocol(format!(
                 "an event of the stream is no chunk of an answer ({error})"
             ))
         })?;
         self.chunk(chunk, mended.as_bytes(), out)
+    }
+
+    /// Takes a whole completion in place of a stream.
+    pub(crate) fn whole(
+        &mut self,
+        body: &str,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<bool, DecodeError> {
+        let completion: Value = serde_json::from_str(body).map_err(|error| not_json(&error))?;
+        let Some(chunk) = completion_as_chunk(completion) else {
+            return Ok(false);
+        };
+        let taken = self.repaired(chunk, out).and_then(|_| self.close(out));
+        if taken.is_err() {
+            self.calls.show(out);
+        }
+        taken.map(|()| true)
     }
 
     /// Ends the stream without `[DONE]`, which some servers leave out.
@@ -294,6 +319,10 @@ fn stopped(reason: &str) -> Result<StopReason, DecodeError> {
         }
         _ => StopReason::Other(reason.to_owned()),
     })
+}
+
+fn not_json(error: &serde_json::Error) -> DecodeError {
+    DecodeError::Protocol(format!("an event of the stream is not JSON ({error})"))
 }
 
 fn slot(kept: &mut Option<u32>, next: &mut u32) -> u32 {

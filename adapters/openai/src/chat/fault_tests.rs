@@ -141,3 +141,15 @@ fn an_id_finds_its_call_among_those_of_one_index() {
     sorted.retain(|event| expected.contains(event));
     assert_eq!(sorted, expected);
 }
+
+#[test]
+fn data_that_is_no_keep_alive_is_a_fault_and_not_passed_over() {
+    let piece = |text: &str| format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#);
+    let (first, last) = (piece("A"), piece("C"));
+    let stop = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+    for damaged in ["choices\":[{\"delta\":{\"content\":\"B\"}}]}", "[{}]", "upstream closed"] {
+        let ended = run(&[("", &first), ("", damaged), ("", &last), ("", stop)]).2;
+        assert!(matches!(ended, Err(DecodeError::Protocol(_))), "{damaged}: {ended:?}");
+    }
+    assert!(run(&[("", &first), ("", "ping"), ("", &last), ("", stop)]).2.is_ok());
+}

@@ -183,6 +183,29 @@ impl<'de: 'a, 'a> Deserialize<'de> for FirstChoice<'a> {
     }
 }
 
+/// Rewrites a whole completion as the one chunk that says all of it. Returns `None` for a JSON
+/// object that is no completion.
+///
+/// The place of a call in its message is its index: two calls may have one id.
+pub(super) fn completion_as_chunk(mut completion: Value) -> Option<Value> {
+    let choices = completion.get_mut("choices")?.as_array_mut()?;
+    let mut found = false;
+    for choice in choices.iter_mut().filter_map(Value::as_object_mut) {
+        let Some(mut message) = choice.remove("message").filter(Value::is_object) else {
+            continue;
+        };
+        let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
+        for (index, call) in (0_u64..).zip(calls.into_iter().flatten()) {
+            if let Some(call) = call.as_object_mut() {
+                call.insert("index".into(), index.into());
+            }
+        }
+        choice.insert("delta".into(), message);
+        found = true;
+    }
+    found.then_some(completion)
+}
+
 /// Rewrites a chunk whose fields are not of the documented types, as far as its meaning is clear.
 pub(super) fn repair_chunk(mut chunk: Value) -> Value {
     repair(&mut chunk, &["id", "model"], &[]);

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use windlass_core::{Opaque, StopReason, StreamEvent};
+use windlass_core::{Opaque, StreamEvent};
 use windlass_ports::StreamState;
 
 use super::DIALECT;
@@ -19,7 +19,8 @@ use super::wire::{
 use windlass_kit_http::DecodeError;
 use windlass_kit_http::DeltaTemplate;
 use windlass_kit_http::ReportedError;
-use windlass_kit_http::json::{self, WireUsage, non_empty};
+use windlass_kit_http::is_heartbeat;
+use windlass_kit_http::json::{self, non_empty};
 
 /// Decodes one streamed answer of Responses.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,10 +28,10 @@ pub(crate) struct ResponsesDecoder {
     endpoint: String,
     model: String,
     opened: bool,
-    items: OutputItems,
+    pub(super) items: OutputItems,
     /// Template of the last event and the slot that it added to, if it was a delta of text.
     like: Option<(DeltaTemplate, u32)>,
-    finish: Option<String>,
+    pub(super) finish: Option<String>,
     ignored: u64,
 }
 
@@ -59,7 +60,7 @@ impl ResponsesDecoder {
         self.finish.as_deref()
     }
 
-    /// Returns true if there were items that are not reported.
+    /// Returns true if the provider began items that are not reported.
     pub(crate) fn foreign(&self) -> bool {
         self.items.foreign()
     }
@@ -85,7 +86,10 @@ impl ResponsesDecoder {
             if name == b"error" {
                 return Err(DecodeError::Reported(ReportedError::from_event(data)));
             }
-            // `[DONE]`, keep-alives; an event is an object.
+            if !is_heartbeat(name, data) {
+                let what = "an event of the stream is not JSON";
+                return Err(DecodeError::Protocol(what.to_owned()));
+            }
             self.ignored += 1;
             return Ok(StreamState::More);
         }
@@ -255,7 +259,7 @@ impl ResponsesDecoder {
         self.items.added(event.output_index, &read(&text)?, out)
     }
 
-    fn done(
+    pub(super) fn done(
         &mut self,
         index: Option<u64>,
         raw: Option<&RawValue>,
@@ -272,7 +276,7 @@ impl ResponsesDecoder {
         self.items.done(index, read(&text)?, opaque, out)
     }
 
-    fn open(&mut self, response: ResponseObject<'_>, out: &mut Vec<StreamEvent>) {
+    pub(super) fn open(&mut self, response: ResponseObject<'_>, out: &mut Vec<StreamEvent>) {
         if let Some(id) = non_empty(response.id).filter(|_| !self.opened) {
             self.opened = true;
             let model = non_empty(response.model);
@@ -291,72 +295,6 @@ impl ResponsesDecoder {
         self.ended(ended, read(&text)?, out)?;
         Ok(StreamState::End)
     }
-
-    fn ended(
-        &mut self,
-        ended: &str,
-        mut response: ResponseObject<'_>,
-        out: &mut Vec<StreamEvent>,
-    ) -> Result<(), DecodeError> {
-        let status = non_empty(response.status.take()).unwrap_or_default();
-        let details = response.incomplete_details.take().unwrap_or_default();
-        let because = non_empty(details.reason);
-        self.finish = Some(ending(ended, &status, because.as_deref()));
-        // What a failure has cost counts too.
-        let usage = response.usage.take().and_then(WireUsage::to_usage);
-        if matches!(ended, "response.failed" | "response.cancelled")
-            || matches!(status.as_str(), "failed" | "cancelled")
-        {
-            let reported =
-                response.error.and_then(|error| ReportedError::parse(error.get().as_bytes()));
-            out.extend(usage.map(StreamEvent::Usage));
-            return Err(DecodeError::Reported(reported.unwrap_or_else(|| ReportedError {
-                other_codes: self.finish.clone().into_iter().collect(),
-                ..ReportedError::default()
-            })));
-        }
-        let incomplete = ended == "response.incomplete" || status == "incomplete";
-        let reason = match because.as_deref() {
-            _ if !incomplete => StopReason::Stop,
-            Some("max_output_tokens" | "max_tokens" | "length") => StopReason::Length,
-            Some("content_filter") => StopReason::ContentFilter,
-            Some(other) => StopReason::Other(other.to_owned()),
-            None => StopReason::Other(String::from("incomplete")),
-        };
-        if self.items.is_empty() {
-            self.whole_output(response.output, out)?;
-        }
-        self.items.finish(incomplete, out);
-        out.extend(usage.map(StreamEvent::Usage));
-        self.open(response, out);
-        out.push(StreamEvent::Finished { reason });
-        Ok(())
-    }
-
-    /// Takes the items from the terminal event, where no event before it brought any.
-    fn whole_output(
-        &mut self,
-        output: Option<&RawValue>,
-        out: &mut Vec<StreamEvent>,
-    ) -> Result<(), DecodeError> {
-        let items: Option<Vec<&RawValue>> =
-            output.and_then(|output| serde_json::from_str(output.get()).ok());
-        for (index, item) in (0..).zip(items.into_iter().flatten()) {
-            self.done(Some(index), Some(item), out)?;
-        }
-        Ok(())
-    }
-}
-
-/// Returns the status of a finished response, or the name of its last event if it has none.
-fn ending(event: &str, status: &str, because: Option<&str>) -> String {
-    let named = event.strip_prefix("response.").unwrap_or(event);
-    match (status, because) {
-        ("", None) => named.to_owned(),
-        ("", Some(because)) => format!("{named}:{because}"),
-        (status, None) => status.to_owned(),
-        (status, Some(because)) => format!("{status}:{because}"),
-    }
 }
 
 fn name_of<'a>(event: &'a ResponsesEvent<'_>) -> ItemName<'a> {
@@ -370,7 +308,7 @@ fn part_of(event: &ResponsesEvent<'_>, summary: bool) -> (bool, u64) {
 }
 
 /// A JSON text that reads as `T`: itself, or mended where it is not of the documented types.
-fn fit<'a, T: Deserialize<'a>>(
+pub(super) fn fit<'a, T: Deserialize<'a>>(
     text: &'a str,
     mender: fn(Value) -> Value,
 ) -> Result<Cow<'a, str>, DecodeError> {
@@ -385,7 +323,7 @@ fn repair_with(text: &str, mender: fn(Value) -> Value) -> Result<String, DecodeE
     Ok(mender(value).to_string())
 }
 
-fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, DecodeError> {
+pub(super) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, DecodeError> {
     serde_json::from_str(text).map_err(|error| not_json(&error))
 }
 

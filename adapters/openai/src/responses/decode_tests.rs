@@ -1,5 +1,7 @@
 //! Tests of the Responses decoder on streams made by hand.
 
+use windlass_core::StopReason;
+
 use super::*;
 use crate::tests::expected::{arguments, opened};
 
@@ -156,13 +158,63 @@ fn arguments_before_the_announcement_are_held_back() {
 }
 
 #[test]
-fn tools_of_the_provider_are_not_ours_to_run() {
-    let events = run(&[
-        r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call","id":"w","call_id":"c","name":"f","arguments":"{}"}}"#,
-        COMPLETED,
-    ])
-    .unwrap();
-    assert!(closed(&events).is_empty());
+fn items_of_the_provider_are_kept_as_they_are_and_are_not_ours_to_run() {
+    for kind in ["web_search_call", "of_next_year"] {
+        let item =
+            format!(r#"{{"type":"{kind}","id":"w","call_id":"c","name":"f","arguments":"{{}}"}}"#);
+        let begun =
+            format!(r#"{{"type":"response.output_item.added","output_index":0,"item":{item}}}"#);
+        let whole =
+            format!(r#"{{"type":"response.output_item.done","output_index":0,"item":{item}}}"#);
+        let mut decoder = ResponsesDecoder::new("http://host/v1", "m");
+        let mut out = Vec::new();
+        decoder.event(b"", begun.as_bytes(), &mut out).unwrap();
+        assert!(out.is_empty() && decoder.foreign());
+        for event in [&whole, &whole, COMPLETED] {
+            decoder.event(b"", event.as_bytes(), &mut out).unwrap();
+        }
+        let opaque = Some(Opaque {
+            provider: DIALECT.into(),
+            endpoint: "http://host/v1".into(),
+            model: "m".into(),
+            payload: item,
+        });
+        let kept = [
+            StreamEvent::Reasoning { slot: 0, text: String::new() },
+            StreamEvent::Done { slot: 0, text: None, opaque },
+        ];
+        assert_eq!(out[..2], kept);
+        assert_eq!(closed(&out), [0]);
+        assert!(!decoder.foreign());
+    }
+}
+
+#[test]
+fn an_item_of_the_provider_that_is_too_large_is_left_out_and_known_to_be() {
+    let picture = "x".repeat(300 * 1024);
+    let item = format!(r#"{{"type":"image_generation_call","id":"i","result":"{picture}"}}"#);
+    let whole = format!(r#"{{"type":"response.output_item.done","output_index":0,"item":{item}}}"#);
+    let mut decoder = ResponsesDecoder::new("", "");
+    let mut out = Vec::new();
+    for event in [&whole, COMPLETED] {
+        decoder.event(b"", event.as_bytes(), &mut out).unwrap();
+    }
+    assert!(closed(&out).is_empty() && decoder.foreign());
+}
+
+#[test]
+fn a_response_that_does_not_end_the_turn_is_unfinished() {
+    for (end_turn, reason) in [
+        ("false", StopReason::Unfinished),
+        ("true", StopReason::Stop),
+        ("null", StopReason::Stop),
+        ("\"no\"", StopReason::Stop),
+    ] {
+        let response = format!(r#"{{"status":"completed","end_turn":{end_turn}}}"#);
+        let completed = format!(r#"{{"type":"response.completed","response":{response}}}"#);
+        let events = run(&[&completed]).unwrap();
+        assert_eq!(events.last(), Some(&StreamEvent::Finished { reason }), "{end_turn}");
+    }
 }
 
 #[test]

@@ -6,36 +6,16 @@
 use windlass_core::{Opaque, StreamEvent};
 
 use super::parts::{CallPart, MessagePart, ReasoningPart, SlotCounter, close_pieces};
-use super::wire::WireItem;
+use super::wire::{ItemKind, WireItem};
 use windlass_kit_http::DecodeError;
 use windlass_kit_http::json::non_empty;
 
 /// Most items of one response.
 const MOST: usize = 4_096;
 
-/// Kind of item that an event belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ItemKind {
-    /// A message to the user.
-    Message,
-    /// An item of reasoning.
-    Reasoning,
-    /// A call that is ours to run.
-    Call,
-    /// Anything else, such as a tool that the provider runs itself.
-    Foreign,
-}
-
-impl ItemKind {
-    pub(super) fn of(name: &str) -> Self {
-        match name {
-            "message" => Self::Message,
-            "reasoning" => Self::Reasoning,
-            "function_call" | "custom_tool_call" => Self::Call,
-            _ => Self::Foreign,
-        }
-    }
-}
+/// Most bytes of an item of another kind, such as a tool that the provider runs itself, that is
+/// kept.
+const MOST_FOREIGN_BYTES: usize = 256 * 1024;
 
 /// Identifiers by which an event names its item.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,6 +29,8 @@ pub(super) struct ItemName<'a> {
 pub(super) struct OutputItems {
     items: Vec<OutputItem>,
     slots: SlotCounter,
+    /// Numbers of foreign items that began, and that were kept.
+    foreign: (usize, usize),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +50,7 @@ enum ItemStage {
     Message(Vec<MessagePart>),
     Reasoning(ReasoningPart),
     Call(CallPart),
+    Foreign,
     /// Whole: what is left to say of it when its turn comes.
     Closed(Vec<StreamEvent>),
     Emitted,
@@ -79,9 +62,10 @@ impl OutputItems {
         self.items.is_empty()
     }
 
-    /// Returns true if an item was of a kind that is not reported.
+    /// Returns true if there was an item of another kind that is not reported.
     pub(super) fn foreign(&self) -> bool {
-        self.items.iter().any(|item| item.kind == ItemKind::Foreign)
+        let (begun, kept) = self.foreign;
+        begun > kept
     }
 
     /// A piece of a message that is still open.
@@ -121,6 +105,7 @@ impl OutputItems {
             Some(
                 ItemStage::Message(_)
                 | ItemStage::Call(_)
+                | ItemStage::Foreign
                 | ItemStage::Closed(_)
                 | ItemStage::Emitted,
             )
@@ -139,6 +124,7 @@ impl OutputItems {
             Some(
                 ItemStage::Message(_)
                 | ItemStage::Reasoning(_)
+                | ItemStage::Foreign
                 | ItemStage::Closed(_)
                 | ItemStage::Emitted,
             )
@@ -153,6 +139,11 @@ impl OutputItems {
         item: &WireItem<'_>,
         out: &mut Vec<StreamEvent>,
     ) -> Result<(), DecodeError> {
+        if item.kind() == ItemKind::Foreign {
+            // It counts once it is whole, so that none that never is holds others back.
+            self.foreign.0 += 1;
+            return Ok(());
+        }
         let at = self.announced(index, item)?;
         let Some(kept) = self.items.get_mut(at) else {
             return Ok(());
@@ -161,6 +152,7 @@ impl OutputItems {
             ItemStage::Call(call) => call.named(item, out),
             ItemStage::Message(_)
             | ItemStage::Reasoning(_)
+            | ItemStage::Foreign
             | ItemStage::Closed(_)
             | ItemStage::Emitted => {}
         }
@@ -198,6 +190,20 @@ impl OutputItems {
                 call.whole(arguments.or(item.input.take()), out);
                 ItemStage::Closed(call.close(out))
             }
+            ItemStage::Foreign if opaque.payload.len() > MOST_FOREIGN_BYTES => {
+                let kind = item.kind.unwrap_or_default().into_string();
+                let (kind, bytes) = (shown(&kind), opaque.payload.len());
+                tracing::warn!(kind, bytes, "an item of the answer is too large to be kept");
+                self.foreign.0 += 1;
+                ItemStage::Closed(Vec::new())
+            }
+            ItemStage::Foreign => {
+                self.foreign.1 += 1;
+                let slot = self.slots.next();
+                out.push(StreamEvent::Reasoning { slot, text: String::new() });
+                let opaque = Some(opaque);
+                ItemStage::Closed(vec![StreamEvent::Done { slot, text: None, opaque }])
+            }
             // The same item once more.
             ItemStage::Closed(closing) => ItemStage::Closed(closing),
             ItemStage::Emitted => ItemStage::Emitted,
@@ -215,9 +221,13 @@ impl OutputItems {
                 ItemStage::Reasoning(thought) => ItemStage::Closed(thought.close(None, None, out)),
                 ItemStage::Call(_) if cut => ItemStage::Closed(Vec::new()),
                 ItemStage::Call(call) => ItemStage::Closed(call.close(out)),
+                ItemStage::Foreign => ItemStage::Closed(Vec::new()),
                 ItemStage::Closed(closing) => ItemStage::Closed(closing),
                 ItemStage::Emitted => ItemStage::Emitted,
             };
+        }
+        if self.foreign() {
+            tracing::warn!("the answer has an item of the provider that never became whole");
         }
         self.emit_complete(out);
     }
@@ -244,6 +254,9 @@ impl OutputItems {
         let contents = item.content.take().unwrap_or_default();
         let mut whole: Vec<(u64, bool)> = Vec::new();
         for (at, content) in (0_u64..).zip(contents) {
+            if content.text.is_none() && content.refusal.is_none() {
+                tracing::warn!("a part of the answer's message is no text and is left out");
+            }
             for (refusal, text) in [(false, content.text), (true, content.refusal)] {
                 if text.as_ref().is_none_or(|text| text.0.is_empty()) {
                     continue;
@@ -271,7 +284,7 @@ impl OutputItems {
 
     /// The item that an announcement (`added`, `done`) speaks of, new or known.
     fn announced(&mut self, index: Option<u64>, item: &WireItem<'_>) -> Result<usize, DecodeError> {
-        let kind = ItemKind::of(item.kind.as_ref().map_or("", |kind| &kind.0));
+        let kind = item.kind();
         let id = item.id.as_ref().map_or("", |id| &id.0);
         let call_id = item.call_id.as_ref().map_or("", |id| &id.0);
         let known = self.items.iter().rposition(|kept| {
@@ -326,7 +339,7 @@ impl OutputItems {
             ItemKind::Message => ItemStage::Message(Vec::new()),
             ItemKind::Reasoning => ItemStage::Reasoning(ReasoningPart::new(&mut self.slots)),
             ItemKind::Call => ItemStage::Call(CallPart::new(&mut self.slots)),
-            ItemKind::Foreign => ItemStage::Emitted,
+            ItemKind::Foreign => ItemStage::Foreign,
         };
         self.items.push(OutputItem {
             position: index.or(after).unwrap_or(0),
@@ -350,6 +363,7 @@ impl OutputItem {
             ItemStage::Call(call) => !call_id.is_empty() && call.id() == call_id,
             ItemStage::Message(_)
             | ItemStage::Reasoning(_)
+            | ItemStage::Foreign
             | ItemStage::Closed(_)
             | ItemStage::Emitted => false,
         }
@@ -363,10 +377,15 @@ impl OutputItem {
             ItemStage::Call(call) => {
                 call_id.is_empty() || call.id().is_empty() || call.id() == call_id
             }
-            ItemStage::Message(_) | ItemStage::Reasoning(_) => true,
+            ItemStage::Message(_) | ItemStage::Reasoning(_) | ItemStage::Foreign => true,
             ItemStage::Closed(_) | ItemStage::Emitted => !id.is_empty() && self.id == id,
         }
     }
+}
+
+/// Returns the beginning of a kind, which a server may name as it likes.
+fn shown(kind: &str) -> &str {
+    kind.get(..64).unwrap_or(kind)
 }
 
 fn too_many() -> DecodeError {

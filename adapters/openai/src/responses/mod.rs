@@ -4,6 +4,8 @@ pub(crate) mod decode;
 pub(crate) mod items;
 pub(crate) mod parts;
 pub(crate) mod request;
+mod returned;
+mod whole;
 pub(crate) mod wire;
 
 /// The name of this dialect in the provenance of opaque items.

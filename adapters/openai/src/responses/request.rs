@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use windlass_core::{
@@ -16,6 +16,7 @@ use windlass_kit_http::request::{
 use windlass_kit_http::{EncodedImages, EncodedItems};
 use windlass_ports::ProviderError;
 
+use super::returned::{ReturnedItem, returned};
 use crate::encode::Transport;
 use crate::options::{self, OutputRequest, SchemaFormat};
 use crate::quirks::{CallIds, ContextRole, Quirks};
@@ -98,15 +99,6 @@ struct FunctionOutputItem<'a> {
     output: Cow<'a, str>,
 }
 
-/// Reason to send a reasoning item back where the server stores nothing.
-#[derive(Deserialize)]
-struct ReasoningContent<'a> {
-    #[serde(default, borrow)]
-    encrypted_content: Option<&'a RawValue>,
-    #[serde(default)]
-    content: Option<Vec<serde::de::IgnoredAny>>,
-}
-
 /// Writes all of a body that comes before the conversation, up to the opening of its list.
 pub(crate) fn head(
     settings: &Settings,
@@ -181,10 +173,14 @@ pub(crate) fn items(
         let sample = sample(item);
         thoughts.drop_unless_sample(sample, &mut report);
         if let PromptItem::Reasoning { item, .. } = item {
-            match lowering::reasoning(item, &here, holds_itself) {
-                Ok(payload) => {
+            match lowering::reasoning(item, &here, |_| true).and_then(returned) {
+                Ok(ReturnedItem::Reasoning(payload)) => {
                     thoughts.sample = sample;
                     thoughts.payloads.push(payload);
+                }
+                Ok(ReturnedItem::Hosted(payload)) => {
+                    thoughts.payloads.push(payload);
+                    thoughts.write(out);
                 }
                 Err(why) => report.dropped(LoweredPart::Reasoning, why),
             }
@@ -321,13 +317,4 @@ fn picture(image: &Image, data: &str, out: &mut Vec<u8>) -> Result<(), ProviderE
 fn message(role: &'static str, content: &str, out: &mut Vec<u8>) -> Result<(), ProviderError> {
     separate(out);
     write(out, &InputMessage { r#type: "message", role, content })
-}
-
-/// Returns true if a reasoning item is self-contained, since the server stores nothing.
-fn holds_itself(payload: &str) -> bool {
-    let Ok(kept) = serde_json::from_str::<ReasoningContent<'_>>(payload) else {
-        return false;
-    };
-    let encrypted = kept.encrypted_content.is_some_and(|text| !matches!(text.get(), "\"\""));
-    encrypted || kept.content.is_some_and(|content| !content.is_empty())
 }

@@ -45,6 +45,8 @@ impl ResponsesEvent<'_> {
 #[serde(default)]
 pub(super) struct ResponseObject<'a> {
     #[serde(borrow)]
+    pub(super) object: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
     pub(super) id: Option<BorrowedText<'a>>,
     #[serde(borrow)]
     pub(super) model: Option<BorrowedText<'a>>,
@@ -57,6 +59,8 @@ pub(super) struct ResponseObject<'a> {
     pub(super) error: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) output: Option<&'a RawValue>,
+    /// False if the model has not ended its turn, although its response is complete.
+    pub(super) end_turn: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -89,6 +93,36 @@ pub(super) struct WireItem<'a> {
     pub(super) summary: Option<Vec<WirePart<'a>>>,
 }
 
+impl WireItem<'_> {
+    pub(super) fn kind(&self) -> ItemKind {
+        ItemKind::of(self.kind.as_ref().map_or("", |kind| &kind.0))
+    }
+}
+
+/// Kind of item that an event belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ItemKind {
+    /// A message to the user.
+    Message,
+    /// An item of reasoning.
+    Reasoning,
+    /// A call that is ours to run.
+    Call,
+    /// Anything else, such as a tool that the provider runs itself: kept in the provider's form.
+    Foreign,
+}
+
+impl ItemKind {
+    pub(super) fn of(name: &str) -> Self {
+        match name {
+            "message" => Self::Message,
+            "reasoning" => Self::Reasoning,
+            "function_call" | "custom_tool_call" => Self::Call,
+            _ => Self::Foreign,
+        }
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct WirePart<'a> {
@@ -107,7 +141,10 @@ pub(super) fn repair_event(mut event: Value) -> Value {
 
 /// The same for a response.
 pub(super) fn repair_response(mut response: Value) -> Value {
-    repair(&mut response, &["id", "model", "status"], &[]);
+    repair(&mut response, &["object", "id", "model", "status"], &[]);
+    if let Some(end_turn) = response.get_mut("end_turn").filter(|value| !value.is_boolean()) {
+        *end_turn = Value::Null;
+    }
     if let Some(usage) = response.get_mut("usage") {
         repair_usage(usage);
     }

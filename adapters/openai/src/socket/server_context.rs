@@ -110,7 +110,7 @@ impl ItemCollector {
                 AssemblerOutput::Delta(_) => {}
                 AssemblerOutput::Item(item) => self.items.push(item),
                 AssemblerOutput::Ended { stop, response_id, .. } => {
-                    self.whole = stop == StopReason::Stop;
+                    self.whole = matches!(stop, StopReason::Stop | StopReason::Unfinished);
                     self.response_id = response_id;
                 }
             }

@@ -64,6 +64,8 @@ held! {
 
 /// Cases of HTTP, with the reason, or with the test in the files beside this one that holds the same promise.
 const OF_HTTP: &[(&str, &str)] = &[
+    ("an_answer_may_come_as_one_body", "a body in place of a stream"),
+    ("data_that_cannot_be_read_is_an_error", "data of server-sent events"),
     ("line_ends_and_keep_alives_change_nothing", "lines of server-sent events"),
     ("a_wait_may_be_dropped_at_every_byte", "it waits for a head before the first byte"),
     ("a_connection_closed_at_any_byte_is_no_answer", "an_answer_cut_at_any_byte_is_no_answer"),

@@ -111,14 +111,18 @@ async fn an_answer_that_the_limit_cut_off_is_not_gone_on_from() {
 }
 
 #[tokio::test]
-async fn what_the_server_ran_itself_is_not_gone_on_from() {
-    let ran = r#"{"type":"response.output_item.done","output_index":5,"item":{"id":"w","type":"web_search_call"}}"#;
-    let first = Reply::say("Found.").insert_event(2, &format!("data: {ran}\n\n"));
-    let server = ModelServer::start([first, Reply::say("a")]).unwrap();
-    let mut session = Session::new("s", provider(&server));
-    session.step().await.unwrap();
-    session.items.push(user("go on"));
-    assert_eq!(session.step().await.unwrap().route, RequestRoute::Socket);
+async fn what_the_server_ran_itself_is_gone_on_from_only_if_it_was_told() {
+    for (event, route) in [("done", RequestRoute::SocketDelta), ("added", RequestRoute::Socket)] {
+        let ran = format!(
+            r#"{{"type":"response.output_item.{event}","output_index":5,"item":{{"id":"w","type":"web_search_call"}}}}"#
+        );
+        let first = Reply::say("Found.").insert_event(2, &format!("data: {ran}\n\n"));
+        let server = ModelServer::start([first, Reply::say("a")]).unwrap();
+        let mut session = Session::new("s", provider(&server));
+        session.step().await.unwrap();
+        session.items.push(user("go on"));
+        assert_eq!(session.step().await.unwrap().route, route, "{event}");
+    }
 }
 
 #[tokio::test]

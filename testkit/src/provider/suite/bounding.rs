@@ -54,7 +54,8 @@ pub fn an_answer_without_an_end_is_too_large(fixture: &dyn ProviderFixture) -> C
         let error = Talk::new(fixture, Reply::stream(events.concat()))?.fails(what).await?;
         classed(&error, &[FailureKind::TooLarge], false, what)
     })?;
-    flooded(fixture, ": hold on\n", b'\n', "empty lines without an end")
+    flooded(fixture, ": hold on\n", b'\n', "empty lines without an end")?;
+    flooded(fixture, "{\"x\":\"", b'x', "one body without an end")
 }
 
 /// The body of a refusal is read as far as it is of use: the status decides.

@@ -39,6 +39,41 @@ pub fn a_repeated_event_is_told_once(fixture: &dyn ProviderFixture) -> Checked {
     })
 }
 
+/// Data that cannot be read is an error: it may have been a part of the answer, which without it
+/// is another one.
+///
+/// # Errors
+/// A violation when it is passed over, or the answer without it passes for the answer.
+pub fn data_that_cannot_be_read_is_an_error(fixture: &dyn ProviderFixture) -> Checked {
+    let answer = Answer::new().text("A").text("B").text("C");
+    let events = fixture.dialect().events(&answer);
+    run(async {
+        for (at, event) in events.iter().enumerate() {
+            // An event that names itself a keep-alive may hold anything.
+            let kept = event.split_once("data: {").filter(|(name, _)| !name.contains("ping"));
+            let Some((name, data)) = kept else {
+                continue;
+            };
+            let damaged = [
+                format!("{name}data: {data}"),
+                format!("{name}data: {{{}\n\n", data.trim_end().trim_end_matches('}')),
+                format!("{name}data: [{{{}]\n\n", data.trim_end()),
+                format!("{name}data: upstream closed\n\n"),
+            ];
+            for damaged in damaged {
+                let mut body = events.clone();
+                if let Some(event) = body.get_mut(at) {
+                    event.clone_from(&damaged);
+                }
+                let what = format!("an answer with {damaged:?} in it");
+                let error = Talk::new(fixture, Reply::stream(body.concat()))?.fails(&what).await?;
+                classed(&error, &[FailureKind::Protocol], true, &what)?;
+            }
+        }
+        Ok(())
+    })
+}
+
 /// A provider that fails while it answers has not answered.
 ///
 /// # Errors

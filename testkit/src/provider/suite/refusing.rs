@@ -73,6 +73,8 @@ pub fn a_refusal_is_told_from_its_words(fixture: &dyn ProviderFixture) -> Checke
     use FailureKind as Kind;
     let cases = [
         (400, "context_length_exceeded", Kind::ContextOverflow, false),
+        (400, "too_many_prompt_tokens", Kind::ContextOverflow, false),
+        (400, "model_not_found", Kind::NotFound, false),
         (429, "insufficient_quota", Kind::Quota, false),
         (429, "rate_limit_exceeded", Kind::RateLimit, true),
         (404, "model_not_found", Kind::NotFound, false),

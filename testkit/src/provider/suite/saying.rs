@@ -3,11 +3,11 @@
 use std::future::Future;
 
 use serde_json::json;
-use windlass_core::{StopReason, Usage};
+use windlass_core::{FailureKind, StopReason, Usage};
 use windlass_ports::StreamState;
 
 use super::ProviderFixture;
-use super::talk::{Talk, hello, read, told};
+use super::talk::{Talk, classed, hello, read, told};
 use crate::answer::Answer;
 use crate::gate::Gate;
 use crate::http::{Dialect, Framing, Reply};
@@ -80,7 +80,11 @@ pub fn usage_and_the_reason_to_stop_are_told(fixture: &dyn ProviderFixture) -> C
         cache_write: None,
         reasoning_output: Some(7),
     };
-    let reasons = [StopReason::Stop, StopReason::Length, StopReason::ContentFilter];
+    let mut reasons = vec![StopReason::Stop, StopReason::Length, StopReason::ContentFilter];
+    // Chat Completions has no word for it.
+    if fixture.dialect() != Dialect::Chat {
+        reasons.push(StopReason::Unfinished);
+    }
     run(async {
         for stop in reasons {
             let answer = Answer::new().text("Hello.").usage(usage).id("resp_7");
@@ -132,6 +136,49 @@ pub fn pieces_of_any_size_make_the_same_answer(fixture: &dyn ProviderFixture) ->
         }
         Ok(())
     })
+}
+
+/// A gateway may answer with the protocol's plain JSON, although a stream was requested: it is the
+/// whole answer, with its usage, its calls and its reason to stop, however it comes.
+///
+/// # Errors
+/// A violation when it is not told as the stream of it would be, or half of it passes for it.
+pub fn an_answer_may_come_as_one_body(fixture: &dyn ProviderFixture) -> Checked {
+    let twins =
+        Answer::new().call_as("same", "one", "{\"a\":1}").call_as("same", "two", "{\"a\":2}");
+    let answers = [
+        Answer::new().text("Hello.").tokens(12, 3).id("resp_7"),
+        Answer::new().text("Cut").stop(StopReason::Length),
+        twins,
+        hard(),
+    ];
+    run(async {
+        for answer in &answers {
+            let body = fixture.dialect().body(answer);
+            for framing in [Framing::Chunked, Framing::Length, Framing::Close] {
+                for size in [1, 7, 100_000] {
+                    let what = format!("one body in pieces of {size} ({framing:?})");
+                    let reply = json_body(&body).framed(framing).split_every(size);
+                    let end = Talk::new(fixture, reply)?.ask().await?.is(answer, &what)?;
+                    let streamed = Talk::new(fixture, Reply::answer(answer.clone()))?;
+                    let streamed = streamed.ask().await?.is(answer, "the same answer, streamed")?;
+                    ensure!(end == streamed, "{what} ends with {end:?} and not with {streamed:?}");
+                }
+            }
+            let half = body.get(..body.len() - 1).unwrap_or_default();
+            let talk = Talk::new(fixture, json_body(half).framed(Framing::Close))?;
+            let error = talk.fails("one body without its end").await?;
+            classed(&error, &[FailureKind::Truncated], true, "one body without its end")?;
+        }
+        let code = "overloaded_error";
+        let error = json!({ "error": { "message": "too hot", "type": code, "code": code } });
+        let error = Talk::new(fixture, json_body(&error.to_string()))?.fails("an error").await?;
+        classed(&error, &[FailureKind::Overloaded], true, "an error in one body")
+    })
+}
+
+fn json_body(body: &str) -> Reply {
+    Reply::raw(200, body).header("content-type", "application/json")
 }
 
 /// Lines may end by LF, CRLF or CR, and comments and empty lines may come between: the rules of

@@ -1,5 +1,6 @@
 //! Configuration: where the provider is, and as whom it is asked. Secrets never print.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -26,14 +27,27 @@ pub enum Caching {
     Automatic,
 }
 
+/// Header in which the key is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Auth {
+    /// Sent as `x-api-key: KEY`.
+    ApiKey,
+    /// Sent as `authorization: Bearer KEY`, as many compatible servers expect.
+    Bearer,
+}
+
 /// Endpoint and credentials of the provider.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AnthropicConfig {
-    /// The endpoint without the path of a call, for example `https://api.anthropic.com/v1`.
+    /// The endpoint without the path of a call, for example `https://api.anthropic.com/v1`. A URL
+    /// without a path means its `/v1`.
     pub base_url: String,
-    /// API key, sent as `x-api-key`.
+    /// API key.
     pub api_key: Option<Secret>,
+    /// Header of the key. Default: `api_key`.
+    pub auth: Auth,
     /// The version of the protocol, as the header `anthropic-version`.
     pub version: String,
     /// Features in trial that are asked for, as the header `anthropic-beta`.
@@ -59,6 +73,7 @@ impl Default for AnthropicConfig {
         Self {
             base_url: ANTHROPIC_BASE_URL.to_owned(),
             api_key: None,
+            auth: Auth::ApiKey,
             version: ANTHROPIC_VERSION.to_owned(),
             beta: Vec::new(),
             headers: BTreeMap::new(),
@@ -91,6 +106,13 @@ impl AnthropicConfig {
         self
     }
 
+    /// The same with the key in another header.
+    #[must_use]
+    pub fn with_auth(mut self, auth: Auth) -> Self {
+        self.auth = auth;
+        self
+    }
+
     /// The same with another table of models.
     #[must_use]
     pub fn with_models(mut self, models: Models) -> Self {
@@ -112,6 +134,18 @@ impl AnthropicConfig {
         self
     }
 
+    /// The base URL as requests use it.
+    pub(crate) fn url(&self) -> Cow<'_, str> {
+        match url::Url::parse(self.base_url.trim()) {
+            Ok(mut url) if url.path() == "/" => {
+                url.set_path("/v1");
+                Cow::Owned(url.into())
+            }
+            // What is no URL is refused where it is used.
+            Ok(_) | Err(_) => Cow::Borrowed(&self.base_url),
+        }
+    }
+
     pub(crate) fn caching(&self) -> Caching {
         self.caching.unwrap_or(if self.is_own() { Caching::Automatic } else { Caching::Prefix })
     }
@@ -128,11 +162,27 @@ impl AnthropicConfig {
     }
 }
 
+/// Returns the base URL that a value of `ANTHROPIC_BASE_URL` means: by the convention of the SDKs,
+/// which append `/v1/messages`, it ends before the version. A value that ends in a version is
+/// returned as it is.
+#[must_use]
+pub fn sdk_base_url(value: &str) -> String {
+    let value = value.trim().trim_end_matches('/');
+    let path = value.split_once("://").map_or(value, |(_, rest)| rest);
+    let last = path.split_once('/').and_then(|(_, path)| path.rsplit('/').next());
+    let digits = last.and_then(|last| last.strip_prefix('v'));
+    if digits.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+        return value.to_owned();
+    }
+    format!("{value}/v1")
+}
+
 impl fmt::Debug for AnthropicConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AnthropicConfig")
             .field("base_url", &self.base_url)
             .field("api_key", &self.api_key.as_ref().map(|_| "[redacted]"))
+            .field("auth", &self.auth)
             .field("version", &self.version)
             .field("beta", &self.beta)
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
@@ -175,5 +225,29 @@ mod tests {
         let other = own.with_base_url("https://host/api.anthropic.com/v1");
         assert_eq!(other.caching(), Caching::Prefix);
         assert!(!other.drops_stale_thinking());
+    }
+
+    #[test]
+    fn a_base_url_without_a_path_means_its_first_version() {
+        let url = |base: &str| AnthropicConfig::new().with_base_url(base).url().into_owned();
+        assert_eq!(url("http://host:8080"), "http://host:8080/v1");
+        assert_eq!(url("http://host/"), "http://host/v1");
+        assert_eq!(url("http://host/v1"), "http://host/v1");
+        assert_eq!(url("http://host/proxy"), "http://host/proxy");
+        assert_eq!(url("nonsense"), "nonsense");
+    }
+
+    #[test]
+    fn a_base_url_of_the_sdks_ends_before_the_version() {
+        for (value, url) in [
+            ("http://host:8080", "http://host:8080/v1"),
+            ("https://host/anthropic/", "https://host/anthropic/v1"),
+            ("https://v1.host", "https://v1.host/v1"),
+            ("http://v1", "http://v1/v1"),
+            ("https://host/api/v1/", "https://host/api/v1"),
+            (" https://host/v1beta ", "https://host/v1beta"),
+        ] {
+            assert_eq!(sdk_base_url(value), url, "{value}");
+        }
     }
 }

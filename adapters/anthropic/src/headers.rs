@@ -3,7 +3,7 @@
 use windlass_kit_http::{Headers, Secret};
 use windlass_ports::ProviderError;
 
-use crate::config::AnthropicConfig;
+use crate::config::{AnthropicConfig, Auth};
 
 /// The feature in trial by which a model is told what to do with thinking whose conversation has
 /// changed.
@@ -12,9 +12,13 @@ const BINDING: &str = "thinking-binding-controls-2026-08-01";
 pub(crate) fn headers(config: &AnthropicConfig) -> Result<Headers, ProviderError> {
     let mut headers = Headers::new();
     if let Some(key) = &config.api_key {
-        headers.set("API key", "x-api-key", key.expose().trim())?;
+        let text = key.expose().trim();
+        match config.auth {
+            Auth::ApiKey => headers.set("API key", "x-api-key", text)?,
+            Auth::Bearer => headers.set("API key", "authorization", &format!("Bearer {text}"))?,
+        }
         headers.hide(key.clone());
-        headers.hide(Secret::new(key.expose().trim()));
+        headers.hide(Secret::new(text));
     }
     headers.set("version", "anthropic-version", config.version.trim())?;
     let mut beta: Vec<&str> = config.beta.iter().map(|name| name.trim()).collect();
@@ -46,6 +50,16 @@ mod tests {
         assert_eq!(sent.text("anthropic-beta"), Some(beta.as_str()));
         assert_eq!(sent.text("x-gate"), Some("g"));
         assert!(!format!("{sent:?}").contains("sk-1"));
+    }
+
+    #[test]
+    fn a_key_may_be_a_bearer_token() {
+        let config = AnthropicConfig::new().with_api_key("k-1").with_auth(Auth::Bearer);
+        let sent = headers(&config).unwrap().sent();
+        assert_eq!(sent.text("authorization"), Some("Bearer k-1"));
+        assert_eq!(sent.get("x-api-key"), None);
+        let read: AnthropicConfig = serde_json::from_str(r#"{"auth":"bearer"}"#).unwrap();
+        assert_eq!(read.auth, Auth::Bearer);
     }
 
     #[test]

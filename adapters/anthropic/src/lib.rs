@@ -21,7 +21,9 @@ use windlass_ports::{
     Wire,
 };
 
-pub use config::{ANTHROPIC_BASE_URL, ANTHROPIC_VERSION, AnthropicConfig, Caching};
+pub use config::{
+    ANTHROPIC_BASE_URL, ANTHROPIC_VERSION, AnthropicConfig, Auth, Caching, sdk_base_url,
+};
 pub use decode::{MessagesDecoder, uncached_input};
 pub use encode::MessagesEncoder;
 pub use model::Thinking;
@@ -57,7 +59,7 @@ impl Anthropic {
     pub fn over(config: &AnthropicConfig, wire: Arc<dyn Wire>) -> Result<Self, ProviderError> {
         let headers = headers::headers(config)?;
         let keyed = config.api_key.is_some() || !config.headers.is_empty();
-        let client = Client::new(&config.base_url, &headers, keyed, wire)?;
+        let client = Client::new(&config.url(), &headers, keyed, wire)?;
         let (url, origin) = client.call(&["messages"]);
         let endpoint = client.endpoint();
         Ok(Self {

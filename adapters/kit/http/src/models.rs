@@ -14,6 +14,9 @@ use crate::address::misconfigured;
 /// Built-in table of models.
 const KNOWN: &str = include_str!("models.toml");
 
+/// Prefixes by which Amazon Bedrock names the vendor of a model.
+const VENDORS: &[&str] = &["anthropic.", "openai.", "deepseek.", "mistral."];
+
 /// Most cached lookups.
 const LOOKED_UP: usize = 16;
 
@@ -86,7 +89,7 @@ impl Models {
     }
 
     /// Returns the capabilities of a model at a provider. A name with a vendor prefix
-    /// (`openai/gpt-4o`) is looked up with and without it.
+    /// (`openai/gpt-4o`, `us.anthropic.claude-opus-4-5-v1:0`) is looked up with and without it.
     #[must_use]
     pub fn of(&self, provider: &str, model: &str) -> ModelCapabilities {
         let looked_up = || self.looked_up.lock();
@@ -109,6 +112,8 @@ impl Models {
 
     fn find(&self, provider: &str, model: &str) -> ModelCapabilities {
         let bare = model.rsplit('/').next().unwrap_or(model);
+        let vendor = VENDORS.iter().find_map(|vendor| bare.split_once(vendor));
+        let bare = vendor.map_or(bare, |(_, name)| name);
         let meets = |entry: &&ModelEntry| {
             let here = entry.provider.as_deref().is_none_or(|name| name == provider);
             here && (glob(&entry.name, model) || glob(&entry.name, bare))
@@ -192,6 +197,8 @@ mod tests {
         assert!(of("openai/gpt-4o").images);
         assert!(of("o3").reasoning && !of("o3").parallel_calls);
         assert!(of("claude-sonnet-4-5-20250929").reasoning);
+        assert!(of("us.anthropic.claude-sonnet-4-5-20250929-v1:0").reasoning);
+        assert!(of("openai.gpt-oss-120b-1:0").known);
     }
 
     #[test]

@@ -27,10 +27,13 @@ pub(crate) struct LocationArgs {
 /// Settings of turns. A session keeps its settings until a flag changes them.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct SettingsArgs {
-    /// Provider: openai, openai-chat, anthropic, demo, or a name from the providers file.
+    /// Provider: openai, openai-chat, anthropic, demo, azure, bedrock, ollama, openrouter, or a name from
+    /// the providers file.
     ///
     /// openai uses the Responses API, openai-chat Chat Completions, anthropic Messages; demo is a script
-    /// and needs no key. The providers file names providers, chains and routes. The default is openai if
+    /// and needs no key. azure and bedrock use Responses, ollama and openrouter Chat Completions;
+    /// azure-chat, bedrock-chat, bedrock-messages, ollama-messages and openrouter-messages use the other
+    /// protocols there. The providers file names providers, chains and routes. The default is openai if
     /// OPENAI_API_KEY or OPENAI_BASE_URL is set, else anthropic if ANTHROPIC_API_KEY is set, else demo.
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,

@@ -138,9 +138,10 @@ async fn providers(args: &DoctorArgs) -> Result<Vec<Result<String, Failure>>, Fa
     let chosen = wiring::choose(&args.shape, &ProviderTransport::Network, None)?;
     let reached = wiring::list_models(&chosen).await.into_iter();
     let told = reached.map(|(name, models)| match models {
-        Ok(1) => Ok(format!("{name}, reached; it lists 1 model")),
-        Ok(many) => Ok(format!("{name}, reached; it lists {many} models")),
-        Err(failure) => {
+        None => Ok(format!("{name}, not asked: its endpoint lists no models")),
+        Some(Ok(1)) => Ok(format!("{name}, reached; it lists 1 model")),
+        Some(Ok(many)) => Ok(format!("{name}, reached; it lists {many} models")),
+        Some(Err(failure)) => {
             Err(Failure::new(failure.exit, format!("the provider {name}: {}", failure.message)))
         }
     });

@@ -7,10 +7,12 @@ mod instructions;
 mod node;
 mod output_schema;
 mod own_tools;
+mod preset;
 mod programs;
 mod project_context;
 mod provider;
 mod providers;
+mod ready_provider;
 mod renamed_provider;
 mod rules;
 #[cfg(feature = "server")]

@@ -10,6 +10,7 @@ use super::provider::ProviderChoice;
 use super::{output_schema, programs, rules};
 use crate::args::SettingsArgs;
 use crate::exit::Failure;
+use crate::present::print_notice;
 
 /// Tools and hooks that the adapters offer.
 pub(crate) struct AvailableExtensions {
@@ -50,6 +51,9 @@ pub(crate) fn new_settings(
         // Known capabilities of the model are used; unknown ones show by a rejection.
         let known = chosen.port.model(&settings.model);
         settings.window.tokens = known.window.unwrap_or(0);
+    }
+    if let Some(words) = chosen.window_warning.filter(|_| settings.window.tokens == 0) {
+        print_notice(&format!("warning: {words}"));
     }
     Ok(settings)
 }

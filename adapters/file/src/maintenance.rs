@@ -65,7 +65,7 @@ impl FileStore {
     ///
     /// # Errors
     /// `Full`, `ReadOnly`, `Corrupt`, `Io`.
-    pub fn compact(
+    pub fn vacuum(
         dir: &Path,
         maintenance: MaintenancePolicy,
     ) -> Result<MaintenanceReport, StoreError> {

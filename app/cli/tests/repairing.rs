@@ -166,17 +166,17 @@ fn settled_sessions_that_are_old_enough_are_erased_with_their_outputs() {
     for session in ["a", "b"] {
         ok(place.run(&["run", LONG, "--session", session]));
     }
-    let done = ok(place.run(&["compact", "--erase-after", "90days"]));
+    let done = ok(place.run(&["vacuum", "--erase-after", "90days"]));
     assert!(done.err.contains("erased: 0"), "{}", done.err);
     assert_eq!(ok(place.run(&["sessions"])).out.lines().count(), 2);
-    assert_eq!(place.run(&["compact", "--erase-after", "old"]).code, 2);
-    let done = ok(place.run(&["compact", "--erase-after", "0s"]));
+    assert_eq!(place.run(&["vacuum", "--erase-after", "old"]).code, 2);
+    let done = ok(place.run(&["vacuum", "--erase-after", "0s"]));
     assert!(done.err.contains("erased: 2"), "{}", done.err);
     assert_eq!(ok(place.run(&["sessions"])).out, "");
     for session in ["a", "b"] {
         assert!(!place.file(".windlass/blobs").join(session).exists());
     }
-    let elsewhere = place.run(&["compact", "--store", "file:nowhere"]);
+    let elsewhere = place.run(&["vacuum", "--store", "file:nowhere"]);
     assert_eq!(elsewhere.code, 2, "{}", elsewhere.err);
 }
 

@@ -129,10 +129,7 @@ async fn settled_sessions_are_gathered_and_what_is_left_over_goes() {
     assert_eq!(all.merged, 11, "all but the one that is open");
     // What the open one has left keeps the segments that it stands in.
     assert!(!bench.files("ffff", "seg").is_empty());
-    assert_eq!(
-        FileStore::compact(bench.dir.path(), AT_ONCE).unwrap(),
-        MaintenanceReport::default()
-    );
+    assert_eq!(FileStore::vacuum(bench.dir.path(), AT_ONCE).unwrap(), MaintenanceReport::default());
 }
 
 #[tokio::test]
@@ -144,7 +141,7 @@ async fn old_segments_go_once_nothing_in_them_counts() {
     let claimed = store.claim(&open).await.unwrap();
     store.erase(&open, claimed.epoch).await.unwrap();
     drop(store);
-    let kept = FileStore::compact(bench.dir.path(), AT_ONCE).unwrap();
+    let kept = FileStore::vacuum(bench.dir.path(), AT_ONCE).unwrap();
     assert_eq!(kept.merged, 11);
     assert!(kept.removed as usize >= before - 1, "{kept:?} of {before}");
     assert_eq!(bench.files("0000", "seg").len(), 1);
@@ -195,7 +192,7 @@ async fn an_attempt_that_was_cut_short_changes_nothing() {
     fs::rename(&part, &merged[0]).unwrap();
     bench.expect().await;
     fs::write(merged[0].with_extension("part"), b"rest").unwrap();
-    FileStore::compact(bench.dir.path(), AT_ONCE).unwrap();
+    FileStore::vacuum(bench.dir.path(), AT_ONCE).unwrap();
     assert!(bench.files("ffff", "part").is_empty());
     bench.expect().await;
 }

@@ -72,7 +72,7 @@ pub(crate) enum Command {
     /// Erase a session: its log, its outputs and its checkpoint.
     Erase(EraseArgs),
     /// Merge settled sessions and reclaim disk space (file store only).
-    Compact(CompactArgs),
+    Vacuum(VacuumArgs),
     /// Check this machine, the workspace, the store and the provider.
     Doctor(DoctorArgs),
     /// Attach this terminal to a session of a server.
@@ -306,9 +306,9 @@ pub(crate) struct EraseArgs {
     pub(crate) place: LocationArgs,
 }
 
-/// Arguments of `windlass compact`.
+/// Arguments of `windlass vacuum`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct CompactArgs {
+pub(crate) struct VacuumArgs {
     /// Permanently erase settled sessions unchanged for this long, for example 90days [default: none].
     #[arg(long, value_name = "DUR", value_parser = age)]
     pub(crate) erase_after: Option<Duration>,

@@ -1,7 +1,7 @@
 //! Commands, one in each file.
 
 mod attach;
-mod compact;
+
 mod copy;
 mod cycles;
 mod damage;
@@ -28,6 +28,7 @@ mod session_checks;
 mod sessions;
 mod show;
 mod turn;
+mod vacuum;
 mod verify;
 
 use windlass_engine::core::{Scope, Seq, SessionId};
@@ -57,7 +58,7 @@ pub(crate) async fn run(args: Args, layer: StoreLayer) -> Result<ExitKind, Failu
         Command::Fork(args) => fork::fork(args).await,
         Command::Repair(args) => repair::repair(args).await,
         Command::Erase(args) => erase::erase(args).await,
-        Command::Compact(args) => compact::compact(args).await,
+        Command::Vacuum(args) => vacuum::vacuum(args).await,
         Command::Doctor(args) => doctor::doctor(args).await,
         Command::Attach(args) => attach::attach(args).await,
     }

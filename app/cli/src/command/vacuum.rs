@@ -1,28 +1,28 @@
-//! `windlass compact`: runs a store's maintenance to its end.
+//! `windlass vacuum`: runs a store's maintenance to its end.
 
 use std::time::Duration;
 
 use windlass_file::{FileStore, MaintenancePolicy, MaintenanceReport};
 
-use crate::args::CompactArgs;
+use crate::args::VacuumArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::print_notice;
 use crate::wiring::{StoreUrl, Workspace};
 
-pub(super) async fn compact(args: CompactArgs) -> Result<ExitKind, Failure> {
+pub(super) async fn vacuum(args: VacuumArgs) -> Result<ExitKind, Failure> {
     let site = Workspace::new(&args.place)?;
     // The named store must exist.
     drop(site.open_to_read().await?);
     let StoreUrl::File(folder) = site.store.clone() else {
         let words =
-            format!("cannot compact {}: only a file store has maintenance to run", site.store);
+            format!("cannot vacuum {}: only a file store has maintenance to run", site.store);
         return Err(Failure::usage(words));
     };
     let upkeep =
         MaintenancePolicy { merge_after: Some(Duration::ZERO), erase_after: args.erase_after };
-    let kept = tokio::task::spawn_blocking(move || FileStore::compact(&folder, upkeep)).await;
+    let kept = tokio::task::spawn_blocking(move || FileStore::vacuum(&folder, upkeep)).await;
     let kept = kept.map_err(|error| {
-        Failure::new(ExitKind::Store, format!("cannot compact the store: {error}"))
+        Failure::new(ExitKind::Store, format!("cannot vacuum the store: {error}"))
     })?;
     let MaintenanceReport { merged, erased, removed } = kept?;
     print_notice(&format!(

@@ -6,7 +6,9 @@
 //! turn stays with its calls. All other parts may be dropped, oldest first, as a whole.
 
 mod apply;
+mod parse;
 mod question;
+mod requests;
 mod summary;
 mod survey;
 
@@ -14,9 +16,13 @@ mod survey;
 #[path = "compact/kit_tests.rs"]
 pub(crate) mod kit;
 #[cfg(test)]
+mod parse_tests;
+#[cfg(test)]
 mod question_tests;
 #[cfg(test)]
 mod random_tests;
+#[cfg(test)]
+mod requests_tests;
 #[cfg(test)]
 mod summary_tests;
 #[cfg(test)]
@@ -35,7 +41,9 @@ use crate::render::Prompt;
 use crate::settings::Settings;
 
 pub(crate) use apply::apply;
-pub use summary::{SUMMARY_INSTRUCTIONS, fallback_summary, parse_summary};
+pub use parse::parse_summary;
+pub use requests::{SummaryAnswer, SummaryRequests, SummaryStep};
+pub use summary::{SUMMARY_INSTRUCTIONS, fallback_summary};
 
 use survey::Survey;
 
@@ -177,6 +185,7 @@ impl CompactionPlan {
             cut,
             visible: context::visible_part(items.iter()),
             usage: None,
+            unmeasured: None,
             fallback,
         }
     }

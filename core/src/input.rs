@@ -290,8 +290,10 @@ pub struct CompactionResult {
     pub cut: CutPoint,
     /// Size of the conversation afterwards.
     pub visible: VisiblePart,
-    /// Usage of the summary.
+    /// Usage of the summary: the sum over its requests, as far as the provider reported it.
     pub usage: Option<Usage>,
-    /// Reason for not using the model's own summary, if one was requested.
+    /// Number of requests for the summary with unknown usage; `None` if none was requested.
+    pub unmeasured: Option<u32>,
+    /// Reason for not using the model's own summary, or only a part of it, if one was requested.
     pub fallback: Option<String>,
 }

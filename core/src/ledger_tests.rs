@@ -158,6 +158,7 @@ fn a_break_has_its_reason() {
             cut: CutPoint { clear_before: 0, drop_before: 0, summary: None },
             visible: VisiblePart::EMPTY,
             usage: None,
+            unmeasured: None,
             fallback: None,
         }));
     };

@@ -75,7 +75,8 @@ pub use call::{Observation, ObservationStatus, StoredOutput, Verdict};
 pub use cause::{DecisionCause, InputKind};
 pub use checkpoint::{CHECKPOINT_VERSION, Checkpoint};
 pub use compact::{
-    CompactionPlan, SUMMARY_INSTRUCTIONS, fallback_summary, parse_summary, plan_compaction,
+    CompactionPlan, SUMMARY_INSTRUCTIONS, SummaryAnswer, SummaryRequests, SummaryStep,
+    fallback_summary, parse_summary, plan_compaction,
 };
 pub use compaction::{CompactionStrategy, ContextWindow, CutPoint, ItemFingerprint, VisiblePart};
 pub use deadline::deadline;

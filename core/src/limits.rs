@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::failure::Retry;
+
 /// Limits of a turn. Frozen when the turn opens; times are milliseconds of wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -83,6 +85,30 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Returns the time before the next attempt after a failure, in milliseconds; `None` if a retry
+    /// would fail again.
+    ///
+    /// The wait doubles with each of the earlier `failures`. `draw` returns a random number up to
+    /// its argument, which spreads half of the wait, so that many sessions do not retry at once. A
+    /// provider's own delay applies, up to the limit.
+    pub(crate) fn wait_ms(
+        &self,
+        failures: u32,
+        retry: Retry,
+        draw: impl FnOnce(u64) -> u64,
+    ) -> Option<u64> {
+        let doubled = 1_u64.checked_shl(failures).unwrap_or(u64::MAX);
+        let backoff = self.backoff_ms.saturating_mul(doubled).min(self.backoff_max_ms);
+        let half = backoff / 2;
+        let spread = || half.saturating_add(draw(half));
+        match retry {
+            Retry::Never => None,
+            Retry::Now => Some(0),
+            Retry::Soon => Some(spread()),
+            Retry::AfterMs(ms) => Some(ms.max(spread()).min(self.backoff_max_ms)),
+        }
+    }
+
     /// Returns the tighter of two sets, limit by limit. Where 0 means no limit, it is the widest.
     #[must_use]
     pub fn within(&self, ceiling: &Self) -> Self {

@@ -134,3 +134,20 @@ fn estimate(plan: &Plan, turn: &Turn, more: AddedContent, answer: u64) -> Reserv
     }
     reserved
 }
+
+impl Turn {
+    /// Returns the most requests for the summary of the running compaction. Each may use its
+    /// reservation.
+    #[must_use]
+    pub fn summary_attempts(&self) -> u32 {
+        let reserved = self.stage.compacting().map(|running| running.reserved).unwrap_or_default();
+        let fit = |limit: u64, spent: u64, each: u64| match limit.saturating_sub(spent) {
+            left if limit > 0 => left.checked_div(each),
+            _ => None,
+        };
+        let tokens = fit(self.limits.tokens, self.tokens(), reserved.tokens);
+        let cost = fit(self.limits.cost_micros, self.cost_micros(), reserved.cost_micros);
+        let fit = tokens.into_iter().chain(cost).min().unwrap_or(u64::MAX);
+        self.limits.attempts.min(u32::try_from(fit).unwrap_or(u32::MAX)).max(1)
+    }
+}

@@ -181,6 +181,7 @@ impl TestConversation {
             cut: done.cut.clone(),
             visible: done.visible,
             usage: None,
+            unmeasured: None,
             fallback: done.fallback.clone(),
         }));
     }

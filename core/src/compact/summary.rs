@@ -43,15 +43,6 @@ heading for which there is nothing, write None.";
 /// Title of the summary's frame.
 pub(super) const SUMMARY: &str = "summary of what came before";
 
-/// Headings of a summary, in order.
-const HEADINGS: [&str; 4] = ["Goal", "Done", "Open", "Facts"];
-
-/// Most bytes of a model's answer to read.
-const READ_BYTES: usize = 64 * 1024;
-
-/// Most bytes of a summary.
-const SUMMARY_BYTES: usize = 16 * 1024;
-
 /// Most requests and tools that a list names.
 const MAX_NAMED: usize = 12;
 
@@ -61,81 +52,6 @@ const QUOTED_BYTES: usize = 120;
 /// Bytes of a text in the frame that a compaction puts it in.
 pub(super) fn framed_bytes(text: &str) -> u64 {
     context::frame(SUMMARY, text).len() as u64
-}
-
-/// Parses a model's summary: the four headings in order, and a goal that is not empty. Skips text
-/// before the first heading and a code fence around the whole.
-///
-/// # Errors
-/// The reason why the text is unusable.
-pub fn parse_summary(text: &str) -> Result<String, String> {
-    if text.len() > READ_BYTES {
-        return Err(format!("the summary is too long: {} bytes", text.len()));
-    }
-    let mut sections: Vec<String> = Vec::new();
-    let mut fenced = false;
-    for line in text.lines() {
-        let line = line.trim_end();
-        let expected = sections.len();
-        match (heading(line), sections.last_mut()) {
-            (Some(place), _) if place == expected => sections.push(String::new()),
-            (Some(place), _) => return Err(misplaced(place, expected)),
-            (None, Some(section)) => {
-                section.extend(line.chars().filter(|c| *c == '\t' || !c.is_control()));
-                section.push('\n');
-            }
-            (None, None) => fenced ^= is_fence(line),
-        }
-    }
-    if let Some(missing) = HEADINGS.get(sections.len()) {
-        return Err(format!("the heading `## {missing}` is missing"));
-    }
-    if fenced && let Some(last) = sections.last_mut() {
-        close(last);
-    }
-    if sections.first().is_none_or(|goal| goal.trim().is_empty()) {
-        return Err(String::from("the summary names no goal"));
-    }
-    let parts = HEADINGS.iter().zip(&sections).map(|(name, section)| {
-        let section = section.trim();
-        let section = if section.is_empty() { "None." } else { section };
-        format!("## {name}\n{section}")
-    });
-    let summary = parts.collect::<Vec<_>>().join("\n");
-    if summary.len() > SUMMARY_BYTES {
-        return Err(format!("the summary is too long: {} bytes", summary.len()));
-    }
-    Ok(summary)
-}
-
-/// Returns the index of the heading, if the line is one.
-fn heading(line: &str) -> Option<usize> {
-    let name = line.trim().strip_prefix("## ")?;
-    let name = name.trim().trim_end_matches(':');
-    let mut headings = HEADINGS.iter();
-    headings.position(|heading| heading.eq_ignore_ascii_case(name))
-}
-
-fn misplaced(place: usize, expected: usize) -> String {
-    let name = HEADINGS.get(place).copied().unwrap_or_default();
-    match HEADINGS.get(expected) {
-        Some(missing) if place > expected => {
-            format!("the heading `## {missing}` is missing before `## {name}`")
-        }
-        Some(_) | None => format!("the heading `## {name}` stands twice"),
-    }
-}
-
-fn is_fence(line: &str) -> bool {
-    line.trim_start().starts_with("```")
-}
-
-/// Removes the end of a code fence, and all text after it.
-fn close(section: &mut String) {
-    let lines: Vec<&str> = section.lines().collect();
-    if let Some(end) = lines.iter().rposition(|line| is_fence(line)) {
-        *section = lines.get(..end).unwrap_or_default().join("\n");
-    }
 }
 
 /// Returns a plain list of the parts that a cut drops. `turn` is the open turn.

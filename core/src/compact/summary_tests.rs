@@ -1,55 +1,11 @@
-//! Parsing of summaries, and the text of a plain list.
+//! Text of a plain list.
 
 use alloc::format;
-use alloc::string::String;
 
+use super::fallback_summary;
 use super::kit::TestConversation;
 use super::summary::{dropped_list, framed_bytes};
-use super::{fallback_summary, parse_summary};
 use crate::compaction::{CompactionStrategy, CutPoint};
-
-const GOOD: &str = "## Goal\nShip it.\n## Done\n- one\n- two\n## Open\nNone.\n## Facts\nsrc/a.rs";
-
-#[test]
-fn reads_a_summary_however_it_is_dressed() {
-    let dressed = [
-        String::from(GOOD),
-        format!("Here it is:\n\n{GOOD}\n"),
-        format!("```markdown\n{GOOD}\n```\nI hope that helps."),
-        format!("```\nnot this\n```\n{GOOD}"),
-        GOOD.replace('\n', "\r\n"),
-        GOOD.replace("## Goal", "  ## GOAL:  "),
-        GOOD.replace("None.", "\u{7}"),
-        GOOD.replace("\n##", "\n\n\n##"),
-    ];
-    for text in dressed {
-        assert_eq!(parse_summary(&text).as_deref(), Ok(GOOD), "{text}");
-        assert_eq!(parse_summary(GOOD).as_deref(), Ok(GOOD));
-    }
-    let open = format!("```\nnot this\n```\n{GOOD}\n```sh\nls\n```\nend");
-    assert!(parse_summary(&open).unwrap().ends_with("ls\n```\nend"));
-    let fenced = format!("```\n{GOOD}\n```sh\nls\n```\n```\nbye");
-    assert_eq!(parse_summary(&fenced), Ok(format!("{GOOD}\n```sh\nls\n```")));
-}
-
-#[test]
-fn says_why_a_summary_cannot_be_used() {
-    let cases = [
-        (String::new(), "the heading `## Goal` is missing"),
-        (String::from("I cannot do that."), "the heading `## Goal` is missing"),
-        (GOOD.replace("## Facts", "Facts"), "the heading `## Facts` is missing"),
-        (GOOD.replace("## Open", "### Open"), "`## Open` is missing before `## Facts`"),
-        (format!("{GOOD}\n## Done\nmore"), "the heading `## Done` stands twice"),
-        (format!("{GOOD}\n## Facts\nmore"), "the heading `## Facts` stands twice"),
-        (GOOD.replace("Ship it.", " "), "the summary names no goal"),
-        (format!("{GOOD}{}", "x".repeat(17_000)), "the summary is too long: 17"),
-        ("x".repeat(70_000), "the summary is too long: 70000 bytes"),
-    ];
-    for (text, why) in cases {
-        let error = parse_summary(&text).unwrap_err();
-        assert!(error.contains(why), "{error} / {why}");
-    }
-}
 
 #[test]
 fn a_list_counts_what_left_and_quotes_what_was_asked() {
@@ -90,25 +46,6 @@ fn the_list_of_a_list_stays_bounded() {
         assert!(talk.visible().bytes <= 6_000);
     }
     assert!(talk.lines().iter().any(|line| line == "user: go on"));
-}
-
-#[test]
-fn a_summary_may_be_as_long_as_it_may_be_and_no_longer() {
-    let answer = |bytes: usize| format!("{}\n{GOOD}", "x".repeat(bytes - 1 - GOOD.len()));
-    assert_eq!(parse_summary(&answer(64 * 1024)).as_deref(), Ok(GOOD));
-    assert!(parse_summary(&answer(64 * 1024 + 1)).is_err());
-    let summary = |bytes: usize| format!("{GOOD}{}", "x".repeat(bytes - GOOD.len()));
-    let longest = summary(16 * 1024);
-    assert_eq!(parse_summary(&longest), Ok(longest.clone()));
-    assert!(parse_summary(&summary(16 * 1024 + 1)).is_err());
-}
-
-#[test]
-fn a_heading_that_stands_twice_is_named_though_others_are_missing() {
-    assert_eq!(
-        parse_summary("## Goal\nwin\n## Goal\nwin again"),
-        Err(String::from("the heading `## Goal` stands twice"))
-    );
 }
 
 #[test]

@@ -51,6 +51,16 @@ pub struct Reservation {
 }
 
 impl Reservation {
+    /// Returns the reservation for this many requests.
+    #[must_use]
+    pub(crate) fn times(&self, requests: u32) -> Self {
+        let times = u64::from(requests);
+        Self {
+            tokens: self.tokens.saturating_mul(times),
+            cost_micros: self.cost_micros.saturating_mul(times),
+        }
+    }
+
     pub(super) fn is_zero(&self) -> bool {
         *self == Self::default()
     }

@@ -151,10 +151,14 @@ pub struct Compacted {
     pub cut: CutPoint,
     /// Size of the conversation afterwards.
     pub visible: VisiblePart,
-    /// Usage of the summary.
+    /// Usage of the summary: the sum over its requests, as far as the provider reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Reason for not using the model's own summary, if one was requested.
+    /// Number of requests for the summary with unknown usage; the reservation counts for each. In
+    /// older logs it counts once if there is no usage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmeasured: Option<u32>,
+    /// Reason for not using the model's own summary, or only a part of it, if one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
 }

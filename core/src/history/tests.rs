@@ -141,6 +141,7 @@ fn the_id_of_a_call_that_left_the_conversation_is_free_again_and_no_other() {
         cut,
         visible: context::visible_part(items.iter()),
         usage: None,
+        unmeasured: None,
         fallback: None,
     });
     assert_eq!(ids(&called(history.clone(), 30, "first")), ["first", "second", "call_w30_0"]);

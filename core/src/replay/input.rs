@@ -138,6 +138,7 @@ fn compaction_ended(fact: CompactionFact<'_>) -> Option<Input> {
                 cut: fact.cut.clone(),
                 visible: fact.visible,
                 usage: fact.usage,
+                unmeasured: fact.unmeasured,
                 fallback: fact.fallback.clone(),
             };
             (fact.started, Ok(compaction))

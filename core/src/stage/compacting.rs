@@ -78,6 +78,7 @@ impl StageRules for Compacting {
                 cut: compaction.cut,
                 visible: compaction.visible,
                 usage: compaction.usage,
+                unmeasured: compaction.unmeasured,
                 fallback: compaction.fallback,
             }),
             EffectReport::CompactionEnded(Err(reason)) => {
@@ -190,10 +191,11 @@ fn on_compacted(
     turn.spent.compactions = turn.spent.compactions.saturating_add(1);
     turn.compacting = 0;
     turn.compacted = Some((recorded.seq, compacting.trigger));
-    match &fact.usage {
-        Some(usage) => turn.spend(usage),
-        None => turn.spend_reserved(&compacting.reserved),
+    if let Some(usage) = &fact.usage {
+        turn.spend(usage);
     }
+    let unmeasured = fact.unmeasured.unwrap_or_else(|| u32::from(fact.usage.is_none()));
+    turn.spend_reserved(&compacting.reserved.times(unmeasured));
     let little = fact.visible.bytes > before.bytes.saturating_sub(before.bytes / 10);
     turn.stage = stage_after(compacting, little);
     session.visible = fact.visible;

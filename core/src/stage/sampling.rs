@@ -294,10 +294,8 @@ impl Sampling {
 
     /// Returns the time of the next attempt, if the failure and the budget allow one.
     ///
-    /// The wait doubles with each failure. The input's entropy spreads half of it, so that many
-    /// sessions do not retry at once. A provider's own delay applies, up to the limit. If an
-    /// adapter reports a restart, it counts against the limit of restarts, so it cannot repeat for
-    /// ever.
+    /// If an adapter reports a restart, it counts against the limit of restarts, so it cannot repeat
+    /// for ever.
     fn retry_at(
         &self,
         plan: &Plan,
@@ -318,17 +316,7 @@ impl Sampling {
         if turn.stop.is_some() || spent {
             return None;
         }
-        let doubled = 1_u64.checked_shl(self.failures).unwrap_or(u64::MAX);
-        let backoff = turn.limits.backoff_ms.saturating_mul(doubled);
-        let backoff = backoff.min(turn.limits.backoff_max_ms);
-        let half = backoff / 2;
-        let spread = || half.saturating_add(plan.draw(half));
-        let wait = match failure.retry {
-            Retry::Never => return None,
-            Retry::Now => 0,
-            Retry::Soon => spread(),
-            Retry::AfterMs(ms) => ms.max(spread()).min(turn.limits.backoff_max_ms),
-        };
+        let wait = turn.limits.wait_ms(self.failures, failure.retry, |most| plan.draw(most))?;
         Some(plan.at.plus_ms(wait))
     }
 }

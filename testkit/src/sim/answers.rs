@@ -232,6 +232,7 @@ pub(super) fn nothing_leaves(driver: &Driver) -> CompactionResult {
         cut: CutPoint { clear_before: 0, drop_before: 0, summary: None },
         visible: driver.session().visible,
         usage: None,
+        unmeasured: None,
         fallback: None,
     }
 }

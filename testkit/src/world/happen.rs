@@ -14,6 +14,16 @@ use super::programs::spoken;
 use super::script::{Compacted, Cost, Durability, Step, Word, picture};
 use crate::laws::Held;
 
+/// What a summary takes.
+const SUMMARY_USAGE: Usage = Usage {
+    input: Some(70),
+    output: Some(7),
+    total: None,
+    cached_input: None,
+    cache_write: None,
+    reasoning_output: None,
+};
+
 impl World {
     /// Does what a step says.
     ///
@@ -160,6 +170,13 @@ impl World {
                     Some(key) => {
                         let compaction = match how {
                             Compacted::Sketched(summary) => self.compaction(key, summary),
+                            Compacted::After(requests, summary) => {
+                                self.compaction(key, summary).map(|done| CompactionResult {
+                                    unmeasured: Some(*requests),
+                                    usage: Some(SUMMARY_USAGE),
+                                    ..done
+                                })
+                            }
                             Compacted::Idle => Ok(self.nothing_leaves()),
                             Compacted::Fails => Err(String::from("the script says so")),
                         };
@@ -335,6 +352,7 @@ impl World {
             cut: CutPoint { clear_before: 0, drop_before: 0, summary: None },
             visible: self.machine.session().visible,
             usage: None,
+            unmeasured: None,
             fallback: None,
         }
     }

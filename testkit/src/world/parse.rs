@@ -126,7 +126,12 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
         "compacted" => Step::Compacted(match rest {
             "idle" => Compacted::Idle,
             "fail" => Compacted::Fails,
-            summary => Compacted::Sketched(summary.to_owned()),
+            summary => match summary.strip_prefix("after ").map(split) {
+                Some((requests, summary)) => {
+                    Compacted::After(number(requests)?, summary.to_owned())
+                }
+                None => Compacted::Sketched(summary.to_owned()),
+            },
         }),
         "late" => Step::Late(number(rest)?),
         "never" => Step::Never(number(rest)?),

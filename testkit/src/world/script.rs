@@ -213,7 +213,8 @@ pub enum Step {
         /// What the tool says.
         output: String,
     },
-    /// `compacted [SUMMARY]`, `compacted idle`, `compacted fail`: the compaction that runs ends.
+    /// `compacted [SUMMARY]`, `compacted after N [SUMMARY]`, `compacted idle`, `compacted fail`:
+    /// the compaction that runs ends.
     Compacted(Compacted),
     /// `late N`: a run that has ended answers again.
     Late(usize),
@@ -260,6 +261,8 @@ pub enum Word {
 pub enum Compacted {
     /// As asked; with this summary where one is wanted, or else with a plain list.
     Sketched(String),
+    /// The same, with a usage, after this many requests whose usage nobody reported.
+    After(u32, String),
     /// Nothing leaves.
     Idle,
     /// It fails.

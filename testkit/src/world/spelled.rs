@@ -154,6 +154,10 @@ impl fmt::Display for Step {
                 f.write_str("compacted")?;
                 match compacted {
                     Compacted::Sketched(summary) => spaced(summary, f),
+                    Compacted::After(requests, summary) => {
+                        write!(f, " after {requests}")?;
+                        spaced(summary, f)
+                    }
                     Compacted::Idle => f.write_str(" idle"),
                     Compacted::Fails => f.write_str(" fail"),
                 }

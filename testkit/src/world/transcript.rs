@@ -266,12 +266,15 @@ fn compacted(fact: &Compacted) -> String {
     let summary = summary.map(|text| format!(", summary {:?}", &**text));
     let fallback = fact.fallback.as_ref();
     let fallback = fallback.map(|why| format!(", fallback: {why}"));
+    let unmeasured = fact.unmeasured.filter(|requests| *requests > 0);
+    let unmeasured = unmeasured.map(|requests| format!(", {requests} requests unmeasured"));
     format!(
-        " cleared before {}, left out before {}{}{}, leaves {} bytes in {} items",
+        " cleared before {}, left out before {}{}{}{}, leaves {} bytes in {} items",
         cut.clear_before,
         cut.drop_before,
         summary.unwrap_or_default(),
         fallback.unwrap_or_default(),
+        unmeasured.unwrap_or_default(),
         shown.bytes,
         shown.items
     )

@@ -299,6 +299,7 @@ fn law_10_kills_a_compaction_that_takes_the_request_away() {
         cut: compaction.cut,
         visible: compaction.visible,
         usage: None,
+        unmeasured: None,
         fallback: None,
     });
     history.apply(&log[at]).unwrap();

@@ -90,3 +90,22 @@ fn what_was_lost_leaves_no_room_for_another() {
         > end stop
     "#]]);
 }
+
+#[test]
+fn each_request_for_a_summary_is_charged() {
+    check(expect![[r#"
+        > open window=600 strategy=summary tokens=9000
+        > send one => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 114 tokens set aside => runs
+        > text x*1500 => item 6
+        > end stop => completed at 8
+        > send two => turn of input 9
+          11 CompactionStarted 1 attempt 1: window, summary to 437 bytes, 626 tokens set aside => runs
+        > compacted after 2 They said x.
+          12 Compacted cleared before 0, left out before 2, summary "They said x.", 2 requests unmeasured, leaves 68 bytes in 1 items
+          13 InputAccepted input 9
+          14 SampleStarted sample 1 attempt 1 because opened by input 9, 149 tokens set aside => runs
+        > text ok => item 15
+        > end stop => completed at 17
+    "#]]);
+}

@@ -80,9 +80,11 @@ impl Driver {
             started: fact.clone(),
             history: self.machine.history().clone(),
             settings: turn.settings.clone(),
+            attempts: turn.summary_attempts(),
             request: self.request(turn, started, prompt),
             provider: self.ports.provider.clone(),
             hooks: self.ports.hooks.clone(),
+            clock: self.ports.clock.clone(),
             caps: self.capacity.limit_caps(self.config.caps),
             size: self.capacity,
         };

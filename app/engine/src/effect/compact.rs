@@ -1,20 +1,26 @@
-//! Compaction effect: plans which items leave a conversation, and asks the model once for a summary
-//! if one is wanted. Without a usable summary a plain list replaces it: a compaction does not fail
-//! with its model.
+//! Compaction effect: plans which items leave a conversation, and sends the requests for a summary
+//! that the core chooses. Without a usable summary a plain list replaces it: a compaction does not
+//! fail with its model.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::sleep;
 use windlass_core::{
-    Assembler, AssemblerLimits, AssemblerOutput, CompactionStarted, EffectKey, History, Input,
-    Item, Prompt, Settings, Usage, parse_summary, plan_compaction,
+    Assembler, AssemblerLimits, AssemblerOutput, CompactionResult, CompactionStarted, EffectKey,
+    FailureKind, History, Input, Item, Limits, Prompt, Retry, SampleFailure, Settings, StopReason,
+    SummaryAnswer, SummaryRequests, SummaryStep, plan_compaction,
 };
-use windlass_ports::{Hooks, Provider, SampleRequest, StreamState};
+use windlass_ports::{CancelSignal, Clock, Hooks, Provider, SampleRequest, StreamState};
 
 use super::answer_reader::{AnswerReader, truncated};
 use super::hook::REASON;
 use super::redact;
 use super::{EffectReporter, EffectSignals};
 use crate::capacity::{self, FactCapacity};
+
+/// Reason of a summary that was cancelled.
+const STOPPED: &str = "the turn was asked to stop while the model summarized";
 
 /// Context of a compaction effect.
 pub(crate) struct CompactEffect {
@@ -23,10 +29,13 @@ pub(crate) struct CompactEffect {
     pub(crate) started: CompactionStarted,
     pub(crate) history: History,
     pub(crate) settings: Arc<Settings>,
+    /// Most requests for the summary.
+    pub(crate) attempts: u32,
     /// Request, with a conversation that the question replaces.
     pub(crate) request: SampleRequest,
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) hooks: Arc<dyn Hooks>,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) caps: AssemblerLimits,
     pub(crate) size: FactCapacity,
 }
@@ -34,80 +43,116 @@ pub(crate) struct CompactEffect {
 impl CompactEffect {
     /// Runs to the final report.
     pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
-        let key = self.key;
-        let turn = self.request.turn;
+        let (key, turn) = (self.key, self.request.turn);
         let CompactionStarted { strategy, target_bytes, .. } = self.started;
-        let sketch = plan_compaction(&self.history, &self.settings, turn, strategy, target_bytes);
-        let mut usage = None;
-        let (summary, fallback) = match sketch.summary_prompt.clone() {
-            None => (None, None),
-            Some(question) => {
-                let asked = tokio::select! {
-                    biased;
-                    () = signals.cancel.cancelled() => Err("it was told to stop".to_owned()),
-                    asked = self.summary(question, &mut usage) => asked,
-                };
-                match asked {
-                    Ok(summary) => (Some(summary), None),
-                    Err(mut why) => {
-                        capacity::cut(&mut why, REASON);
-                        (None, Some(why))
-                    }
-                }
-            }
-        };
-        let mut compaction = sketch.finish(&self.history, turn, summary);
-        compaction.usage = usage;
-        compaction.fallback = fallback.or(compaction.fallback);
-        let compaction = Ok(compaction);
-        let inputs = vec![Input::CompactionEnded { key, compaction }];
+        let plan = plan_compaction(&self.history, &self.settings, turn, strategy, target_bytes);
+        let limits = Limits { attempts: self.attempts, ..self.request.limits };
+        let max_text = self.size.max_text();
+        let mut compaction =
+            match SummaryRequests::new(&plan, &self.history, turn, limits, max_text) {
+                Some(requests) => self.summarize(requests, &signals.cancel).await,
+                None => plan.finish(&self.history, turn, None),
+            };
+        if let Some(why) = &mut compaction.fallback {
+            capacity::cut(why, REASON);
+        }
+        let inputs = vec![Input::CompactionEnded { key, compaction: Ok(compaction) }];
         voice.send(inputs, true).await;
     }
 
-    /// Asks the model once. Its answer is not published live.
-    async fn summary(&self, question: Prompt, usage: &mut Option<Usage>) -> Result<String, String> {
-        let wanted = self.settings.redaction.as_deref();
-        if let Some(why) = redact::missing(wanted, &*self.hooks) {
-            return Err(why);
+    /// Sends the requests for the summary until there is a result.
+    async fn summarize(
+        &self,
+        mut requests: SummaryRequests,
+        cancel: &CancelSignal,
+    ) -> CompactionResult {
+        let mut step = requests.begin();
+        loop {
+            let (prompt, wait_ms) = match step {
+                SummaryStep::Ask { prompt, wait_ms } => (prompt, wait_ms),
+                SummaryStep::Done(result) => return result,
+            };
+            if wait_ms > 0 {
+                tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => {
+                        step = requests.give_up(STOPPED.to_owned());
+                        continue;
+                    }
+                    () = sleep(Duration::from_millis(wait_ms)) => {}
+                }
+            }
+            let mut assembler = Assembler::new(self.caps);
+            let answer = tokio::select! {
+                biased;
+                () = cancel.cancelled() => {
+                    Err(SampleFailure::new(FailureKind::Cancelled, Retry::Never, STOPPED))
+                }
+                answer = self.ask(prompt, &mut assembler) => answer,
+            };
+            step = match answer {
+                Ok(answer) => requests.on_answer(&answer),
+                Err(failure) => {
+                    requests.on_failure(&failure, assembler.usage(), self.clock.entropy())
+                }
+            };
         }
-        let mut assembler = Assembler::new(self.caps);
-        let read = self.read(question, &mut assembler).await;
-        *usage = assembler.usage();
-        let summary = self.redacted(parse_summary(&read?)?);
-        if !self.size.fits(&[&summary]) {
-            let bytes = summary.len();
-            return Err(format!(
-                "the summary has {bytes} bytes, which is more than the store takes"
-            ));
-        }
-        Ok(summary)
     }
 
-    async fn read(&self, prompt: Prompt, assembler: &mut Assembler) -> Result<String, String> {
+    /// Asks the model. Its answer is not published live.
+    async fn ask(
+        &self,
+        prompt: Prompt,
+        assembler: &mut Assembler,
+    ) -> Result<SummaryAnswer, SampleFailure> {
+        let wanted = self.settings.redaction.as_deref();
+        if let Some(why) = redact::missing(wanted, &*self.hooks) {
+            return Err(SampleFailure::new(FailureKind::Hook, Retry::Never, why));
+        }
+        let (said, stop) = self.read(prompt, assembler).await?;
+        let whole = match stop {
+            Some(StopReason::Stop | StopReason::Other(_)) => true,
+            Some(StopReason::Length | StopReason::ContentFilter | StopReason::Unfinished)
+            | None => false,
+        };
+        Ok(SummaryAnswer { text: self.redacted(said), whole, usage: assembler.usage() })
+    }
+
+    /// Reads an answer to its end. Returns its text and its stop reason; `None` if the answer has
+    /// more than the engine accepts.
+    async fn read(
+        &self,
+        prompt: Prompt,
+        assembler: &mut Assembler,
+    ) -> Result<(String, Option<StopReason>), SampleFailure> {
         let request = SampleRequest { prompt, ..self.request.clone() };
-        let failed = |failure: windlass_core::SampleFailure| failure.message;
-        let mut reading =
-            AnswerReader::begin(&self.provider, request, &mut None).await.map_err(failed)?;
+        let mut reading = AnswerReader::begin(&self.provider, request, &mut None).await?;
         let (mut events, mut out, mut said) = (Vec::new(), Vec::new(), String::new());
+        let mut ended = None;
         loop {
-            let step = reading.next(&mut events).await.map_err(failed)?;
+            let step = reading.next(&mut events).await;
             for event in events.drain(..) {
-                assembler.push(event, &mut out).map_err(|overflow| overflow.to_string())?;
+                if assembler.push(event, &mut out).is_err() {
+                    said.push_str(&assembler.partial_text());
+                    return Ok((said, None));
+                }
             }
             for part in out.drain(..) {
                 match part {
                     AssemblerOutput::Item(Item::Text { text }) => said.push_str(&text),
+                    AssemblerOutput::Ended { stop, .. } => ended = Some(stop),
                     AssemblerOutput::Item(
                         Item::Refusal { .. } | Item::Reasoning(_) | Item::Call(_),
                     )
-                    | AssemblerOutput::Delta(_)
-                    | AssemblerOutput::Ended { .. } => {}
+                    | AssemblerOutput::Delta(_) => {}
                 }
             }
-            match step {
-                StreamState::End | StreamState::More if assembler.ended() => return Ok(said),
-                StreamState::End => return Err(failed(truncated())),
-                StreamState::More => {}
+            match (step?, ended.take()) {
+                (StreamState::End | StreamState::More, Some(stop)) => {
+                    return Ok((said, Some(stop)));
+                }
+                (StreamState::End, None) => return Err(truncated()),
+                (StreamState::More, None) => {}
             }
         }
     }

@@ -29,6 +29,14 @@ fn asks_for_summary(prompt: &Prompt) -> bool {
     prompt.settings.instructions == SUMMARY_INSTRUCTIONS
 }
 
+fn words(prompt: &Prompt) -> String {
+    let texts = prompt.items.iter().map(|item| match item {
+        PromptItem::User { text } | PromptItem::Context { text } => text.to_string(),
+        _ => String::new(),
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
 /// A model that looks again and again, at a window that holds a few of its results.
 fn long(strategy: CompactionStrategy, summary: impl Fn() -> Step + Send + Sync + 'static) -> Long {
     let looks = Arc::new(AtomicU32::new(0));
@@ -49,7 +57,7 @@ fn long(strategy: CompactionStrategy, summary: impl Fn() -> Step + Send + Sync +
         ..Cast::new([], [])
     };
     let window = ContextWindow { tokens: 6_000, strategy };
-    Long { cast, provider, window, redaction: None }
+    Long { cast, provider, window, redaction: None, attempts: 1 }
 }
 
 struct Long {
@@ -57,6 +65,7 @@ struct Long {
     provider: ScriptedProvider,
     window: ContextWindow,
     redaction: Option<String>,
+    attempts: u32,
 }
 
 struct Lived {
@@ -68,11 +77,12 @@ struct Lived {
 
 impl Long {
     async fn live(self) -> Lived {
-        let (window, redaction) = (self.window, self.redaction);
+        let (window, redaction, attempts) = (self.window, self.redaction, self.attempts);
         let world = World::of(FaultyStore::new(), self.cast);
         let world = world.tuned(move |settings| {
             settings.redaction.clone_from(&redaction);
             settings.window = window;
+            settings.limits.attempts = attempts;
             settings.max_output_tokens = Some(500);
         });
         let conversation = world.open("s").await;
@@ -179,6 +189,50 @@ async fn without_a_usable_summary_a_plain_list_takes_its_place() {
         }
         assert_eq!(lived.took, each * lived.compacted.len() as u128, "{word}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_survives_failures_refusals_and_its_own_length() {
+    let asked = AtomicU32::new(0);
+    let summary = move || {
+        let facts = "\n- one more fact".repeat(500);
+        match asked.fetch_add(1, Ordering::SeqCst) % 4 {
+            0 => fail(FailureKind::Overloaded, Retry::AfterMs(399)),
+            1 => fail(FailureKind::ContextOverflow, Retry::Never),
+            2 => Step::from(Answer::new().text(&format!("{SUMMARY}{facts}")).tokens(70, 3_000)),
+            _ => Step::from(Answer::new().text(SUMMARY).tokens(30, 7)),
+        }
+    };
+    let mut long = long(CompactionStrategy::Summary, summary);
+    long.attempts = 4;
+    let provider = long.provider.clone();
+    let lived = long.live().await;
+    for one in &lived.compacted {
+        assert_eq!((one.fallback.as_deref(), one.unmeasured), (None, Some(0)));
+        assert_eq!(one.cut.summary.as_deref(), Some(SUMMARY));
+        let usage = one.usage.unwrap();
+        assert_eq!((usage.input, usage.output), (Some(100), Some(3_007)));
+    }
+    let prompts = provider.prompts();
+    let asked: Vec<usize> = prompts
+        .iter()
+        .filter(|prompt| asks_for_summary(prompt))
+        .map(|prompt| words(prompt).len())
+        .collect();
+    let count = lived.compacted.len();
+    assert_eq!(asked.len(), 4 * count);
+    for four in asked.chunks(4) {
+        let [first, again, shorter, limited] = four else { panic!("{four:?}") };
+        assert!(first == again && shorter < again && limited > shorter, "{four:?}");
+    }
+    let waited = 399 * count as u128..=400 * count as u128;
+    assert!(waited.contains(&lived.took), "{} ms", lived.took);
+    let spent = lived.world.picked(|fact| match fact {
+        Fact::TurnSettled(settled) => Some(settled.spent),
+        _ => None,
+    });
+    let output = spent[0].usage.output.unwrap();
+    assert!(output >= 3_007 * count as u64, "{output}");
 }
 
 /// Hooks whose redaction is missing while a conversation is compacted.

@@ -163,7 +163,10 @@ impl Tally {
             }
             FactGroup::Compaction(CompactionFact::Compacted(fact)) => {
                 self.spent.compactions += 1;
-                self.pay(fact.usage, None, true);
+                let usage = fact.usage.as_ref();
+                usage.into_iter().for_each(|usage| self.pay(Some(*usage), None, true));
+                let unmeasured = fact.unmeasured.unwrap_or(u32::from(usage.is_none()));
+                (0..unmeasured).for_each(|_| self.pay(None, None, true));
                 self.compacts = false;
                 Ok(())
             }

@@ -162,10 +162,14 @@ fn compacted() -> impl Strategy<Value = Fact> {
     });
     let shown = (digest(), number(), number());
     let shown = shown.prop_map(|(digest, bytes, items)| VisiblePart { digest, bytes, items });
-    let spent = (prop::option::of(usage()), prop::option::of(text()));
-    (number(), cut, shown, spent).prop_map(|(started, cut, shown, (usage, fallback))| {
-        Fact::Compacted(Compacted { started: Seq(started), cut, visible: shown, usage, fallback })
-    })
+    let unmeasured = prop::option::of(any::<u32>());
+    let spent = (prop::option::of(usage()), unmeasured, prop::option::of(text()));
+    (number(), cut, shown, spent).prop_map(
+        |(started, cut, visible, (usage, unmeasured, fallback))| {
+            let started = Seq(started);
+            Fact::Compacted(Compacted { started, cut, visible, usage, unmeasured, fallback })
+        },
+    )
 }
 
 pub(crate) fn goal_with(text: &str) -> [Fact; 2] {
@@ -222,6 +226,7 @@ pub(crate) fn compaction_with(text: &str) -> [Fact; 3] {
             cut: CutPoint { clear_before: 1, drop_before: u64::MAX, summary: Some(text.into()) },
             visible: VisiblePart::EMPTY,
             usage: Some(Usage::default()),
+            unmeasured: Some(u32::MAX),
             fallback: Some(text.into()),
         }),
         Fact::CompactionFailed(CompactionFailed {

@@ -350,6 +350,7 @@ fn reconciled() -> impl Strategy<Value = Step> {
 fn compacted() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => select(vec!["", "in short"]).prop_map(|text| Compacted::Sketched(text.to_owned())),
+        1 => (0..3_u32).prop_map(|requests| Compacted::After(requests, "in short".to_owned())),
         1 => Just(Compacted::Idle),
         1 => Just(Compacted::Fails),
     ]

@@ -28,6 +28,8 @@ pub enum InputKind {
     Configure,
     /// A new goal, or none.
     SetGoal,
+    /// Request to compact the conversation.
+    Compact,
     /// An input of a user.
     Send,
     /// Request to continue with the inputs that wait.
@@ -72,6 +74,7 @@ impl InputKind {
             Input::Keyed { input, .. } => Self::of(input),
             Input::Configure { .. } => Self::Configure,
             Input::SetGoal { .. } => Self::SetGoal,
+            Input::Compact { .. } => Self::Compact,
             Input::Send { .. } => Self::Send,
             Input::Continue => Self::Continue,
             Input::Interrupt { .. } => Self::Interrupt,

@@ -5,6 +5,8 @@ use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
+use crate::id::Seq;
+use crate::scope::Scope;
 
 /// The model's window, and the strategy for a request that would not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +36,21 @@ pub enum CompactionStrategy {
     /// Drops the oldest parts and inserts a summary by the model. If the model returns no usable
     /// one, inserts a plain list of the dropped parts.
     Summary,
+}
+
+/// A user's request to compact the conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompactionRequest {
+    /// Position of the `CompactionRequested`.
+    pub requested: Seq,
+    /// Scope of the caller.
+    pub scope: Arc<Scope>,
+    /// True if a turn was open: then a hold applies to the request as to an input.
+    pub waits: bool,
+    /// What the summary should say most about, in the user's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<Arc<str>>,
 }
 
 /// Effect of one compaction on the conversation, item by item: enough to repeat it from the log.

@@ -135,6 +135,7 @@ mod tests {
             pending: VecDeque::new(),
             base_bytes: 0,
             context_bytes: 0,
+            compaction: None,
             compacted: None,
             compacting: 0,
             announced_last: false,

@@ -27,6 +27,9 @@ pub enum Reject {
     /// No input waits.
     #[error("no turn is running and no input waits, so there is nothing to continue")]
     NoPendingInput,
+    /// The session has no conversation to compact.
+    #[error("the conversation is empty, so there is nothing to compact")]
+    NothingToCompact,
     /// The turn was already asked to stop.
     #[error("the turn has been asked to stop already")]
     Stopping,

@@ -48,6 +48,8 @@ pub enum FailureKind {
     Unsupported,
     /// The model's program reported failure.
     Program,
+    /// No sample: a compaction that a user requested failed.
+    Compaction,
 }
 
 impl FailureKind {
@@ -75,6 +77,7 @@ impl FailureKind {
             Self::Hook => "hook",
             Self::Unsupported => "unsupported",
             Self::Program => "program",
+            Self::Compaction => "compaction",
         }
     }
 
@@ -102,7 +105,8 @@ impl FailureKind {
             | Self::Unavailable
             | Self::Hook
             | Self::Unsupported
-            | Self::Program => false,
+            | Self::Program
+            | Self::Compaction => false,
         }
     }
 }
@@ -177,6 +181,7 @@ mod tests {
             FailureKind::Hook,
             FailureKind::Unsupported,
             FailureKind::Program,
+            FailureKind::Compaction,
         ] {
             assert!(!free.is_billed(), "{free:?}");
         }

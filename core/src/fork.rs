@@ -146,7 +146,9 @@ impl Session {
             GoalStatus::Due => goal.turns < goal.goal.turns,
             GoalStatus::Met { .. } | GoalStatus::Stopped { .. } => false,
         });
-        self.phase == Phase::Idle && self.hook_rounds.open.is_none() && goal_goes_on
+        let compacts = self.compaction.as_ref().is_some_and(|request| !request.waits);
+        let idle = self.phase == Phase::Idle && self.hook_rounds.open.is_none();
+        idle && goal_goes_on && !compacts
     }
 
     /// Returns the last inherited position if the fork's log does not reach it yet. Nothing may run

@@ -69,8 +69,8 @@ pub enum Input {
     Keyed {
         /// Key of the command.
         key: String,
-        /// Command under the key: a `Configure`, `SetGoal`, `Send`, `Continue`, `Interrupt` or
-        /// `Answer`. Any other input is rejected as
+        /// Command under the key: a `Configure`, `SetGoal`, `Compact`, `Send`, `Continue`,
+        /// `Interrupt` or `Answer`. Any other input is rejected as
         /// [`Reject::KeyNotAllowed`](crate::Reject::KeyNotAllowed).
         input: Box<Self>,
     },
@@ -89,6 +89,14 @@ pub enum Input {
         scope: Scope,
         /// The new goal, if any.
         goal: Option<Goal>,
+    },
+    /// A user asks to compact the conversation: now, or else once the running turn has settled. A
+    /// later request replaces one that waits.
+    Compact {
+        /// Scope of the caller.
+        scope: Scope,
+        /// What the summary should say most about, in the user's words.
+        focus: Option<String>,
     },
     /// A user sends an input.
     Send {

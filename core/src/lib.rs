@@ -78,7 +78,9 @@ pub use compact::{
     CompactionPlan, SUMMARY_INSTRUCTIONS, SummaryAnswer, SummaryRequests, SummaryStep,
     fallback_summary, parse_summary, plan_compaction,
 };
-pub use compaction::{CompactionStrategy, ContextWindow, CutPoint, ItemFingerprint, VisiblePart};
+pub use compaction::{
+    CompactionRequest, CompactionStrategy, ContextWindow, CutPoint, ItemFingerprint, VisiblePart,
+};
 pub use deadline::deadline;
 pub use decide::{Decision, decide, decide_and_evolve, decide_open, open_child};
 pub use desired_effects::desired_effects;

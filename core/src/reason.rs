@@ -36,6 +36,11 @@ pub enum Reason {
         /// Position of the `SampleStarted` of the answer.
         started: Seq,
     },
+    /// A user asked to compact the conversation. Opens a turn, which asks for no sample.
+    CompactionRequested {
+        /// Position of the `CompactionRequested`.
+        request: Seq,
+    },
     /// The session's goal is not met. Opens a turn, and its first sample.
     Goal {
         /// Position of the `GoalSet`.

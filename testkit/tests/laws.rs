@@ -208,6 +208,7 @@ fn rarer(fact: &Fact) -> Option<&'static str> {
         Reason::Compacted => Some("because compacted"),
         Reason::InvalidOutput { .. } => Some("because retry return"),
         Reason::Goal { .. } => Some("because goal"),
+        Reason::CompactionRequested { .. } => None,
         Reason::Input { .. } | Reason::ToolResults | Reason::Retry | Reason::Unfinished => None,
     }
 }

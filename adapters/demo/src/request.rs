@@ -29,11 +29,16 @@ pub(crate) struct ParsedRequest {
     pub(crate) tools: Vec<String>,
     /// True if programs are asked for, and how.
     pub(crate) program: Option<ProgramRequest>,
+    /// The parts of the conversation to summarize, if the instructions ask for a summary.
+    pub(crate) summary_parts: Option<Vec<String>>,
     /// True if the answer is to be streamed.
     pub(crate) stream: bool,
     /// True if a Chat stream is to end with its usage.
     pub(crate) include_usage: bool,
 }
+
+/// Headings that instructions name where they ask for a summary.
+const SUMMARY_HEADINGS: [&str; 4] = ["## Goal", "## Done", "## Open", "## Facts"];
 
 /// Form in which programs are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +150,10 @@ impl ParsedRequest {
         let first = list(body, key).first();
         if let Some(first) = first.filter(|first| is_instruction(first)) {
             instructions.push_str(&text(first, "content"));
+        }
+        if SUMMARY_HEADINGS.iter().all(|heading| instructions.contains(heading)) {
+            let parts = list(body, key).iter().map(|item| text(item, "content"));
+            self.summary_parts = Some(parts.filter(|part| part.starts_with("<context")).collect());
         }
         if let Some((language, functions)) = Language::of(&instructions) {
             let spoken = self.tools.is_empty();
@@ -293,6 +302,22 @@ mod tests {
         let asked = ParsedRequest::parse(Dialect::Responses, body.to_string().as_bytes()).unwrap();
         assert_eq!(asked.program.unwrap().language, Language::JavaScript);
         assert_eq!(asked.tools, ["a_b"]);
+    }
+
+    #[test]
+    fn a_summary_is_asked_for_by_its_headings() {
+        let asked = |instructions: &str| {
+            let messages = json!([
+                { "role": "system", "content": instructions },
+                { "role": "system", "content": "<context from=\"the user\">\nhi\n</context>" },
+                { "role": "user", "content": "Write the summary." },
+            ]);
+            let body = json!({ "model": MODEL, "messages": messages });
+            ParsedRequest::parse(Dialect::Chat, body.to_string().as_bytes()).unwrap().summary_parts
+        };
+        let part = String::from("<context from=\"the user\">\nhi\n</context>");
+        assert_eq!(asked("## Goal\n## Done\n## Open\n## Facts"), Some(vec![part]));
+        assert_eq!(asked("be good"), None);
     }
 
     #[test]

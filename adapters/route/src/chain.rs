@@ -103,7 +103,8 @@ pub(crate) fn passes(kind: FailureKind) -> bool {
         | FailureKind::TooLarge
         | FailureKind::Hook
         | FailureKind::Unsupported
-        | FailureKind::Program => false,
+        | FailureKind::Program
+        | FailureKind::Compaction => false,
     }
 }
 

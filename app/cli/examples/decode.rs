@@ -341,7 +341,8 @@ fn meaning(case: &Case, bytes: &[u8]) -> Result<&'static str, String> {
         | FailureKind::Steered
         | FailureKind::Hook
         | FailureKind::Unsupported
-        | FailureKind::Program => "other",
+        | FailureKind::Program
+        | FailureKind::Compaction => "other",
     })
 }
 

@@ -79,7 +79,8 @@ impl ExitKind {
                 | FailureKind::Restart
                 | FailureKind::Steered
                 | FailureKind::Hook
-                | FailureKind::Program => Self::Failed,
+                | FailureKind::Program
+                | FailureKind::Compaction => Self::Failed,
             },
         }
     }

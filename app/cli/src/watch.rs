@@ -134,13 +134,14 @@ impl TurnWatch<'_> {
         }
     }
 
-    /// Returns true if the awaited input is held.
+    /// Returns true if the awaited input or compaction is held.
     async fn is_held(&self) -> Result<bool, Failure> {
-        let AwaitedTurn::Input(input) = self.turn.awaited() else {
-            return Ok(false);
-        };
         let state = self.session.state().await?;
-        let waits = state.queue.iter().any(|queued| queued.id == input);
+        let waits = match self.turn.awaited() {
+            AwaitedTurn::Input(input) => state.queue.iter().any(|queued| queued.id == input),
+            AwaitedTurn::Compaction(_) => state.compaction.is_some(),
+            AwaitedTurn::Turn(_) | AwaitedTurn::Goal => false,
+        };
         Ok(waits && state.hold == Hold::Held)
     }
 

@@ -7,6 +7,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use super::parse::{CUT_MARK, cut_summary, parse_summary};
 use super::{CompactionPlan, question, summary};
@@ -17,6 +18,7 @@ use crate::id::TurnId;
 use crate::input::CompactionResult;
 use crate::limits::Limits;
 use crate::render::{Prompt, PromptItem};
+use crate::settings::Settings;
 use crate::usage::Usage;
 
 /// Bytes of text of a token on average, for the limit that the model is told.
@@ -32,6 +34,10 @@ pub struct SummaryRequests {
     /// Most bytes of the summary with its frame.
     most: u64,
     prompt: Prompt,
+    /// Request to the turn's own model, while another one is asked.
+    own: Option<Prompt>,
+    /// What the summary should say most about, in the user's words.
+    focus: Option<Arc<str>>,
     attempts: u32,
     failures: u32,
     /// Shortest summary so far that is too long.
@@ -86,12 +92,33 @@ impl SummaryRequests {
             turn,
             limits,
             prompt,
+            own: None,
+            focus: None,
             attempts: 0,
             failures: 0,
             long: None,
             usage: None,
             unmeasured: 0,
         })
+    }
+
+    /// Adds what the summary should say most about.
+    #[must_use]
+    pub fn with_focus(self, focus: Option<Arc<str>>) -> Self {
+        Self { focus, ..self }
+    }
+
+    /// Asks the model of these settings first, which has read the whole conversation. If it does not
+    /// answer, the turn's own model is asked.
+    #[must_use]
+    pub fn with_reader(mut self, reader: Option<&Arc<Settings>>) -> Self {
+        if let Some(reader) = reader {
+            let items = self.history.items().iter();
+            let bytes = items.map(|item| context::prompt_item(item).bytes);
+            let prompt = self.question(reader, bytes.fold(0, u64::saturating_add));
+            self.own = Some(core::mem::replace(&mut self.prompt, prompt));
+        }
+        self
     }
 
     /// Returns the first step.
@@ -115,7 +142,7 @@ impl SummaryRequests {
             let bytes = text.len();
             format!("the model's summary of {bytes} bytes was too long and was cut")
         } else {
-            text.push_str("\n");
+            text.push('\n');
             text.push_str(CUT_MARK);
             String::from("the model's summary was cut off by the limit of its answers")
         };
@@ -140,18 +167,26 @@ impl SummaryRequests {
             return self.give_up(failure.message.clone());
         }
         if failure.kind == FailureKind::ContextOverflow {
-            let Some(prompt) = self.shorter_prompt() else {
-                return self.give_up(failure.message.clone());
+            return match self.shorter_prompt().or_else(|| self.own.take()) {
+                Some(prompt) => {
+                    self.prompt = prompt;
+                    self.ask(0)
+                }
+                None => self.give_up(failure.message.clone()),
             };
-            self.prompt = prompt;
-            return self.ask(0);
         }
         let draw = |most: u64| most.checked_add(1).map_or(entropy, |count| entropy % count);
         let wait = self.limits.wait_ms(self.failures, failure.retry, draw);
         self.failures = self.failures.saturating_add(1);
         match wait {
             Some(wait_ms) => self.ask(wait_ms),
-            None => self.give_up(failure.message.clone()),
+            None => match self.own.take() {
+                Some(own) => {
+                    self.prompt = own;
+                    self.ask(0)
+                }
+                None => self.give_up(failure.message.clone()),
+            },
         }
     }
 
@@ -183,6 +218,13 @@ impl SummaryRequests {
     fn ask(&mut self, wait_ms: u64) -> SummaryStep {
         self.attempts = self.attempts.saturating_add(1);
         let mut prompt = self.prompt.clone();
+        if let Some(focus) = &self.focus {
+            let text = format!(
+                "The user asks that the summary keep above all what concerns this, in every \
+                 detail:\n{focus}"
+            );
+            prompt.items.push(PromptItem::User { text: text.into() });
+        }
         if let Some(long) = &self.long {
             let tokens = self.max_tokens();
             let text = format!(
@@ -209,15 +251,17 @@ impl SummaryRequests {
         }
     }
 
+    fn question(&self, settings: &Arc<Settings>, bytes: u64) -> Prompt {
+        let CompactionPlan { cut_point, summary_bytes, .. } = &self.plan;
+        let (history, turn) = (&self.history, self.turn);
+        question::summary_prompt(history, settings, turn, cut_point, bytes, *summary_bytes)
+    }
+
     /// Returns the request with half of the text: the oldest parts are shortened, then left out.
     /// `None` if no part would be left.
     fn shorter_prompt(&self) -> Option<Prompt> {
         let bytes = prompt_bytes(&self.prompt);
-        let CompactionPlan { cut_point, summary_bytes, .. } = &self.plan;
-        let settings = &self.prompt.settings;
-        let (history, turn) = (&self.history, self.turn);
-        let prompt =
-            question::summary_prompt(history, settings, turn, cut_point, bytes / 2, *summary_bytes);
+        let prompt = self.question(&self.prompt.settings, bytes / 2);
         (prompt.items.len() > 1 && prompt_bytes(&prompt) < bytes).then_some(prompt)
     }
 }

@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::kit::{SUMMARY_TEXT, TestConversation, settings, steps};
@@ -12,6 +13,7 @@ use crate::failure::{FailureKind, Retry, SampleFailure};
 use crate::input::CompactionResult;
 use crate::limits::Limits;
 use crate::render::Prompt;
+use crate::settings::Settings;
 use crate::usage::Usage;
 
 const LIMITS: fn() -> Limits = || settings().limits;
@@ -206,6 +208,38 @@ fn an_answer_that_is_no_summary_gives_way_to_the_list() {
     assert!(result.cut.summary.unwrap().starts_with("Left out here"));
     assert!(result.fallback.unwrap().contains("none of the headings"));
     assert_eq!((result.usage, result.unmeasured), (usage(3), Some(0)));
+}
+
+#[test]
+fn the_users_focus_stands_in_every_request() {
+    let talk = steps(30);
+    let focus = Some("the port numbers".into());
+    let mut requests = requests(&talk, LIMITS()).with_focus(focus);
+    let (first, _) = asked(requests.begin());
+    assert!(texts(&first).pop().unwrap().ends_with("in every detail:\nthe port numbers"));
+    let overflow = failure(FailureKind::ContextOverflow, Retry::Never);
+    let (second, _) = asked(requests.on_failure(&overflow, None, 0));
+    assert_eq!(texts(&second).pop(), texts(&first).pop());
+}
+
+#[test]
+fn the_model_that_read_the_conversation_is_asked_first() {
+    let talk = steps(30);
+    let larger = Arc::new(Settings { model: String::from("large"), ..settings() });
+    let mut requests = requests(&talk, LIMITS()).with_reader(Some(&larger));
+    let (first, _) = asked(requests.begin());
+    assert_eq!(first.settings.model, "large");
+    let all = texts(&first).join("\n");
+    assert!(!all.contains("were cleared") && !all.contains("not shown"), "{all}");
+    let soon = failure(FailureKind::Overloaded, Retry::Soon);
+    let (second, _) = asked(requests.on_failure(&soon, None, 0));
+    assert_eq!(second.settings.model, "large");
+    let gone = failure(FailureKind::NotFound, Retry::Never);
+    let (third, _) = asked(requests.on_failure(&gone, None, 0));
+    assert_eq!(third.settings.model, settings().model);
+    assert!(texts(&third).join("\n").contains("were cleared"));
+    let result = done(requests.on_failure(&gone, None, 0));
+    assert!(result.fallback.is_some());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Compaction: when the conversation is compacted, and when that is given up.
 
+use alloc::sync::Arc;
+
 use super::Plan;
 use crate::budget::{self, AddedContent};
 use crate::compaction::CompactionStrategy;
@@ -9,7 +11,11 @@ use crate::hook_rounds::hooks::{self, HookStep};
 use crate::hook_rounds::{CombinedVerdict, subject_name};
 use crate::outcome::{LimitKind, TurnOutcome};
 use crate::session::{Session, Turn};
+use crate::settings::Settings;
 use crate::stage::{Compacting, NextFact, TurnOpening};
+
+/// Target of a requested compaction up to which half of the conversation may stay, in bytes.
+const SHORT_TARGET: u64 = 8 * 1024;
 
 /// Compacts the conversation until the next request fits, including the input that waits for
 /// admission.
@@ -24,12 +30,33 @@ pub(crate) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Result<NextFact, 
         Some(room) if tokens > room => CompactionTrigger::Window,
         Some(_) | None => return after(turn),
     };
-    let exhausted = |limit| Err(TurnOutcome::Exhausted { limit });
     if turn.compacted.is_some() {
-        return exhausted(LimitKind::Context);
+        return Err(TurnOutcome::Exhausted { limit: LimitKind::Context });
     }
+    start(plan, turn, trigger, tokens)
+}
+
+/// Compacts the conversation as a user requested.
+///
+/// # Errors
+/// The end of the turn, if it may not be compacted.
+pub(crate) fn on_request(plan: &Plan, turn: &Turn) -> Result<NextFact, TurnOutcome> {
+    if turn.compacted.is_some() || plan.session.visible.items == 0 {
+        return after(turn);
+    }
+    let tokens = budget::tokens(&plan.session, turn, AddedContent::default());
+    start(plan, turn, CompactionTrigger::Manual, tokens)
+}
+
+/// Starts a compaction once its hooks allow it.
+fn start(
+    plan: &Plan,
+    turn: &Turn,
+    trigger: CompactionTrigger,
+    tokens: u64,
+) -> Result<NextFact, TurnOutcome> {
     if turn.spent.compactions >= turn.limits.compactions {
-        return exhausted(LimitKind::Compactions);
+        return Err(TurnOutcome::Exhausted { limit: LimitKind::Compactions });
     }
     let compaction = turn.spent.compactions.saturating_add(1);
     let at = HookOccurrence::BeforeCompaction { compaction, trigger };
@@ -52,7 +79,7 @@ pub(crate) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Result<NextFact, 
 fn waiting_content(session: &Session, turn: &Turn) -> AddedContent {
     let queued = match turn.opening() {
         Some(TurnOpening::Input(input)) => session.queue.iter().find(|queued| queued.id == input),
-        Some(TurnOpening::Goal(_)) => None,
+        Some(TurnOpening::Goal(_) | TurnOpening::Compaction(_)) => None,
         None => session.steer(),
     };
     queued.map_or(AddedContent::default(), |queued| {
@@ -98,6 +125,26 @@ fn target(plan: &Plan, turn: &Turn, tokens: u64, room: Option<u64>) -> u64 {
     half.saturating_sub(turn.base_bytes).min(bytes / 2)
 }
 
+/// Returns the settings of the latest sample, if its model can read more of the conversation than
+/// the turn's: its window is larger or unknown, or the turn's model rejected the conversation.
+fn reader<'a>(
+    plan: &'a Plan,
+    turn: &Turn,
+    trigger: CompactionTrigger,
+) -> Option<&'a Arc<Settings>> {
+    let reader = plan.session.reader.as_ref()?;
+    let (other, own) = (reader.window.tokens, turn.settings.window.tokens);
+    let more = other == 0 || (own > 0 && other > own) || trigger == CompactionTrigger::Overflow;
+    (more && reader.model != turn.settings.model).then_some(reader)
+}
+
+/// Returns the bytes of text that a requested compaction should leave: a quarter of the
+/// conversation. A short one keeps up to half, so that a summary has room.
+fn requested_target(plan: &Plan) -> u64 {
+    let bytes = plan.session.visible.bytes;
+    (bytes / 4).max((bytes / 2).min(SHORT_TARGET))
+}
+
 /// Restarts a compaction after the process of the last run ended. The reservation of that run
 /// counts as used, since its cost is unknown.
 pub(crate) fn restart(plan: &Plan, turn: &Turn, compacting: &Compacting) -> Fact {
@@ -108,9 +155,15 @@ pub(crate) fn restart(plan: &Plan, turn: &Turn, compacting: &Compacting) -> Fact
     Fact::CompactionStarted(CompactionStarted { lost: compacting.reserved, ..started })
 }
 
-/// Starts a compaction. Asks for a summary only if the budget leaves room for it.
+/// Returns the start of a compaction. Asks for a summary only if the budget leaves room for it.
 fn started(plan: &Plan, turn: &Turn, trigger: CompactionTrigger, tokens: u64) -> CompactionStarted {
-    let wanted = turn.settings.window.strategy;
+    let (wanted, target_bytes) = match trigger {
+        CompactionTrigger::Window | CompactionTrigger::Overflow => {
+            let target = target(plan, turn, tokens, budget::window_room(turn));
+            (turn.settings.window.strategy, target)
+        }
+        CompactionTrigger::Manual => (CompactionStrategy::Summary, requested_target(plan)),
+    };
     let (strategy, reserved) = match (wanted, budget::reserve(plan, turn)) {
         (CompactionStrategy::Summary, Ok(reserved)) => (CompactionStrategy::Summary, reserved),
         (CompactionStrategy::Summary, Err(_)) => {
@@ -120,12 +173,15 @@ fn started(plan: &Plan, turn: &Turn, trigger: CompactionTrigger, tokens: u64) ->
             (wanted, Reservation::default())
         }
     };
+    let asked = reader(plan, turn, trigger);
+    let asked = asked.filter(|_| strategy == CompactionStrategy::Summary);
     CompactionStarted {
         compaction: turn.spent.compactions.saturating_add(1),
         attempt: turn.compacting.saturating_add(1),
         trigger,
         strategy,
-        target_bytes: target(plan, turn, tokens, budget::window_room(turn)),
+        target_bytes,
+        model: asked.map(|settings| settings.model.clone()),
         reserved,
         lost: Reservation::default(),
     }

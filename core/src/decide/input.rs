@@ -10,7 +10,8 @@ use crate::call;
 use crate::error::Reject;
 use crate::evolve::hold_after;
 use crate::fact::{
-    ContextPart, Fact, GoalSet, InputQueued, InterruptRequested, SettingsChanged, StopTiming,
+    CompactionRequested, ContextPart, Fact, GoalSet, InputQueued, InterruptRequested,
+    SettingsChanged, StopTiming,
 };
 use crate::goal::Goal;
 use crate::hook_rounds::hooks;
@@ -31,6 +32,7 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
             on_configure(plan, scope, settings, widening)
         }
         Input::SetGoal { scope, goal } => on_set_goal(plan, scope, goal),
+        Input::Compact { scope, focus } => on_compact(plan, scope, focus),
         Input::Send { scope, text, delivery, context, images, key, dry_run } => {
             let said = InputQueued {
                 scope: Arc::new(scope),
@@ -85,6 +87,7 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
     match &input {
         Input::Configure { scope, .. }
         | Input::SetGoal { scope, .. }
+        | Input::Compact { scope, .. }
         | Input::Send { scope, .. }
         | Input::Interrupt { scope, .. }
         | Input::Answer { scope, .. } => require_visible(plan, scope)?,
@@ -159,6 +162,18 @@ fn on_set_goal(plan: &mut Plan, scope: Scope, goal: Option<Goal>) -> Result<(), 
     plan.push(Fact::GoalSet(GoalSet { by: Arc::new(scope), goal: goal.map(Arc::new), key }))
 }
 
+/// Requests a compaction. Its turn opens at once if no turn is open, also while inputs are held.
+fn on_compact(plan: &mut Plan, scope: Scope, focus: Option<String>) -> Result<(), Reject> {
+    require_visible(plan, &scope)?;
+    let idle = plan.session.turn().is_none();
+    if idle && plan.session.visible.items == 0 {
+        return Err(Reject::NothingToCompact);
+    }
+    let key = plan.key.take();
+    let focus = focus.filter(|focus| !focus.trim().is_empty()).map(Arc::from);
+    plan.push(Fact::CompactionRequested(CompactionRequested { by: Arc::new(scope), focus, key }))
+}
+
 fn on_send(plan: &mut Plan, mut said: InputQueued) -> Result<(), Reject> {
     require_visible(plan, &said.scope)?;
     if said.text.trim().is_empty() {
@@ -210,7 +225,8 @@ fn on_continue(plan: &mut Plan) -> Result<(), Reject> {
         return held.map_or(Ok(()), |_| Err(Reject::Stopping));
     }
     let key = plan.key.take();
-    match turn::open(plan, key) {
+    let opened = turn::open_compaction(plan, key.clone()).or_else(|| turn::open(plan, key));
+    match opened {
         Some(fact) => plan.push(fact),
         None => Err(Reject::NoPendingInput),
     }

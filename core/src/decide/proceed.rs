@@ -28,12 +28,14 @@ fn next(plan: &Plan) -> NextFact {
     }
 }
 
-/// Runs the phases of an idle session: it closes, or opens a turn for a waiting input or an open
-/// goal.
+/// Runs the phases of an idle session: it closes, or opens a turn for a requested compaction, a
+/// waiting input or an open goal.
 fn at_rest(plan: &Plan) -> NextFact {
     close(plan)
         .or(|| NextFact::from(goal::end_if_finished(plan)))
+        .or(|| NextFact::from(compact(plan)))
         .or(|| hold(plan))
+        .or(|| NextFact::from(turn::open_compaction(plan, None)))
         .or(|| NextFact::from(turn::open(plan, None)))
         .or(|| NextFact::from(goal::open(plan)))
 }
@@ -52,6 +54,12 @@ fn close(plan: &Plan) -> NextFact {
         Some(_) => NextFact::or_wait(hooks::at_rest(&plan.session)),
         None => NextFact::Pass,
     }
+}
+
+/// Opens the turn of a compaction that was requested at rest, also while inputs are held.
+fn compact(plan: &Plan) -> Option<Fact> {
+    let request = plan.session.compaction.as_ref()?;
+    if request.waits { None } else { turn::open_compaction(plan, None) }
 }
 
 fn hold(plan: &Plan) -> NextFact {

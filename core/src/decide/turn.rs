@@ -31,6 +31,13 @@ pub(super) fn open(plan: &Plan, key: Option<String>) -> Option<Fact> {
     }))
 }
 
+/// Opens the turn of a requested compaction, under the key of the user's request.
+pub(super) fn open_compaction(plan: &Plan, key: Option<String>) -> Option<Fact> {
+    let request = plan.session.compaction.as_ref()?;
+    let reason = Reason::CompactionRequested { request: request.requested };
+    Some(Fact::TurnOpened(TurnOpened { key, ..opened(plan, reason, request.scope.clone()) }))
+}
+
 pub(crate) fn opened(plan: &Plan, because: Reason, scope: Arc<Scope>) -> TurnOpened {
     TurnOpened {
         reason: because,
@@ -72,7 +79,7 @@ pub(super) fn stop(plan: &Plan, turn: &Turn) -> NextFact {
 fn block_opening(turn: &Turn, stop: &StopRequest) -> Option<Fact> {
     let input = match turn.opening()? {
         TurnOpening::Input(input) => input,
-        TurnOpening::Goal(_) => return None,
+        TurnOpening::Goal(_) | TurnOpening::Compaction(_) => return None,
     };
     let reason = match &stop.outcome {
         TurnOutcome::Blocked { reason } => reason.clone(),
@@ -163,7 +170,9 @@ pub(crate) fn ask(plan: &Plan, turn: &Turn) -> NextFact {
 
 /// Returns the end of the turn, or the goal fact that must precede it.
 pub(crate) fn settle(plan: &Plan, turn: &Turn, outcome: TurnOutcome) -> Fact {
-    if let Some(fact) = goal::end_with_turn(plan, &outcome) {
+    // A turn that only compacts does nothing towards the goal.
+    let end = || goal::end_with_turn(plan, &outcome);
+    if let Some(fact) = turn.compaction.is_none().then(end).flatten() {
         return fact;
     }
     Fact::TurnSettled(TurnSettled {

@@ -53,6 +53,8 @@ pub fn evolve_first(first: &RecordedFact) -> Result<Session, InvalidFact> {
         measured: None,
         known_context: Arc::default(),
         goal: None,
+        compaction: None,
+        reader: None,
         start: Some(SessionStart::Startup),
         pending: Vec::new(),
         hook_rounds: HookRounds::default(),
@@ -169,7 +171,11 @@ fn on_run(
 fn on_settings_changed(session: &mut Session, recorded: &RecordedFact, fact: &SettingsChanged) {
     // The hooks on the session's end are those of its final settings.
     session.hook_rounds = HookRounds::default();
-    session.settings = fact.settings.clone();
+    let before = core::mem::replace(&mut session.settings, fact.settings.clone());
+    let reader = session.reader.take().unwrap_or(before);
+    if session.latest_sample > Seq::ZERO {
+        session.set_reader(reader);
+    }
     session.settings_at = recorded.seq;
 }
 

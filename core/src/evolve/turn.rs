@@ -50,6 +50,9 @@ fn on_opened(
     let opening = match fact.reason {
         Reason::Input { input } => open_for_input(session, recorded, fact, input)?,
         Reason::Goal { set } => open_for_goal(session, recorded, fact, set)?,
+        Reason::CompactionRequested { request } => {
+            open_to_compact(session, recorded, fact, request)?
+        }
         Reason::ToolResults
         | Reason::Retry
         | Reason::Unfinished
@@ -57,7 +60,10 @@ fn on_opened(
         | Reason::HookContext { .. }
         | Reason::InvalidOutput { .. }
         | Reason::Compacted => {
-            return Err(invalid_fact(recorded, "a turn is opened by an input, or for a goal"));
+            return Err(invalid_fact(
+                recorded,
+                "a turn is opened by an input, for a goal, or to compact",
+            ));
         }
     };
     session.hook_rounds = HookRounds::default();
@@ -65,7 +71,7 @@ fn on_opened(
         id: TurnId(recorded.seq.0),
         goal: match opening {
             TurnOpening::Goal(set) => Some(set),
-            TurnOpening::Input(_) => None,
+            TurnOpening::Input(_) | TurnOpening::Compaction(_) => None,
         },
         scope: fact.scope.clone(),
         settings: session.settings.clone(),
@@ -79,6 +85,10 @@ fn on_opened(
         pending: core::mem::take(&mut session.pending).into(),
         base_bytes: base_bytes(&session.settings),
         context_bytes: 0,
+        compaction: match opening {
+            TurnOpening::Compaction(_) => session.compaction.take(),
+            TurnOpening::Input(_) | TurnOpening::Goal(_) => None,
+        },
         compacted: None,
         compacting: 0,
         announced_last: false,
@@ -121,6 +131,23 @@ fn open_for_goal(
     goal.turns = goal.turns.saturating_add(1);
     goal.status = GoalStatus::Waiting;
     Ok(TurnOpening::Goal(set))
+}
+
+fn open_to_compact(
+    session: &Session,
+    recorded: &RecordedFact,
+    fact: &TurnOpened,
+    request: Seq,
+) -> Result<TurnOpening, InvalidFact> {
+    match &session.compaction {
+        Some(waiting) if waiting.requested == request => {
+            if waiting.scope != fact.scope || fact.dry_run {
+                return Err(invalid_fact(recorded, "it is not opened as its request asks"));
+            }
+            Ok(TurnOpening::Compaction(request))
+        }
+        Some(_) | None => Err(invalid_fact(recorded, "no such compaction was requested")),
+    }
 }
 
 /// Returns the bytes of the fixed beginning of each request.
@@ -183,7 +210,8 @@ fn take_from_queue(session: &mut Session, input: InputId) -> Option<crate::sessi
 }
 
 /// Settles the turn. It leaves a hold if it was interrupted, was asked to stop after its step, or
-/// ran out of time before its input was admitted. A later input of a user lifts the hold.
+/// ran out of time before its input was admitted. A later input of a user lifts the hold. A turn
+/// that only compacts leaves the hold and the goal as they are.
 fn on_settled(
     session: &mut Session,
     recorded: &RecordedFact,
@@ -201,7 +229,8 @@ fn on_settled(
         return Err(invalid_fact(recorded, "it does not say what the turn took"));
     }
     let turn = allowed(session, recorded, Transition::Settle(&fact.outcome))?;
-    if steers && fact.outcome == TurnOutcome::Completed {
+    let compacts = turn.compaction.is_some();
+    if steers && !compacts && fact.outcome == TurnOutcome::Completed {
         return Err(invalid_fact(recorded, "the user has spoken to it meanwhile"));
     }
     let goal = turn.goal;
@@ -212,10 +241,12 @@ fn on_settled(
     };
     session.hold = match holds {
         Some(asked) if !spoken_since(asked) => Hold::Held,
+        None if compacts => session.hold,
         Some(_) | None => Hold::Free,
     };
     if let Some(state) = &mut session.goal
         && state.status == GoalStatus::Waiting
+        && !compacts
     {
         state.status = match crate::goal::facts::status_after(&fact.outcome) {
             // It replaced the goal of the turn, and has had no turn yet.

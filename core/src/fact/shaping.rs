@@ -11,6 +11,7 @@ use crate::compaction::{CompactionStrategy, CutPoint, VisiblePart};
 use crate::digest::Digest;
 use crate::hook::{CompactionTrigger, Edit, HookOccurrence, HookVerdict};
 use crate::id::{InputId, Seq};
+use crate::scope::Scope;
 use crate::usage::Usage;
 
 /// Hooks were asked. This fact's position and the hook's number identify each run.
@@ -119,6 +120,20 @@ pub enum ContextLifetime {
     Turn,
 }
 
+/// A user asked to compact the conversation. Its turn opens once no other is open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompactionRequested {
+    /// Scope of the caller.
+    pub by: Arc<Scope>,
+    /// What the summary should say most about, in the user's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<Arc<str>>,
+    /// Key of the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
 /// The conversation is about to be compacted. This fact's position identifies the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -133,6 +148,10 @@ pub struct CompactionStarted {
     pub strategy: CompactionStrategy,
     /// Bytes of text that it should leave.
     pub target_bytes: u64,
+    /// Model that is asked for the summary, if it is the previous one, whose window holds more of the
+    /// conversation than that of the turn's model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Reservation for a summary, if the turn has a budget.
     #[serde(default, skip_serializing_if = "Reservation::is_zero")]
     pub reserved: Reservation,

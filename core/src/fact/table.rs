@@ -59,6 +59,7 @@ facts! {
 
     /// Compactions of the conversation.
     Compaction: CompactionFact {
+        CompactionRequested turn(Outside) keys(key);
         CompactionStarted starts(Compact);
         Compacted;
         CompactionFailed;

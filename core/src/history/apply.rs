@@ -73,7 +73,9 @@ impl History {
             }
             FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::InterruptRequested(_))
             | FactGroup::Compaction(
-                CompactionFact::CompactionStarted(_) | CompactionFact::CompactionFailed(_),
+                CompactionFact::CompactionRequested(_)
+                | CompactionFact::CompactionStarted(_)
+                | CompactionFact::CompactionFailed(_),
             )
             | FactGroup::Permission(
                 PermissionFact::CallDecided(_) | PermissionFact::ApprovalAsked(_),

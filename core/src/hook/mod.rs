@@ -167,6 +167,8 @@ pub enum CompactionTrigger {
     Window,
     /// The provider rejected a request as too large.
     Overflow,
+    /// A user asked for it.
+    Manual,
 }
 
 impl CompactionTrigger {
@@ -176,6 +178,7 @@ impl CompactionTrigger {
         match self {
             Self::Window => "window",
             Self::Overflow => "overflow",
+            Self::Manual => "manual",
         }
     }
 }

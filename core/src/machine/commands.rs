@@ -177,7 +177,7 @@ impl Machine {
 fn opens_turns(input: &Input) -> bool {
     match input {
         Input::Keyed { input, .. } => opens_turns(input),
-        Input::Send { .. } | Input::Continue => true,
+        Input::Compact { .. } | Input::Send { .. } | Input::Continue => true,
         Input::Configure { .. }
         | Input::SetGoal { .. }
         | Input::Interrupt { .. }

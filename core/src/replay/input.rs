@@ -34,6 +34,7 @@ pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[RecordedFact])
         InputKind::Tick => return alloc::vec![Input::Tick],
         InputKind::Configure
         | InputKind::SetGoal
+        | InputKind::Compact
         | InputKind::Send
         | InputKind::Continue
         | InputKind::Interrupt
@@ -66,6 +67,13 @@ fn written(session: &Session, fact: &Fact, facts: &[RecordedFact]) -> Vec<Input>
             return answered(session, fact);
         }
         FactGroup::Run(RunFact::CallObserved(fact)) => return observed(session, fact),
+        FactGroup::Compaction(CompactionFact::CompactionRequested(fact)) => (
+            fact.key.as_ref(),
+            Input::Compact {
+                scope: (*fact.by).clone(),
+                focus: fact.focus.as_deref().map(String::from),
+            },
+        ),
         FactGroup::Compaction(fact) => return compaction_ended(fact).into_iter().collect(),
         FactGroup::Sample(fact) => return sample_event(fact),
         FactGroup::Program(fact) => {
@@ -132,7 +140,9 @@ fn keyed(key: Option<&String>, input: Input) -> Input {
 
 fn compaction_ended(fact: CompactionFact<'_>) -> Option<Input> {
     let (started, compaction) = match fact {
-        CompactionFact::CompactionStarted(_) => return None,
+        CompactionFact::CompactionRequested(_) | CompactionFact::CompactionStarted(_) => {
+            return None;
+        }
         CompactionFact::Compacted(fact) => {
             let compaction = CompactionResult {
                 cut: fact.cut.clone(),

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::compaction::{ItemFingerprint, VisiblePart};
+use crate::compaction::{CompactionRequest, ItemFingerprint, VisiblePart};
 use crate::digest::Digest;
 use crate::fact::Lineage;
 use crate::goal::GoalState;
@@ -58,6 +58,13 @@ pub struct Session {
     pub known_context: Arc<BTreeMap<String, Digest>>,
     /// Goal of the session.
     pub goal: Option<GoalState>,
+    /// Request to compact the conversation that waits for its turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<CompactionRequest>,
+    /// Settings of the latest sample, if its model is another one of the same server than that of
+    /// [`Session::settings`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reader: Option<Arc<Settings>>,
     /// Start of the session that hooks must still process.
     pub start: Option<SessionStart>,
     /// Lasting context from hooks whose turn ended before its injection.
@@ -108,6 +115,15 @@ impl Session {
     pub fn steer(&self) -> Option<&QueuedInput> {
         let mut waiting = self.queue.iter();
         waiting.find(|queued| queued.delivery == Delivery::Steer)
+    }
+
+    /// Records the settings of the latest sample, if their model is another one of the same server.
+    pub(crate) fn set_reader(&mut self, settings: Arc<Settings>) {
+        let now = &self.settings;
+        let other = settings.model != now.model
+            && settings.provider == now.provider
+            && settings.base_url == now.base_url;
+        self.reader = other.then_some(settings);
     }
 
     /// Returns true if this input is the oldest steering input.

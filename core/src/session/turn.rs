@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::BudgetUsage;
 use crate::call::{CallState, CallValidity};
-use crate::compaction::ItemFingerprint;
+use crate::compaction::{CompactionRequest, ItemFingerprint};
 use crate::fact::{ContextLifetime, Reservation};
 use crate::failure::{FailureKind, SampleFailure};
 use crate::hook::CompactionTrigger;
@@ -53,6 +53,9 @@ pub struct Turn {
     pub base_bytes: u64,
     /// Bytes of context from hooks in this turn.
     pub context_bytes: u64,
+    /// Request of the user that it was opened for, if it only compacts the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<CompactionRequest>,
     /// Compaction whose hooks must still run.
     pub compacted: Option<(Seq, CompactionTrigger)>,
     /// Number of runs of the current or interrupted compaction.

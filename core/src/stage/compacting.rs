@@ -1,6 +1,7 @@
 //! Compacting: the conversation is being compacted.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
@@ -9,19 +10,23 @@ use super::transition::OTHER_RUN;
 use super::{
     EffectReport, NextFact, Ready, Stage, StageRules, Transition, TransitionResult, TurnOpening,
 };
+use crate::compaction::CompactionRequest;
 use crate::decide::{Plan, compaction};
 use crate::effect::{Demand, DesiredEffect, EffectKey};
 use crate::error::{InvalidFact, Reject};
 use crate::evolve::{allowed, invalid_fact, turn_of};
 use crate::fact::{
-    Compacted, CompactionFact, CompactionFailed, CompactionStarted, Fact, Reservation,
+    Compacted, CompactionFact, CompactionFailed, CompactionRequested, CompactionStarted, Fact,
+    Reservation,
 };
+use crate::failure::FailureKind;
 use crate::hook::CompactionTrigger;
 use crate::id::Seq;
 use crate::outcome::{LimitKind, TurnOutcome};
 use crate::reason::Reason;
 use crate::record::RecordedFact;
 use crate::session::{Session, Turn};
+use crate::settings::Settings;
 use crate::time::Timestamp;
 
 /// The conversation is being compacted.
@@ -34,6 +39,9 @@ pub struct Compacting {
     pub trigger: CompactionTrigger,
     /// Reservation for a summary.
     pub reserved: Reservation,
+    /// Settings of the model that is asked for the summary, if it is not the turn's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reader: Option<Arc<Settings>>,
     /// Next step of the turn.
     pub after: AfterCompacting,
 }
@@ -133,6 +141,20 @@ impl Compacting {
     }
 }
 
+impl Turn {
+    /// Returns the settings of the model that has read the whole conversation, so that it can be
+    /// asked about all of it: an earlier one, or the turn's own if a user requested the running
+    /// compaction.
+    #[must_use]
+    pub fn summary_reader(&self) -> Option<&Arc<Settings>> {
+        let running = self.stage.compacting()?;
+        running.reader.as_ref().or(match running.trigger {
+            CompactionTrigger::Manual => Some(&self.settings),
+            CompactionTrigger::Window | CompactionTrigger::Overflow => None,
+        })
+    }
+}
+
 impl Stage {
     /// Returns the running compaction.
     #[must_use]
@@ -147,10 +169,24 @@ pub(crate) fn on_compaction(
     fact: CompactionFact<'_>,
 ) -> Result<(), InvalidFact> {
     match fact {
+        CompactionFact::CompactionRequested(fact) => {
+            on_requested(session, recorded, fact);
+            Ok(())
+        }
         CompactionFact::CompactionStarted(fact) => on_started(session, recorded, fact),
         CompactionFact::Compacted(fact) => on_compacted(session, recorded, fact),
         CompactionFact::CompactionFailed(fact) => on_failed(session, recorded, fact),
     }
+}
+
+/// Replaces a request that waits.
+fn on_requested(session: &mut Session, recorded: &RecordedFact, fact: &CompactionRequested) {
+    session.compaction = Some(CompactionRequest {
+        requested: recorded.seq,
+        scope: fact.by.clone(),
+        waits: session.turn().is_some(),
+        focus: fact.focus.clone(),
+    });
 }
 
 fn on_started(
@@ -158,6 +194,11 @@ fn on_started(
     recorded: &RecordedFact,
     fact: &CompactionStarted,
 ) -> Result<(), InvalidFact> {
+    let reader = session.reader.clone();
+    let reader = reader.filter(|reader| fact.model.as_ref() == Some(&reader.model));
+    if reader.is_none() && fact.model.is_some() {
+        return Err(invalid_fact(recorded, "no earlier sample was of this model"));
+    }
     let turn = turn_of(session, recorded)?;
     if turn.stop.is_some() {
         return Err(invalid_fact(recorded, "the turn was asked to stop"));
@@ -176,6 +217,7 @@ fn on_started(
         started: recorded.seq,
         trigger: fact.trigger,
         reserved: fact.reserved,
+        reader,
         after: then,
     });
     Ok(())
@@ -213,7 +255,13 @@ fn on_failed(
     turn.spent.compactions = turn.spent.compactions.saturating_add(1);
     turn.compacting = 0;
     turn.compacted = Some((recorded.seq, compacting.trigger));
-    turn.stage = stage_after(compacting, true);
+    turn.stage = match compacting.trigger {
+        CompactionTrigger::Window | CompactionTrigger::Overflow => stage_after(compacting, true),
+        CompactionTrigger::Manual => Stage::Ending(TurnOutcome::Failed {
+            failure: FailureKind::Compaction,
+            message: fact.reason.clone(),
+        }),
+    };
     Ok(())
 }
 

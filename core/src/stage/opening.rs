@@ -1,4 +1,4 @@
-//! Opening: the turn's input or goal awaits admission.
+//! Opening: the turn's input or goal awaits admission, or its compaction its start.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ use crate::hook::HookOccurrence;
 use crate::hook_rounds::hooks::{self, HookStep};
 use crate::hook_rounds::subject_name;
 use crate::id::{InputId, Seq};
-use crate::outcome::TurnOutcome;
+use crate::outcome::{LimitKind, TurnOutcome};
 use crate::reason::Reason;
 use crate::session::{QueuedInput, Session, Turn};
 use crate::time::Timestamp;
@@ -32,6 +32,8 @@ pub enum TurnOpening {
     Input(InputId),
     /// The goal, by its `GoalSet`.
     Goal(Seq),
+    /// A requested compaction, by its `CompactionRequested`.
+    Compaction(Seq),
 }
 
 impl StageRules for TurnOpening {
@@ -52,6 +54,7 @@ impl StageRules for TurnOpening {
             Transition::Settle(outcome) => {
                 turn.pauses(outcome)
                     || (!self.is_input() && matches!(outcome, TurnOutcome::Blocked { .. }))
+                    || (self.is_compaction() && compaction_ends(session, turn, outcome))
             }
             Transition::InjectLast
             | Transition::AskAgain(_)
@@ -109,6 +112,13 @@ impl StageRules for TurnOpening {
     }
 }
 
+/// Returns true if a turn that only compacts may end like this: it has compacted, or may not.
+fn compaction_ends(session: &Session, turn: &Turn, outcome: &TurnOutcome) -> bool {
+    let limit = TurnOutcome::Exhausted { limit: LimitKind::Compactions };
+    let done = turn.compacted.is_some() || session.visible.items == 0;
+    *outcome == limit || (*outcome == TurnOutcome::Completed && done)
+}
+
 /// Returns the occurrences whose hooks precede the input, in order.
 fn begins(session: &Session) -> [Option<HookOccurrence>; 2] {
     let start = session.start.map(|start| HookOccurrence::SessionStart { start });
@@ -116,6 +126,10 @@ fn begins(session: &Session) -> [Option<HookOccurrence>; 2] {
 }
 
 impl TurnOpening {
+    fn is_compaction(self) -> bool {
+        matches!(self, Self::Compaction(_))
+    }
+
     /// Returns true if it is an input.
     pub(crate) fn is_input(self) -> bool {
         matches!(self, Self::Input(_))
@@ -124,7 +138,7 @@ impl TurnOpening {
     fn prompt(self) -> Option<HookOccurrence> {
         match self {
             Self::Input(input) => Some(HookOccurrence::PromptSubmitted { input }),
-            Self::Goal(_) => None,
+            Self::Goal(_) | Self::Compaction(_) => None,
         }
     }
 
@@ -150,7 +164,9 @@ impl TurnOpening {
     fn refused(self, plan: &Plan, turn: &Turn, reason: String) -> Fact {
         match self {
             Self::Input(input) => Fact::InputBlocked(InputBlocked { input, reason }),
-            Self::Goal(_) => settle(plan, turn, TurnOutcome::Blocked { reason }),
+            Self::Goal(_) | Self::Compaction(_) => {
+                settle(plan, turn, TurnOutcome::Blocked { reason })
+            }
         }
     }
 
@@ -169,6 +185,10 @@ impl TurnOpening {
     /// Compacts the conversation. An input that does not fit is admitted nevertheless, and the turn
     /// then ends for this reason.
     fn fit(self, plan: &Plan, turn: &Turn) -> NextFact {
+        if self.is_compaction() {
+            let next = compaction::on_request(plan, turn);
+            return next.unwrap_or_else(|outcome| NextFact::Fact(settle(plan, turn, outcome)));
+        }
         if plan.session.visible.items == 0 {
             return NextFact::Pass;
         }
@@ -178,6 +198,9 @@ impl TurnOpening {
     fn admit(self, plan: &Plan, turn: &Turn) -> NextFact {
         if let Some(queued) = self.queued(plan) {
             return admit(plan, turn, queued);
+        }
+        if self.is_compaction() {
+            return NextFact::Fact(settle(plan, turn, TurnOutcome::Completed));
         }
         let goal = plan.session.goal.as_ref();
         let goal = goal.filter(|goal| self == Self::Goal(goal.set));

@@ -5,11 +5,11 @@ use alloc::sync::Arc;
 
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Compacted,
-    CompactionFact, CompactionFailed, CompactionStarted, ContextFact, ContextInjected, FactGroup,
-    GoalEnded, GoalFact, GoalSet, HookDecided, HookFact, HooksAsked, InputBlocked, InputFact,
-    InputQueued, InterruptRequested, PermissionFact, ProgramFact, ProgramRun, RunFact, SampleCut,
-    SampleEnded, SampleFact, SampleStarted, SessionFact, SessionOpened, SettingsChanged, TurnFact,
-    TurnOpened, TurnSettled,
+    CompactionFact, CompactionFailed, CompactionRequested, CompactionStarted, ContextFact,
+    ContextInjected, FactGroup, GoalEnded, GoalFact, GoalSet, HookDecided, HookFact, HooksAsked,
+    InputBlocked, InputFact, InputQueued, InterruptRequested, PermissionFact, ProgramFact,
+    ProgramRun, RunFact, SampleCut, SampleEnded, SampleFact, SampleStarted, SessionFact,
+    SessionOpened, SettingsChanged, TurnFact, TurnOpened, TurnSettled,
 };
 use crate::id::{CallId, InputId, Seq};
 use crate::item::{CallItem, Item, ReasoningItem};
@@ -74,6 +74,7 @@ pub enum HookEntry<'a> {
 /// Entries about a compaction.
 #[derive(Debug, Clone, Copy)]
 pub enum CompactionEntry<'a> {
+    Requested(&'a CompactionRequested),
     Started(&'a CompactionStarted),
     Done(&'a Compacted),
     Failed(&'a CompactionFailed),
@@ -163,6 +164,7 @@ impl<'a> TimelineEntry<'a> {
             }),
             FactGroup::Context(ContextFact::ContextInjected(fact)) => Self::Context(fact),
             FactGroup::Compaction(fact) => Self::Compaction(match fact {
+                CompactionFact::CompactionRequested(fact) => CompactionEntry::Requested(fact),
                 CompactionFact::CompactionStarted(fact) => CompactionEntry::Started(fact),
                 CompactionFact::Compacted(fact) => CompactionEntry::Done(fact),
                 CompactionFact::CompactionFailed(fact) => CompactionEntry::Failed(fact),

@@ -169,6 +169,7 @@ impl Bounded {
             Step::Send { .. }
             | Step::Goal(_)
             | Step::Continue
+            | Step::Compact(_)
             | Step::Keyed { .. }
             | Step::Interrupt { .. }
             | Step::Configure { .. }

@@ -166,6 +166,9 @@ impl Keys {
             measured,
             known_context: told,
             goal,
+            compaction,
+            // Worlds have one model.
+            reader: _,
             start,
             pending,
             hook_rounds: gates,
@@ -175,7 +178,7 @@ impl Keys {
         let settings = self.place(settings);
         write!(self.raw, "settings {settings} {settings_at:?}")?;
         write!(self.raw, " queue {queue:?} {keys:?} {hold:?} told {told:?}")?;
-        write!(self.raw, " goal {goal:?} start {start:?} {pending:?}")?;
+        write!(self.raw, " goal {goal:?} {compaction:?} start {start:?} {pending:?}")?;
         write!(self.raw, " gates {gates:?} latest {latest:?}")?;
         if self.counts.size {
             write!(self.raw, " shown {shown:?} {measured:?}")?;
@@ -202,6 +205,7 @@ impl Keys {
             pending,
             base_bytes: _,
             context_bytes,
+            compaction,
             compacted,
             compacting,
             announced_last: told_last,
@@ -231,7 +235,7 @@ impl Keys {
         }
         write!(self.raw, " {continuations} {compactions} {returns} {agents:?}")?;
         write!(self.raw, " stop {stop:?} pause {pause:?} gates {gates:?}")?;
-        write!(self.raw, " {pending:?} {context_bytes}")?;
+        write!(self.raw, " {pending:?} {context_bytes} {compaction:?}")?;
         write!(self.raw, " {compacted:?} {compacting} {told_last} {retried} stage ")?;
         self.stage(stage)
     }

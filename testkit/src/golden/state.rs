@@ -5,8 +5,8 @@
 //! and a new field needs one.
 
 use windlass_core::{
-    ContextLifetime, GoalState, GoalStatus, History, Hold, ItemFingerprint, MeasuredRequest,
-    PendingContext, Phase, QueuedContext, QueuedInput, Session, VisiblePart,
+    CompactionRequest, ContextLifetime, GoalState, GoalStatus, History, Hold, ItemFingerprint,
+    MeasuredRequest, PendingContext, Phase, QueuedContext, QueuedInput, Session, VisiblePart,
 };
 
 use super::canon::Lines;
@@ -29,6 +29,9 @@ pub(super) fn text(session: &Session, history: &History) -> String {
         measured,
         known_context: told,
         goal,
+        compaction: requested,
+        // Settings are in the log.
+        reader: _,
         start,
         pending: waiting,
         hook_rounds: asked,
@@ -65,6 +68,7 @@ pub(super) fn text(session: &Session, history: &History) -> String {
     if let Some(goal) = goal {
         goal_lines(&mut lines, goal);
     }
+    compaction(&mut lines, "compaction", requested.as_ref());
     lines.maybe("start", start.as_ref());
     pending(&mut lines, "pending", waiting.iter());
     gates::lines(&mut lines, "gates", asked);
@@ -78,6 +82,16 @@ pub(super) fn text(session: &Session, history: &History) -> String {
         }
     }
     lines.text().to_owned()
+}
+
+/// A request to compact, with a name before each of its fields.
+pub(super) fn compaction(lines: &mut Lines, name: &str, request: Option<&CompactionRequest>) {
+    if let Some(CompactionRequest { requested, scope, waits, focus }) = request {
+        lines.put(&format!("{name}.requested"), requested);
+        lines.put(&format!("{name}.scope"), scope);
+        lines.flag(&format!("{name}.waits"), *waits);
+        lines.maybe(&format!("{name}.focus"), focus.as_ref());
+    }
 }
 
 fn queued(lines: &mut Lines, name: &str, queued: &QueuedInput, history: &History) {

@@ -38,6 +38,7 @@ pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
         pending,
         base_bytes,
         context_bytes,
+        compaction,
         compacted,
         compacting,
         announced_last: told_last,
@@ -57,6 +58,7 @@ pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
     state::pending(lines, "turn.pending", pending.iter());
     lines.put("turn.base_bytes", base_bytes);
     lines.put("turn.context_bytes", context_bytes);
+    state::compaction(lines, "turn.compaction", compaction.as_ref());
     lines.maybe("turn.compacted", compacted.as_ref());
     if *compacting > 0 {
         lines.put("turn.compacting", compacting);
@@ -133,7 +135,7 @@ fn fields(lines: &mut Lines, stage: &Stage) {
 }
 
 fn compacting_lines(lines: &mut Lines, compacting: &Compacting) {
-    let Compacting { started, trigger, reserved, after: then } = compacting;
+    let Compacting { started, trigger, reserved, reader: _, after: then } = compacting;
     lines.put("stage.started", started);
     lines.put("stage.trigger", trigger);
     lines.put("stage.reserved", reserved);
@@ -178,6 +180,7 @@ fn opening_line(lines: &mut Lines, opening: TurnOpening) {
     match opening {
         TurnOpening::Input(input) => lines.put("stage.opening", &("input", input)),
         TurnOpening::Goal(set) => lines.put("stage.opening", &("goal", set)),
+        TurnOpening::Compaction(request) => lines.put("stage.opening", &("compaction", request)),
     }
 }
 

@@ -219,6 +219,7 @@ impl Out {
             FactGroup::Session(SessionFact::SessionOpened(_))
             | FactGroup::Program(ProgramFact::ProgramRun(_))
             | FactGroup::Permission(PermissionFact::CallDecided(_))
+            | FactGroup::Compaction(CompactionFact::CompactionRequested(_))
             | FactGroup::Goal(_)
             | FactGroup::Context(_) => {}
         }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use windlass_core::{
     Delivery, DenialEffect, Fact, FactGroup, HookOccurrence, HookVerdict, InputBlocked, InputFact,
-    InputId, RecordedFact, Session, TurnFact, TurnOutcome, TurnSettled,
+    InputId, Reason, RecordedFact, Session, TurnFact, TurnOutcome, TurnSettled,
 };
 
 use super::{Held, hold, reading};
@@ -23,15 +23,21 @@ use super::{Held, hold, reading};
 /// [`Broken`](super::Broken) with the first input that is lost, or heard twice.
 pub fn check(log: &[RecordedFact], session: &Session) -> Held {
     let mut waiting = BTreeMap::<InputId, Delivery>::new();
+    let mut compacts = false;
     for recorded in log {
         match recorded.fact.group() {
             FactGroup::Input(InputFact::InputQueued(fact)) => {
                 waiting.insert(InputId(recorded.seq.0), fact.delivery);
             }
             FactGroup::Input(InputFact::InputBlocked(fact)) => blocked(log, recorded, fact)?,
-            FactGroup::Turn(TurnFact::TurnSettled(fact)) => settled(recorded, fact, &waiting)?,
+            FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
+                compacts = matches!(fact.reason, Reason::CompactionRequested { .. });
+            }
+            FactGroup::Turn(TurnFact::TurnSettled(fact)) => {
+                settled(recorded, fact, &waiting, compacts)?;
+            }
             FactGroup::Input(InputFact::InputAccepted(_))
-            | FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::InterruptRequested(_))
+            | FactGroup::Turn(TurnFact::InterruptRequested(_))
             | FactGroup::Session(_)
             | FactGroup::Recovery(_)
             | FactGroup::Goal(_)
@@ -85,10 +91,12 @@ fn blocked(log: &[RecordedFact], at: &RecordedFact, fact: &InputBlocked) -> Held
     })
 }
 
+/// A turn that only compacts completes over anything: nothing was meant for it.
 fn settled(
     recorded: &RecordedFact,
     fact: &TurnSettled,
     waiting: &BTreeMap<InputId, Delivery>,
+    compacts: bool,
 ) -> Held {
     hold(7, fact.waiting.iter().eq(waiting.keys()), || {
         format!("{} says that {:?} wait, and {waiting:?} do", recorded.seq, fact.waiting)
@@ -102,5 +110,7 @@ fn settled(
         | TurnOutcome::Failed { .. } => false,
     };
     let meant = waiting.values().any(|delivery| *delivery == Delivery::Steer);
-    hold(7, !(completes && meant), || format!("{} completes over {waiting:?}", recorded.seq))
+    hold(7, !(completes && meant) || compacts, || {
+        format!("{} completes over {waiting:?}", recorded.seq)
+    })
 }

@@ -9,7 +9,8 @@
 //! the shape that is asked for, and what is wrong with it is in the conversation; the goal was set, is not met,
 //! and is in the conversation. No sample begins while a call of the answer before it is out.
 //!
-//! A turn names the input that is next, or, where none waits, the goal.
+//! A turn names the compaction that a user asked for; or else the input that is next, or, where
+//! none waits, the goal.
 //!
 //! It kills: a sample for the sake of it, a retry that was not granted or that does not wait.
 
@@ -38,6 +39,8 @@ struct Reader {
     waiting: BTreeMap<InputId, Delivery>,
     /// The goal that is set and whose end is not recorded.
     goal: Option<Seq>,
+    /// The compaction that a user asked for and that no turn was opened for.
+    compaction: Option<Seq>,
     /// Why the turn was opened.
     opened: Option<Reason>,
     longest_ms: u64,
@@ -105,6 +108,9 @@ impl Reader {
                 | ContextSource::Permissions { .. }
                 | ContextSource::Presenter { .. } => {}
             },
+            FactGroup::Compaction(CompactionFact::CompactionRequested(_)) => {
+                self.compaction = Some(recorded.seq);
+            }
             FactGroup::Compaction(CompactionFact::Compacted(_)) => {
                 self.evidence.overflow = self.evidence.overflow.map(|_| true);
             }
@@ -171,6 +177,8 @@ impl Reader {
             Some((input, _)) => Some(Reason::Input { input: *input }),
             None => self.goal.map(|set| Reason::Goal { set }),
         };
+        let compaction = self.compaction.take();
+        let named = compaction.map(|request| Reason::CompactionRequested { request }).or(named);
         hold(8, named == Some(fact.reason), || {
             format!("turn {} is opened by {:?}, and {named:?} is next", recorded.seq, fact.reason)
         })?;
@@ -226,6 +234,8 @@ impl Reader {
             Reason::Unfinished => evidence.unfinished,
             Reason::HookContext { decided } => evidence.hooks.get(decided) == Some(&true),
             Reason::Compacted => evidence.overflow == Some(true),
+            // A turn that only compacts asks for no sample.
+            Reason::CompactionRequested { .. } => false,
             Reason::InvalidOutput { started } => {
                 let fault = evidence.fault.as_ref();
                 fault.is_some_and(|(of, _, told)| of == started && *told)

@@ -3,7 +3,7 @@
 //! After a reject the log, the state and what runs are as they were before it. An answer of a
 //! run that nobody waits for, the word that something never began which is not to wind down, a
 //! person's answer to a question that is not open or about other arguments than those asked about, a
-//! goal without words or turns, and an input whose key was used before, are rejected. What is said
+//! goal without words or turns, a compaction of nothing, and an input whose key was used before, are rejected. What is said
 //! under a key leaves the key in the log, in the fact that it became itself, and no key is left twice
 //! while it is remembered: so what is said again is rejected also by who knows nothing but the log.
 //!
@@ -81,6 +81,7 @@ fn becomes(input: &Input) -> Option<&'static str> {
     match input {
         Input::Configure { .. } => Some("SettingsChanged"),
         Input::SetGoal { .. } => Some("GoalSet"),
+        Input::Compact { .. } => Some("CompactionRequested"),
         Input::Send { .. } => Some("InputQueued"),
         Input::Continue => Some("TurnOpened"),
         Input::Interrupt { .. } => Some("InterruptRequested"),
@@ -126,6 +127,10 @@ fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
             goal.as_ref().is_some_and(empty)
         }
         Input::Send { key, text, .. } => text.trim().is_empty() || key.as_ref().is_some_and(known),
+        Input::Compact { .. } => {
+            let idle = before.session.turn().is_none();
+            idle && before.session.visible.items == 0
+        }
         Input::Configure { .. }
         | Input::Continue
         | Input::Interrupt { .. }

@@ -3,7 +3,8 @@
 //! A turn ends the work where the model says in it that the goal is met, and where it ends in a way
 //! that another turn would not mend: refused, blocked, failed, or out of what it may use. That holds
 //! for a turn of the user too, whether the goal was due when it began or was set while it ran. A turn
-//! that was opened for another goal, whose place this one took, says nothing of it. No turn opens for
+//! that was opened for another goal, whose place this one took, says nothing of it, and neither does one
+//! that only compacts. No turn opens for
 //! a goal after its last.
 //!
 //! It kills: a goal that is due and goes on after a turn that failed, one that goes on though it is
@@ -33,6 +34,8 @@ struct Goals {
     current: Option<Seq>,
     /// The goal that the open turn was opened for.
     turn: Option<Seq>,
+    /// Whether the open turn only compacts.
+    compacts: bool,
     /// Goals whose last turn is known.
     over: BTreeSet<Seq>,
 }
@@ -43,6 +46,7 @@ impl Goals {
             FactGroup::Goal(fact) => self.current = fact.goal().map(|_| recorded.seq),
             FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
                 self.turn = named(fact.reason);
+                self.compacts = matches!(fact.reason, Reason::CompactionRequested { .. });
                 let over = self.turn.filter(|goal| self.over.contains(goal));
                 return hold(21, over.is_none(), || {
                     let goal = over.unwrap_or(Seq::ZERO);
@@ -52,7 +56,7 @@ impl Goals {
             FactGroup::Turn(TurnFact::TurnSettled(fact)) => {
                 let turn = self.turn.take();
                 let other = |goal: &Seq| turn.is_some_and(|turn| turn != *goal);
-                let goal = self.current.filter(|goal| !other(goal));
+                let goal = self.current.filter(|goal| !other(goal) && !self.compacts);
                 self.over.extend(goal.filter(|_| is_final(&fact.outcome)));
             }
             FactGroup::Run(RunFact::CallObserved(fact)) => {

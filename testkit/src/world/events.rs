@@ -14,6 +14,7 @@ pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
         Input::Keyed { .. }
         | Input::Configure { .. }
         | Input::SetGoal { .. }
+        | Input::Compact { .. }
         | Input::Send { .. }
         | Input::Continue
         | Input::Interrupt { .. }

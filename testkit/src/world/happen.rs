@@ -57,6 +57,10 @@ impl World {
             }
             Step::Goal(goal) => self.take(Input::SetGoal { scope: somebody(), goal: goal.clone() }),
             Step::Continue => self.take(Input::Continue),
+            Step::Compact(focus) => {
+                let focus = Some(focus.clone()).filter(|focus| !focus.is_empty());
+                self.take(Input::Compact { scope: somebody(), focus })
+            }
             Step::Interrupt { by, when } => self.take(Input::Interrupt {
                 by: *by,
                 scope: somebody(),

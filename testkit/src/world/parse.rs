@@ -60,6 +60,7 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
         "followup" => send(Delivery::FollowUp, rest)?,
         "goal" => goal(rest)?,
         "continue" => Step::Continue,
+        "compact" => Step::Compact(rest.to_owned()),
         "interrupt" => {
             let (by, after) = split(rest);
             Step::Interrupt {

@@ -83,6 +83,8 @@ pub enum Step {
     Goal(Option<Goal>),
     /// `continue`: a user asks to go on.
     Continue,
+    /// `compact [FOCUS]`: a user asks to compact the conversation.
+    Compact(String),
     /// `interrupt WHO [after]`: somebody asks the turn to stop, now or after its step.
     Interrupt {
         /// Who asks.
@@ -297,6 +299,7 @@ impl Step {
             Self::Send { .. }
                 | Self::Goal(_)
                 | Self::Continue
+                | Self::Compact(_)
                 | Self::Interrupt { .. }
                 | Self::Configure { .. }
                 | Self::Answer { .. }

@@ -61,6 +61,10 @@ impl fmt::Display for Step {
             Self::Goal(None) => f.write_str("goal none"),
             Self::Goal(Some(goal)) => write!(f, "goal turns={} {}", goal.turns, goal.text),
             Self::Continue => f.write_str("continue"),
+            Self::Compact(focus) => {
+                f.write_str("compact")?;
+                spaced(focus, f)
+            }
             Self::Interrupt { by, when } => {
                 let when = match when {
                     StopTiming::Now => "",

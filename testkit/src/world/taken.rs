@@ -90,6 +90,7 @@ pub enum Told {
     Send,
     Steer,
     FollowUp,
+    Compact,
     Continue,
     InterruptNow,
     InterruptAfterStep,
@@ -112,12 +113,13 @@ pub enum Told {
 
 impl Told {
     /// All kinds, in the order of [`Input`].
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Configure,
         Self::SetGoal,
         Self::Send,
         Self::Steer,
         Self::FollowUp,
+        Self::Compact,
         Self::Continue,
         Self::InterruptNow,
         Self::InterruptAfterStep,
@@ -150,6 +152,7 @@ impl Told {
                 Delivery::Steer => Self::Steer,
                 Delivery::FollowUp => Self::FollowUp,
             },
+            Input::Compact { .. } => Self::Compact,
             Input::Continue => Self::Continue,
             Input::Interrupt { when, .. } => match when {
                 StopTiming::Now => Self::InterruptNow,
@@ -186,6 +189,7 @@ impl Told {
             Self::Send => "send",
             Self::Steer => "steer",
             Self::FollowUp => "follow-up",
+            Self::Compact => "compact",
             Self::Continue => "continue",
             Self::InterruptNow => "interrupt now",
             Self::InterruptAfterStep => "interrupt after step",
@@ -302,6 +306,7 @@ pub(super) fn refusal(reject: &Reject) -> &'static str {
         Reject::Idle => "Idle",
         Reject::TurnMismatch(_) => "OtherTurn",
         Reject::NoPendingInput => "NothingWaits",
+        Reject::NothingToCompact => "NothingToCompact",
         Reject::Stopping => "Stopping",
         Reject::QueueFull { .. } => "QueueFull",
         Reject::Empty => "Empty",

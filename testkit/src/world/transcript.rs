@@ -59,13 +59,17 @@ fn essentials(recorded: &RecordedFact) -> String {
         FactGroup::Context(ContextFact::ContextInjected(fact)) => {
             format!(" {}", source(&fact.from))
         }
+        FactGroup::Compaction(CompactionFact::CompactionRequested(fact)) => {
+            fact.focus.as_ref().map(|focus| format!(" on {:?}", &**focus)).unwrap_or_default()
+        }
         FactGroup::Compaction(CompactionFact::CompactionStarted(fact)) => format!(
-            " {} attempt {}: {}, {} to {} bytes{}{}",
+            " {} attempt {}: {}, {} to {} bytes{}{}{}",
             fact.compaction,
             fact.attempt,
             spell(&fact.trigger),
             spell(&fact.strategy),
             fact.target_bytes,
+            fact.model.as_ref().map(|model| format!(", asks {model}")).unwrap_or_default(),
             set_aside(fact.reserved),
             lost(fact.lost)
         ),
@@ -322,6 +326,7 @@ fn because(because: &Reason) -> String {
         Reason::HookContext { decided } => format!("hook context {decided}"),
         Reason::InvalidOutput { started } => format!("retry return {started}"),
         Reason::Compacted => String::from("compacted"),
+        Reason::CompactionRequested { request } => format!("compaction requested at {request}"),
         Reason::Goal { set } => format!("goal {set}"),
     }
 }

@@ -17,6 +17,7 @@ mod choices;
 mod compaction;
 mod compaction_around;
 mod compaction_charged;
+mod compaction_requested;
 mod dry_run;
 mod durability;
 mod eager;

@@ -3,6 +3,7 @@
 //! Every plan moves on by the calls that the conversation holds, whether they succeeded or not,
 //! so it ends, and a request that comes again gets the same answer.
 
+mod conversation;
 mod plan;
 mod program;
 mod summary;
@@ -35,6 +36,9 @@ const RESULTS: usize = 20;
 
 /// Decides what comes next.
 pub(crate) fn next(asked: &ParsedRequest) -> ModelAction {
+    if let Some(parts) = &asked.summary_parts {
+        return ModelAction::Answer(conversation::summary(parts));
+    }
     if let Some(writes) = asked.program {
         return program::next(asked, writes);
     }

@@ -66,7 +66,8 @@ pub fn retry(kind: FailureKind, status: Option<u16>) -> Retry {
         | FailureKind::Steered
         | FailureKind::Hook
         | FailureKind::Unsupported
-        | FailureKind::Program => Retry::Never,
+        | FailureKind::Program
+        | FailureKind::Compaction => Retry::Never,
     }
 }
 

@@ -269,7 +269,8 @@ impl ErrorContext {
             | FailureKind::Steered
             | FailureKind::Hook
             | FailureKind::Unsupported
-            | FailureKind::Program => "",
+            | FailureKind::Program
+            | FailureKind::Compaction => "",
         }
     }
 

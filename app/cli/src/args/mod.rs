@@ -14,7 +14,7 @@ use windlass_file::DamageLocation;
 pub(crate) use parse::{
     CallPattern, amount, duration, mode, pattern, permissions, price, strategy, transport,
 };
-use parse::{age, session};
+use parse::{age, session, words};
 pub(crate) use serve::ServeArgs;
 pub(crate) use shared::{InputArgs, LocationArgs, RecordingArgs, SettingsArgs};
 
@@ -71,6 +71,10 @@ pub(crate) enum Command {
     Repair(RepairArgs),
     /// Erase a session: its log, its outputs and its checkpoint.
     Erase(EraseArgs),
+    /// Summarize the conversation of a session, so that less of it is sent.
+    ///
+    /// A summary by the model takes the place of all but the latest parts. The log stays complete.
+    Compact(CompactArgs),
     /// Merge settled sessions and reclaim disk space (file store only).
     Vacuum(VacuumArgs),
     /// Check this machine, the workspace, the store and the provider.
@@ -112,6 +116,23 @@ pub(crate) struct ResumeArgs {
     pub(crate) prompt: Option<String>,
     #[command(flatten)]
     pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) place: LocationArgs,
+    #[command(flatten)]
+    pub(crate) shape: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+}
+
+/// Arguments of `windlass compact`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CompactArgs {
+    /// Id of the session.
+    #[arg(value_parser = session)]
+    pub(crate) session: SessionId,
+    /// What the summary must keep in every detail.
+    #[arg(value_parser = words)]
+    pub(crate) focus: Option<String>,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
     #[command(flatten)]

@@ -87,10 +87,10 @@ pub(crate) struct SettingsArgs {
     /// Context window of the model; the conversation is compacted before it exceeds it.
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
-    /// Way to compact the conversation [default: clear].
+    /// Way to compact the conversation [default: summary].
     ///
-    /// clear drops old results of tools, slide drops the oldest parts, summary replaces them with a
-    /// summary by the model.
+    /// summary replaces the oldest parts with a summary by the model, slide with a plain list, and
+    /// clear drops old results of tools first.
     #[arg(long, value_name = "clear|slide|summary", value_parser = strategy)]
     pub(crate) compaction: Option<CompactionStrategy>,
     /// File with the JSON Schema that the answer must fit.
@@ -155,7 +155,7 @@ pub(crate) struct RecordingArgs {
 }
 
 /// Prompt with its attachments.
-#[derive(Debug, Clone, ClapArgs)]
+#[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct InputArgs {
     /// Goal of the session: turns continue until the model declares it met.
     ///

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use windlass_engine::core::{
     ContextPart, Delivery, Goal, Phase, Seq, Session, Settings, TurnId, View,
 };
-use windlass_engine::{Event, NewInput, SessionHandle, TurnReport};
+use windlass_engine::{AwaitedTurn, Event, NewInput, SessionHandle, TurnReport};
 
-use super::turn::TurnTask;
+use super::turn::{TurnRequest, TurnTask};
 use crate::exit::{ExitKind, Failure};
 use crate::present::Presenter;
 use crate::signals::Signals;
@@ -43,6 +43,12 @@ impl TurnFollower<'_> {
         // A goal applies as long as the session has it.
         let had = self.recorded.is_some_and(|session| session.goal.is_some());
         let goal = self.goal().await? || (had && !self.task.input.no_goal);
+        if let TurnRequest::Compaction(focus) = &self.task.request {
+            let events = session.subscribe(None);
+            let request = session.compact(focus.clone(), super::me()).await?;
+            let turn = session.follow(events, AwaitedTurn::Compaction(request));
+            return TurnWatch { session, turn, signals, goal }.run(present).await;
+        }
         let turn = match prompt {
             Some(text) => {
                 // Subscribed before sending, so that no delta is missed.
@@ -95,7 +101,7 @@ async fn unfinished(session: &SessionHandle) -> Result<Option<TurnId>, Failure> 
     if let Phase::InTurn(turn) = &state.phase {
         return Ok(Some(turn.id));
     }
-    if state.queue.is_empty() {
+    if state.queue.is_empty() && state.compaction.is_none() {
         return Ok(None);
     }
     session.resume().await?;

@@ -1,6 +1,7 @@
 //! Commands, one in each file.
 
 mod attach;
+mod compact;
 
 mod copy;
 mod cycles;
@@ -58,6 +59,7 @@ pub(crate) async fn run(args: Args, layer: StoreLayer) -> Result<ExitKind, Failu
         Command::Fork(args) => fork::fork(args).await,
         Command::Repair(args) => repair::repair(args).await,
         Command::Erase(args) => erase::erase(args).await,
+        Command::Compact(args) => compact::compact(args, layer).await,
         Command::Vacuum(args) => vacuum::vacuum(args).await,
         Command::Doctor(args) => doctor::doctor(args).await,
         Command::Attach(args) => attach::attach(args).await,

@@ -1,6 +1,6 @@
 //! `windlass run` and `windlass resume`.
 
-use super::turn;
+use super::turn::{self, TurnRequest};
 use crate::StoreLayer;
 use crate::args::{ResumeArgs, RunArgs};
 use crate::exit::{ExitKind, Failure};
@@ -9,7 +9,7 @@ pub(super) async fn run(args: RunArgs, layer: StoreLayer) -> Result<ExitKind, Fa
     turn::run(turn::TurnTask {
         session: args.session,
         resumes: false,
-        prompt: args.prompt,
+        request: TurnRequest::Prompt(args.prompt),
         dry_run: args.dry_run,
         input: args.input,
         place: args.place,
@@ -24,7 +24,7 @@ pub(super) async fn resume(args: ResumeArgs, layer: StoreLayer) -> Result<ExitKi
     turn::run(turn::TurnTask {
         session: Some(args.session),
         resumes: true,
-        prompt: args.prompt,
+        request: TurnRequest::Prompt(args.prompt),
         dry_run: false,
         input: args.input,
         place: args.place,

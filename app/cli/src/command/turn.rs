@@ -25,13 +25,20 @@ use crate::wiring::{
     self, AvailableExtensions, ProviderTransport, Runtime, StoreHandle, UserExtensions, Workspace,
 };
 
+/// What a turn is requested for.
+pub(crate) enum TurnRequest {
+    /// Prompt; `-` means standard input.
+    Prompt(Option<String>),
+    /// Compaction of the conversation, with what its summary should say most about.
+    Compaction(Option<String>),
+}
+
 /// Requested turn.
 pub(crate) struct TurnTask {
     pub(crate) session: Option<SessionId>,
     /// True if the session must exist, and the prompt is optional.
     pub(crate) resumes: bool,
-    /// Prompt; `-` means standard input.
-    pub(crate) prompt: Option<String>,
+    pub(crate) request: TurnRequest,
     pub(crate) dry_run: bool,
     pub(crate) input: InputArgs,
     pub(crate) place: LocationArgs,
@@ -78,11 +85,12 @@ async fn attempt(
     mut signals: Signals,
     present: &mut dyn Presenter,
 ) -> Result<ExitKind, Failure> {
-    let prompt = match &task.prompt {
-        Some(text) => Some(prompt::read(text, &mut signals).await?),
-        None if task.input.goal.is_some() => task.input.goal.clone(),
-        None if task.resumes => None,
-        None => return Err(prompt::missing()),
+    let prompt = match &task.request {
+        TurnRequest::Prompt(Some(text)) => Some(prompt::read(text, &mut signals).await?),
+        TurnRequest::Compaction(_) => None,
+        TurnRequest::Prompt(None) if task.input.goal.is_some() => task.input.goal.clone(),
+        TurnRequest::Prompt(None) if task.resumes => None,
+        TurnRequest::Prompt(None) => return Err(prompt::missing()),
     };
     let images = prompt::images(&task.input.image)?;
     if prompt.is_none() && !images.is_empty() {

@@ -13,8 +13,8 @@ use windlass_engine::{Event, LiveKind, TurnReport, strip_fence};
 use super::story::{hook, program};
 use super::streamed_text::StreamedText;
 use super::words::{
-    first_words, goal_words, other_model_words, outcome_words, trigger_words, visible,
-    waiting_words,
+    compacted_words, first_words, goal_words, other_model_words, outcome_words, trigger_words,
+    visible, waiting_words,
 };
 use super::{Presenter, print_line, print_notice};
 use crate::exit::Failure;
@@ -83,6 +83,9 @@ impl HumanPresenter {
                 self.end_line();
                 let why = trigger_words(started.trigger);
                 print_notice(&format!("  compacting the conversation: {why}"));
+            }
+            TimelineEntry::Compaction(CompactionEntry::Done(compacted)) => {
+                print_notice(&format!("  {}", first_words(&compacted_words(compacted), 600)));
             }
             TimelineEntry::Compaction(CompactionEntry::Failed(failed)) => {
                 let why = first_words(&failed.reason, 600);

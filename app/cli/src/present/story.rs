@@ -9,8 +9,8 @@ use windlass_engine::core::{
 };
 
 use super::words::{
-    goal_words, mode_name, other_model_words, outcome_words, permissions_name, status_words,
-    trigger_words, visible,
+    compacted_words, goal_words, mode_name, other_model_words, outcome_words, permissions_name,
+    status_words, trigger_words, visible,
 };
 
 /// Returns the line of a fact in a session's story, if it has one.
@@ -87,13 +87,14 @@ fn describe_input(queued: &InputQueued) -> String {
 
 fn compaction(entry: CompactionEntry<'_>) -> String {
     match entry {
+        CompactionEntry::Requested(requested) => match &requested.focus {
+            Some(focus) => format!("a compaction is requested, with the focus: {focus}"),
+            None => "a compaction is requested".to_owned(),
+        },
         CompactionEntry::Started(started) => {
             format!("the conversation is compacted: {}", trigger_words(started.trigger))
         }
-        CompactionEntry::Done(compacted) => format!(
-            "compacted to {} parts of {} bytes",
-            compacted.visible.items, compacted.visible.bytes
-        ),
+        CompactionEntry::Done(compacted) => compacted_words(compacted),
         CompactionEntry::Failed(failed) => format!("the compaction failed: {}", failed.reason),
     }
 }

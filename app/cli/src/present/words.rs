@@ -2,8 +2,8 @@
 
 use windlass_engine::TurnReport;
 use windlass_engine::core::{
-    CompactionTrigger, Fact, GoalEnd, LimitKind, Mode, ObservationStatus, Permissions,
-    RequestRecord, TurnOutcome,
+    Compacted, CompactionTrigger, Fact, GoalEnd, LimitKind, Mode, ObservationStatus, Permissions,
+    RequestRecord, TurnOutcome, VisiblePart,
 };
 
 /// Makes control characters visible, so that no tool or model can control a terminal.
@@ -129,11 +129,19 @@ pub(super) fn goal_words(end: &GoalEnd) -> String {
     }
 }
 
+/// Describes the result of a compaction.
+pub(super) fn compacted_words(compacted: &Compacted) -> String {
+    let VisiblePart { items, bytes, .. } = compacted.visible;
+    let fallback = compacted.fallback.as_ref().map(|why| format!(" ({why})"));
+    format!("compacted to {items} parts of {bytes} bytes{}", fallback.unwrap_or_default())
+}
+
 /// Describes the trigger of a compaction.
 pub(super) fn trigger_words(trigger: CompactionTrigger) -> &'static str {
     match trigger {
         CompactionTrigger::Window => "it would not fit into the model's window",
         CompactionTrigger::Overflow => "the provider refused it as too large",
+        CompactionTrigger::Manual => "a user asked for it",
     }
 }
 

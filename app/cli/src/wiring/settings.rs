@@ -1,8 +1,8 @@
 //! Settings of a new session, and changes of a command to an existing one.
 
 use windlass_engine::core::{
-    ContextWindow, HookSpec, Limits, Mode, OfferedTools, Permissions, RequestOptions, Settings,
-    ToolSpec, Widening,
+    CompactionStrategy, ContextWindow, HookSpec, Limits, Mode, OfferedTools, Permissions,
+    RequestOptions, Settings, ToolSpec, Widening,
 };
 
 use super::instructions::INSTRUCTIONS;
@@ -37,7 +37,8 @@ pub(crate) fn new_settings(
         rules: Vec::new(),
         hooks: offered.hooks,
         redaction: offered.redaction,
-        window: ContextWindow::default(),
+        // Without a usable answer of the model, a plain list takes the summary's place.
+        window: ContextWindow { strategy: CompactionStrategy::Summary, ..Default::default() },
         price: None,
         tools: offered.tools,
         limits: Limits::default(),
@@ -70,7 +71,11 @@ pub(crate) fn changed_settings(
         settings.provider.clone_from(&chosen.name);
         settings.model = model(shape, chosen)?;
     }
-    with(settings, shape)
+    let mut settings = with(settings, shape)?;
+    if settings.model != recorded.model && shape.window.is_none() {
+        settings.window.tokens = chosen.port.model(&settings.model).window.unwrap_or(0);
+    }
+    Ok(settings)
 }
 
 /// Returns the settings of an existing session with the current tools and hooks of the adapters.

@@ -80,6 +80,8 @@ impl Driver {
             started: fact.clone(),
             history: self.machine.history().clone(),
             settings: turn.settings.clone(),
+            reader: turn.summary_reader().cloned(),
+            focus: turn.compaction.as_ref().and_then(|request| request.focus.clone()),
             attempts: turn.summary_attempts(),
             request: self.request(turn, started, prompt),
             provider: self.ports.provider.clone(),

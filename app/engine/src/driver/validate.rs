@@ -15,6 +15,9 @@ use crate::{capacity, program};
 /// Longest reason for a stop, in bytes; the rest is cut.
 const REASON: usize = 1_024;
 
+/// Longest focus of a compaction, in bytes; the rest is cut.
+const FOCUS: usize = 4 * 1_024;
+
 impl Driver {
     /// Returns the input if the core may decide it.
     pub(super) fn validate(&mut self, mut input: Input) -> Result<Input, RemoteCommandFault> {
@@ -40,6 +43,11 @@ impl Driver {
                 self.fits(&[goal.as_ref().map_or("", |goal| &goal.text)])?;
             }
             Input::Interrupt { reason, .. } => capacity::cut(reason, REASON),
+            Input::Compact { focus, .. } => {
+                if let Some(focus) = focus {
+                    capacity::cut(focus, FOCUS);
+                }
+            }
             Input::Answer { call, answer, .. } => self.validate_edit(*call, answer)?,
             Input::Continue
             | Input::Close

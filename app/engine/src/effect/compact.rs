@@ -29,6 +29,10 @@ pub(crate) struct CompactEffect {
     pub(crate) started: CompactionStarted,
     pub(crate) history: History,
     pub(crate) settings: Arc<Settings>,
+    /// Settings of a model that has read the whole conversation, which is asked about all of it.
+    pub(crate) reader: Option<Arc<Settings>>,
+    /// What the summary should say most about, in the user's words.
+    pub(crate) focus: Option<Arc<str>>,
     /// Most requests for the summary.
     pub(crate) attempts: u32,
     /// Request, with a conversation that the question replaces.
@@ -50,7 +54,11 @@ impl CompactEffect {
         let max_text = self.size.max_text();
         let mut compaction =
             match SummaryRequests::new(&plan, &self.history, turn, limits, max_text) {
-                Some(requests) => self.summarize(requests, &signals.cancel).await,
+                Some(requests) => {
+                    let requests =
+                        requests.with_reader(self.reader.as_ref()).with_focus(self.focus.clone());
+                    self.summarize(requests, &signals.cancel).await
+                }
                 None => plan.finish(&self.history, turn, None),
             };
         if let Some(why) = &mut compaction.fallback {

@@ -25,6 +25,12 @@ pub enum SessionCommand {
         /// The new goal.
         goal: Option<Goal>,
     },
+    /// Compacts the conversation: now, or else once the running turn has settled.
+    Compact {
+        /// What the summary should say most about; cut after 4,096 bytes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<String>,
+    },
     /// Interrupts a turn.
     Interrupt {
         /// Source of the request.
@@ -96,6 +102,7 @@ impl SessionCommand {
             Self::Send(_) => "send",
             Self::Configure { .. } => "configure",
             Self::SetGoal { .. } => "set_goal",
+            Self::Compact { .. } => "compact",
             Self::Interrupt { .. } => "interrupt",
             Self::Answer { .. } => "answer",
             Self::Resume {} => "go_on",
@@ -108,6 +115,7 @@ impl SessionCommand {
             Self::Send(input) => input.key.as_deref(),
             Self::Configure { .. }
             | Self::SetGoal { .. }
+            | Self::Compact { .. }
             | Self::Interrupt { .. }
             | Self::Answer { .. }
             | Self::Resume {} => None,
@@ -130,6 +138,7 @@ impl SessionCommand {
                 Input::Configure { scope, settings: *settings, widening }
             }
             Self::SetGoal { goal } => Input::SetGoal { scope, goal },
+            Self::Compact { focus } => Input::Compact { scope, focus },
             Self::Interrupt { by, reason, when, turn } => {
                 Input::Interrupt { by, scope, reason, when, turn }
             }

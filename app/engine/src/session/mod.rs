@@ -198,6 +198,18 @@ impl SessionHandle {
         self.execute(command, scope, None).await.map(drop)
     }
 
+    /// Compacts the conversation with a summary by the model: now, or else once the running turn has
+    /// settled. `focus` says what the summary should say most about. Returns the position of the
+    /// request once it is durable; the turn that compacts settles later, see
+    /// [`AwaitedTurn::Compaction`].
+    ///
+    /// # Errors
+    /// [`SendError`] when no turn runs and the conversation is empty, and as
+    /// [`SessionHandle::execute`].
+    pub async fn compact(&self, focus: Option<String>, scope: Scope) -> Result<Seq, SendError> {
+        self.execute(SessionCommand::Compact { focus }, scope, None).await
+    }
+
     /// Interrupts the running turn, now or before its next sample. Returns once the request is
     /// durable; the turn settles later, see [`SessionHandle::outcome`].
     /// [`SessionCommand::Interrupt`] may name the turn.

@@ -138,7 +138,7 @@ impl Acknowledgement {
 /// Returns the time for which a stored command may be executed, in milliseconds.
 ///
 /// A user input, a goal and an answer are still meant a day later: an answer names its question and
-/// fits no other. Settings, an interrupt and a resumption concern the moment and last ten minutes.
+/// fits no other. Settings, a compaction, an interrupt and a resumption concern the moment and last ten minutes.
 /// Clocks of nodes differ by seconds, which affects neither.
 pub(super) fn valid_ms(command: &SessionCommand) -> u64 {
     match command {
@@ -146,6 +146,7 @@ pub(super) fn valid_ms(command: &SessionCommand) -> u64 {
         | SessionCommand::SetGoal { .. }
         | SessionCommand::Answer { .. } => DAY_MS,
         SessionCommand::Configure { .. }
+        | SessionCommand::Compact { .. }
         | SessionCommand::Interrupt { .. }
         | SessionCommand::Resume {} => 10 * MINUTE_MS,
     }

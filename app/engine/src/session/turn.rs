@@ -23,6 +23,9 @@ pub enum AwaitedTurn {
     Turn(TurnId),
     /// The next turn that opens for the session's goal.
     Goal,
+    /// The turn of the compaction that was requested at this position, or of a later request that
+    /// replaced it.
+    Compaction(Seq),
 }
 
 /// Events of a session up to the end of a turn. See [`SessionHandle::follow`].
@@ -45,6 +48,7 @@ impl AwaitedTurn {
             Self::Input(input) => Some(Seq(input.0)),
             Self::Turn(turn) => Some(Seq(turn.0.saturating_sub(1))),
             Self::Goal => None,
+            Self::Compaction(request) => Some(request),
         }
     }
 
@@ -53,6 +57,9 @@ impl AwaitedTurn {
         match self {
             Self::Input(input) => *because == Reason::Input { input },
             Self::Goal => matches!(because, Reason::Goal { .. }),
+            Self::Compaction(asked) => {
+                matches!(because, Reason::CompactionRequested { request } if *request >= asked)
+            }
             Self::Turn(_) => false,
         }
     }
@@ -89,7 +96,7 @@ impl TurnStream {
         self.awaited = awaited;
         self.fold = match awaited {
             AwaitedTurn::Turn(turn) => Some(TurnFold::new(turn)),
-            AwaitedTurn::Input(_) | AwaitedTurn::Goal => None,
+            AwaitedTurn::Input(_) | AwaitedTurn::Goal | AwaitedTurn::Compaction(_) => None,
         };
     }
 

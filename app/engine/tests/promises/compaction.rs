@@ -9,9 +9,10 @@ use serde_json::json;
 use windlass_engine::core::{
     Compacted, CompactionStrategy, ContextWindow, EffectClass, Fact, FailureKind, HookPoint,
     HookReply, HookSpec, HookTopic, Prompt, PromptItem, Retry, SUMMARY_INSTRUCTIONS, TurnOutcome,
+    Widening,
 };
 use windlass_engine::ports::{HookCall, HookContext, HookError, Hooks, Redactor};
-use windlass_engine::{Event, LiveKind, NewInput};
+use windlass_engine::{AwaitedTurn, Event, LiveKind, NewInput};
 use windlass_testkit::Answer;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::hooks::{ScriptedHook, ScriptedHooks};
@@ -199,7 +200,7 @@ async fn a_summary_survives_failures_refusals_and_its_own_length() {
         match asked.fetch_add(1, Ordering::SeqCst) % 4 {
             0 => fail(FailureKind::Overloaded, Retry::AfterMs(399)),
             1 => fail(FailureKind::ContextOverflow, Retry::Never),
-            2 => Step::from(Answer::new().text(&format!("{SUMMARY}{facts}")).tokens(70, 3_000)),
+            2 => Step::from(Answer::new().text(format!("{SUMMARY}{facts}")).tokens(70, 3_000)),
             _ => Step::from(Answer::new().text(SUMMARY).tokens(30, 7)),
         }
     };
@@ -301,4 +302,69 @@ async fn a_compaction_is_not_waited_for_when_the_turn_is_to_stop() {
     assert!(at.elapsed() < ms(10));
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));
+}
+
+/// A model that says much, and summarizes where it is asked to.
+fn talkative() -> ScriptedProvider {
+    ScriptedProvider::responding(|request| match asks_for_summary(&request.prompt) {
+        true => say(SUMMARY),
+        false => say("much ".repeat(1_500)),
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_smaller_model_has_its_history_summarized_by_the_one_that_read_it() {
+    let provider = talkative();
+    let cast = Cast { provider: Arc::new(provider.clone()), ..Cast::new([], []) };
+    let world = World::of(FaultyStore::new(), cast).tuned(|settings| {
+        settings.model = "large".to_owned();
+        settings.window = ContextWindow { tokens: 100_000, strategy: CompactionStrategy::Summary };
+    });
+    let conversation = world.open("s").await;
+    for _ in 0..2 {
+        let input = conversation.send(NewInput::new(me(), REQUEST)).await.unwrap();
+        soon(conversation.outcome(input)).await.unwrap();
+    }
+    let mut settings = (*conversation.state().await.unwrap().settings).clone();
+    settings.model = "small".to_owned();
+    settings.window.tokens = 3_000;
+    conversation.configure(settings, me(), Widening::Allowed).await.unwrap();
+    let input = conversation.send(NewInput::new(me(), REQUEST)).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
+    assert_eq!(report.outcome, TurnOutcome::Completed);
+    let prompts = provider.prompts();
+    let models: Vec<&str> = prompts.iter().map(|one| one.settings.model.as_str()).collect();
+    assert_eq!(models, ["large", "large", "large", "small"]);
+    assert!(words(&prompts[2]).matches("much ").count() >= 1_500, "it is shown what it read");
+    let named = world.picked(|fact| match fact {
+        Fact::CompactionStarted(fact) => Some(fact.model.clone()),
+        _ => None,
+    });
+    assert_eq!(named, [Some("large".to_owned())]);
+    let compacted = world.picked(|fact| match fact {
+        Fact::Compacted(fact) => Some((fact.cut.summary.clone(), fact.fallback.clone())),
+        _ => None,
+    });
+    assert_eq!(compacted, [(Some(SUMMARY.into()), None)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_user_has_the_conversation_compacted_with_a_focus() {
+    let provider = talkative();
+    let cast = Cast { provider: Arc::new(provider.clone()), ..Cast::new([], []) };
+    let world = World::of(FaultyStore::new(), cast);
+    let conversation = world.open("s").await;
+    let nothing = conversation.compact(None, me()).await.unwrap_err();
+    assert!(nothing.to_string().contains("nothing to compact"), "{nothing}");
+    let input = conversation.send(NewInput::new(me(), REQUEST)).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
+    let focus = "x".repeat(5_000);
+    let request = conversation.compact(Some(focus), me()).await.unwrap();
+    let report = soon(conversation.outcome(AwaitedTurn::Compaction(request))).await.unwrap();
+    assert_eq!((report.outcome, &*report.answer), (TurnOutcome::Completed, ""));
+    let asked = provider.prompts().pop().unwrap();
+    assert!(asks_for_summary(&asked));
+    assert!(words(&asked).matches("much ").count() >= 1_500, "it is shown all of it");
+    assert!(words(&asked).ends_with(&format!("in every detail:\n{}", "x".repeat(4_096))));
+    assert!(conversation.state().await.unwrap().visible.bytes < 1_000);
 }

@@ -1,4 +1,4 @@
-//! Control: interrupts running turns, and resumes waiting inputs.
+//! Control: interrupts running turns, resumes waiting inputs, and compacts conversations.
 
 use std::sync::Arc;
 
@@ -7,8 +7,10 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use windlass_engine::core::{Fact, InterruptSource, RecordedFact, Reject, Seq, StopTiming, TurnId};
-use windlass_engine::{SendError, SessionCommand};
+use windlass_engine::core::{
+    Fact, InterruptSource, Reason, RecordedFact, Reject, Seq, StopTiming, TurnId,
+};
+use windlass_engine::{AwaitedTurn, SendError, SessionCommand};
 
 use super::describe::answers::{Conflict, NoSession, Refused, StoreFull, Waits};
 use super::describe::shapes::StopTimingShape;
@@ -101,6 +103,70 @@ pub(crate) async fn interrupt(
     Ok((StatusCode::ACCEPTED, Json(TurnReference { turn })))
 }
 
+/// Request to compact the conversation.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schema(example = json!({"focus": "the names of the tables"}))]
+pub(crate) struct CompactRequest {
+    /// What the summary must keep in every detail; cut after 4,096 bytes.
+    focus: Option<String>,
+}
+
+/// Requested compaction, which is durable.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(example = json!({"request": 20, "turn": 21}))]
+pub(crate) struct RequestedCompaction {
+    /// The request: the position of its fact.
+    #[schema(value_type = u64)]
+    request: Seq,
+    /// Turn that it opened at once; null if it waits until the running turn has ended.
+    #[schema(required, value_type = Option<u64>)]
+    turn: Option<TurnId>,
+}
+
+/// Compacts the conversation, with a summary by the model.
+#[utoipa::path(
+    post,
+    path = "/sessions/{id}/compact",
+    tag = "turns",
+    params(
+        ("id" = String, Path, description = "The session."),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 128,
+         pattern = "^[ -~]+$",
+         description = "Asking again with the same key gives the same answer."),
+    ),
+    request_body(content = Option<CompactRequest>),
+    responses(
+        (status = 202, description = "The request is durable.", body = RequestedCompaction),
+        NoSession, Conflict, Refused, StoreFull, Waits,
+    )
+)]
+pub(crate) async fn compact(
+    State(app): State<Arc<App>>,
+    seen: SessionAccess<RunRight>,
+    key: ClientKey,
+    Json(CompactRequest { focus }): Json<CompactRequest>,
+) -> Result<impl IntoResponse, Problem> {
+    let (handle, before) = open(&app, &seen.caller, &seen.id).await?;
+    // A turn that already runs has its own room, and the compaction follows it.
+    let permit = match before.turn() {
+        Some(_) => None,
+        None => Some(seen.caller.turn_permit(&app)?),
+    };
+    let scope = seen.caller.scope().clone();
+    let command = SessionCommand::Compact { focus };
+    let requested = handle.execute(command, scope, key.for_command()).await;
+    let request = requested.map_err(|error| failure::send(&error))?;
+    let next = fact_at(&seen, request.next()).await?;
+    let reason = Reason::CompactionRequested { request };
+    let opens = |fact: &RecordedFact| matches!(&fact.fact, Fact::TurnOpened(opened) if opened.reason == reason);
+    let turn = next.filter(opens).and_then(|fact| fact.turn);
+    if let Some(permit) = permit {
+        turn_permits::hold_until_settled(handle, AwaitedTurn::Compaction(request), permit);
+    }
+    Ok((StatusCode::ACCEPTED, Json(RequestedCompaction { request, turn })))
+}
+
 /// Request without fields.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -159,7 +225,7 @@ pub(crate) async fn resume(
         }
     };
     if let Some((input, pass)) = next {
-        turn_permits::hold_until_settled(handle, input, pass);
+        turn_permits::hold_until_settled(handle, AwaitedTurn::Input(input), pass);
     }
     Ok((StatusCode::ACCEPTED, Json(TurnReference { turn })))
 }

@@ -108,6 +108,7 @@ fn rejected(reject: &Reject) -> Problem {
         Reject::Empty
         | Reject::ContextTooLarge { .. }
         | Reject::NotRunning(_)
+        | Reject::NothingToCompact
         | Reject::DeadlineReserved
         | Reject::TooManyParts { .. }
         | Reject::TooManyImages { .. }

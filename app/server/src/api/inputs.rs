@@ -14,7 +14,7 @@ use windlass_engine::core::{
     ContextPart, Delivery, Fact, Hold, InputEntry, InputId, InputQueued, Reason, RecordedFact, Seq,
     TimelineEntry, TurnEntry, TurnId,
 };
-use windlass_engine::{NewInput, StartError};
+use windlass_engine::{AwaitedTurn, NewInput, StartError};
 
 use super::describe::answers::{Conflict, KeyReused, NoInput, NoSession, StoreFull, Waits};
 use super::describe::shapes::{ContextPartShape, DeliveryShape};
@@ -185,7 +185,7 @@ pub(crate) async fn accept(
     let input = handle.send(send).await;
     let input = input.map_err(|error| failure::send(&error))?;
     if let Some(pass) = pass {
-        turn_permits::hold_until_settled(handle, input, pass);
+        turn_permits::hold_until_settled(handle, AwaitedTurn::Input(input), pass);
     }
     let facts = seen.read(Seq(input.0.saturating_sub(1)), 2).await?;
     let mut facts = facts.iter();

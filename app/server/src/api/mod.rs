@@ -52,6 +52,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(inputs::one))
         .routes(routes!(control::interrupt))
         .routes(routes!(control::resume))
+        .routes(routes!(control::compact))
         .routes(routes!(approvals::of_session))
         .routes(routes!(approvals::of_tenant))
         .routes(routes!(approvals::answer))

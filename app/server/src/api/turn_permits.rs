@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_engine::core::{InputId, Seq, TimelineEntry, TurnEntry};
-use windlass_engine::{Event, SessionHandle};
+use windlass_engine::core::{Seq, TimelineEntry, TurnEntry};
+use windlass_engine::{AwaitedTurn, Event, SessionHandle};
 
 use crate::access::UsagePermit;
 
-/// Holds a permit and the handle until the turn that accepts an input has ended on any node, or
-/// until the input is held.
-pub(crate) fn hold_until_settled(handle: SessionHandle, input: InputId, pass: UsagePermit) {
+/// Holds a permit and the handle until the turn of an input or a compaction has ended on any node,
+/// or until that is held.
+pub(crate) fn hold_until_settled(handle: SessionHandle, awaited: AwaitedTurn, pass: UsagePermit) {
     tokio::spawn(async move {
-        settled(&handle, input).await;
+        settled(&handle, awaited).await;
         drop(pass);
     });
 }
@@ -21,9 +21,14 @@ pub(crate) fn hold_until_settled(handle: SessionHandle, input: InputId, pass: Us
 const CHECK_AFTER: Duration = Duration::from_secs(600);
 
 /// Waits for that. A turn that cannot be followed, or that has no driver, counts as ended.
-async fn settled(handle: &SessionHandle, input: InputId) {
-    let events = handle.subscribe(Some(Seq(input.0.saturating_sub(1))));
-    let mut turn = handle.follow(events, input);
+async fn settled(handle: &SessionHandle, awaited: AwaitedTurn) {
+    let from = match awaited {
+        AwaitedTurn::Input(input) => Some(Seq(input.0.saturating_sub(1))),
+        AwaitedTurn::Compaction(request) => Some(Seq(request.0.saturating_sub(1))),
+        AwaitedTurn::Turn(turn) => Some(Seq(turn.0.saturating_sub(1))),
+        AwaitedTurn::Goal => None,
+    };
+    let mut turn = handle.follow(handle.subscribe(from), awaited);
     loop {
         let Ok(next) = timeout(CHECK_AFTER, turn.next()).await else {
             match handle.is_driven_here() {
@@ -44,7 +49,7 @@ async fn settled(handle: &SessionHandle, input: InputId) {
     }
 }
 
-/// Returns true if no turn is open, so that the input is held.
+/// Returns true if no turn is open, so that the awaited one is held.
 async fn is_idle(handle: &SessionHandle) -> bool {
     let state = handle.state().await;
     state.map_or(true, |state| state.turn().is_none())

@@ -367,3 +367,49 @@ async fn an_agents_session_is_given_no_further_tool() {
     let given = changed.unwrap()["body"]["settings"]["tools"].as_array().unwrap();
     assert_eq!(given.len(), 2);
 }
+
+#[tokio::test]
+async fn a_conversation_is_compacted_at_once_or_after_the_running_turn() {
+    let summary = "## Goal\nto wind\n## Done\nmuch\n## Open\nNone.\n## Facts\nNone.";
+    let gate = Gate::new();
+    let look = ScriptedTool::new("look", EffectClass::ReadOnly).before(&gate);
+    let long = say(&"winding ".repeat(500));
+    let steps = [long, say(summary), call("look", json!({})), say("seen"), say(summary)];
+    let server = World::new(steps, [look]).serve().await;
+    let id = server.open(&json!({})).await;
+    let path = |what: &str| format!("/sessions/{id}/{what}");
+    let answer = server.post(&path("compact"), &json!({})).send().await;
+    assert_eq!(answer.problem(), problem(422, "refused"));
+    let taken = server.post(&path("turns"), &json!({"text": "wind"})).send().await.is(202);
+    server.ended(&id, taken["turn"].as_u64().unwrap()).await;
+
+    let words = json!({"focus": "the winch"});
+    let taken = server.post(&path("compact"), &words).key("k").send().await.is(202);
+    let turn = taken["turn"].as_u64().unwrap();
+    assert_eq!(taken["request"], turn - 1);
+    let ended = server.ended(&id, turn).await;
+    assert_eq!(ended["outcome"], json!({"outcome": "completed"}));
+    let again = server.post(&path("compact"), &words).key("k").send().await.is(202);
+    assert_eq!(again, taken);
+    let bodies = |facts: &[Value], kind: &str| -> Vec<Value> {
+        let own = facts.iter().filter(|fact| fact["kind"] == kind);
+        own.map(|fact| fact["body"].clone()).collect()
+    };
+    let all = facts(&server, &id).await;
+    assert_eq!(bodies(&all, "CompactionRequested")[0]["focus"], "the winch");
+    assert_eq!(bodies(&all, "Compacted")[0]["cut"]["summary"], summary);
+
+    let taken = server.post(&path("turns"), &json!({"text": "look"})).send().await.is(202);
+    gate.reached().await;
+    let waits = server.post(&path("compact"), &json!({})).send().await.is(202);
+    assert_eq!(waits["turn"], Value::Null);
+    gate.open();
+    server.ended(&id, taken["turn"].as_u64().unwrap()).await;
+    // The consequences of a turn's end are durable with it.
+    let all = facts(&server, &id).await;
+    let opened = all.iter().rfind(|fact| fact["kind"] == "TurnOpened").unwrap();
+    assert_eq!(opened["body"]["reason"]["request"], waits["request"]);
+    let ended = server.ended(&id, opened["turn"].as_u64().unwrap()).await;
+    assert_eq!(ended["outcome"], json!({"outcome": "completed"}));
+    assert_eq!(bodies(&all, "CompactionRequested").len(), 2);
+}

@@ -174,6 +174,8 @@ fn on_ended(
             bounded,
         }),
     };
+    let settings = turn.settings.clone();
+    session.set_reader(settings);
     session.visible = shown;
     let tokens = fact.usage.and_then(|usage| usage.input);
     session.measured = tokens.map(|tokens| MeasuredRequest { tokens, visible: asked });
@@ -272,7 +274,8 @@ fn discard(sampling: &Sampling, fact: &SampleCut) -> Stage {
         | FailureKind::Steered
         | FailureKind::Hook
         | FailureKind::Unsupported
-        | FailureKind::Program => failures = failures.saturating_add(1),
+        | FailureKind::Program
+        | FailureKind::Compaction => failures = failures.saturating_add(1),
     }
     match fact.retry_at {
         Some(until) => Stage::Backoff(Backoff { until, failures, restarts, kind: sampling.kind }),

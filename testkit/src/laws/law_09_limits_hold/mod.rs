@@ -122,6 +122,7 @@ impl<'a> Reader<'a> {
                 | Reason::PendingInput { .. }
                 | Reason::HookContext { .. }
                 | Reason::InvalidOutput { .. }
+                | Reason::CompactionRequested { .. }
                 | Reason::Compacted,
                 _,
             ) => Ok(()),

@@ -252,6 +252,7 @@ impl Tally {
             FactGroup::Input(InputFact::InputQueued(_) | InputFact::InputBlocked(_))
             | FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::TurnSettled(_))
             | FactGroup::Permission(PermissionFact::CallDecided(_))
+            | FactGroup::Compaction(CompactionFact::CompactionRequested(_))
             | FactGroup::Session(_)
             | FactGroup::Goal(_) => Ok(()),
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    CallId, Compacted, CompactionFailed, CompactionStarted, CompactionStrategy as How,
-    CompactionTrigger, ContextInjected, ContextLifetime, ContextSource, CutPoint, Digest, Fact,
-    Goal, GoalEnd, GoalEnded, GoalSet, HookDecided, HookOccurrence, HookPoint, HookVerdict,
-    HooksAsked, InputBlocked, InputId, Reservation, Seq, SessionResumed, SessionStart, Usage,
-    VisiblePart,
+    CallId, Compacted, CompactionFailed, CompactionRequested, CompactionStarted,
+    CompactionStrategy as How, CompactionTrigger, ContextInjected, ContextLifetime, ContextSource,
+    CutPoint, Digest, Fact, Goal, GoalEnd, GoalEnded, GoalSet, HookDecided, HookOccurrence,
+    HookPoint, HookVerdict, HooksAsked, InputBlocked, InputId, Reservation, Seq, SessionResumed,
+    SessionStart, Usage, VisiblePart,
 };
 
 use serde_json::json;
@@ -30,6 +30,7 @@ pub(super) fn fact() -> impl Strategy<Value = Fact> {
             reason,
         })),
         context_injected().boxed(),
+        compaction_requested().boxed(),
         compaction_started().boxed(),
         compacted().boxed(),
         (number(), text(), super::sampling::reserved()).prop_map(|(started, reason, lost)| {
@@ -131,15 +132,23 @@ fn context_injected() -> impl Strategy<Value = Fact> {
 }
 
 fn trigger() -> impl Strategy<Value = CompactionTrigger> {
-    select(vec![CompactionTrigger::Window, CompactionTrigger::Overflow])
+    select(vec![CompactionTrigger::Window, CompactionTrigger::Overflow, CompactionTrigger::Manual])
+}
+
+fn compaction_requested() -> impl Strategy<Value = Fact> {
+    let focus = prop::option::of(text());
+    (scope(), focus, prop::option::of(text())).prop_map(|(by, focus, key)| {
+        let focus = focus.map(Into::into);
+        Fact::CompactionRequested(CompactionRequested { by: by.into(), focus, key })
+    })
 }
 
 fn compaction_started() -> impl Strategy<Value = Fact> {
     let how = select(vec![How::Clear, How::Slide, How::Summary]);
     let counts = (any::<u32>(), any::<u32>(), number());
     let reserved = (super::sampling::reserved(), super::sampling::reserved());
-    let whole = (counts, trigger(), how, reserved);
-    whole.prop_map(|(counts, trigger, strategy, (reserved, lost))| {
+    let whole = (counts, trigger(), how, prop::option::of(text()), reserved);
+    whole.prop_map(|(counts, trigger, strategy, model, (reserved, lost))| {
         let (compaction, attempt, target_bytes) = counts;
         Fact::CompactionStarted(CompactionStarted {
             compaction,
@@ -147,6 +156,7 @@ fn compaction_started() -> impl Strategy<Value = Fact> {
             trigger,
             strategy,
             target_bytes,
+            model,
             reserved,
             lost,
         })
@@ -209,15 +219,21 @@ pub(crate) fn hook_with(text: &str) -> [Fact; 3] {
     ]
 }
 
-pub(crate) fn compaction_with(text: &str) -> [Fact; 3] {
+pub(crate) fn compaction_with(text: &str) -> [Fact; 4] {
     let started = Seq(6);
     [
+        Fact::CompactionRequested(CompactionRequested {
+            by: fixed::principal(text).into(),
+            focus: Some(text.into()),
+            key: Some(text.into()),
+        }),
         Fact::CompactionStarted(CompactionStarted {
             compaction: 1,
             attempt: 1,
             trigger: CompactionTrigger::Window,
             strategy: How::Summary,
             target_bytes: u64::MAX,
+            model: Some(text.into()),
             reserved: Reservation { tokens: 1, cost_micros: u64::MAX },
             lost: Reservation::default(),
         }),

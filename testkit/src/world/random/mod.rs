@@ -51,6 +51,7 @@ fn user() -> impl Strategy<Value = Step> {
         6 => send(),
         1 => goal(),
         1 => Just(Step::Continue),
+        1 => select(vec!["", "ports"]).prop_map(|focus| Step::Compact(focus.to_owned())),
         2 => (interrupter(), when).prop_map(|(by, when)| Step::Interrupt { by, when }),
         1 => (posture().boxed(), widening)
             .prop_map(|(posture, widening)| Step::Configure { posture, widening }),

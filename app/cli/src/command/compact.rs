@@ -1,0 +1,21 @@
+//! `windlass compact`: summarizes the conversation of a session.
+
+use super::turn::{self, TurnRequest};
+use crate::StoreLayer;
+use crate::args::{CompactArgs, InputArgs};
+use crate::exit::{ExitKind, Failure};
+
+pub(super) async fn compact(args: CompactArgs, layer: StoreLayer) -> Result<ExitKind, Failure> {
+    turn::run(turn::TurnTask {
+        session: Some(args.session),
+        resumes: true,
+        request: TurnRequest::Compaction(args.focus),
+        dry_run: false,
+        input: InputArgs::default(),
+        place: args.place,
+        settings: args.shape,
+        layer,
+        recording: args.recording,
+    })
+    .await
+}

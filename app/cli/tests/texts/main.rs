@@ -149,6 +149,13 @@ fn calls_that_do_not_run() {
     let flags = ["--deny", "write_file"];
     let rule = conversation(&place, &flags, &[("Try.", vec![write(), done()])]);
     let place = Place::new();
+    let hooks = json!({"hooks": {"PreToolUse": [{"hooks": [
+        {"type": "command", "command": "echo not on Fridays >&2; exit 2"}
+    ]}]}});
+    fs::write(place.file("hooks.json"), hooks.to_string()).unwrap();
+    let flags = ["--hooks", "hooks.json"];
+    let hook = conversation(&place, &flags, &[("Try.", vec![write(), done()])]);
+    let place = Place::new();
     let flags = ["--permissions", "ask"];
     let nobody = conversation(&place, &flags, &[("Try.", vec![write(), done()])]);
     let place = Place::new();
@@ -158,6 +165,7 @@ fn calls_that_do_not_run() {
         ("In plan mode", plan.context_and_calls()),
         ("With read-only permissions", read_only.context_and_calls()),
         ("A rule of the user denies it", rule.calls()),
+        ("A hook denies it", hook.calls()),
         ("It needs an approval, and nobody can be asked", nobody.context_and_calls()),
         ("In a dry run", dry_run.calls()),
     ];

@@ -83,7 +83,7 @@ fn nothing_that_was_denied_before_the_cut_stands() {
            8 CallDecided call 7 deny
            9 CallObserved call 7 denied: Denied: in plan mode only read-only tools run. Describe the change instead.
         > fail truncated soon
-          10 SampleCut truncated, about 188 tokens, next attempt in 250 ms
+          10 SampleCut truncated, about 128 tokens, next attempt in 250 ms
         > wait 250 => sample 1 again@11
     "#]]);
 }

@@ -65,7 +65,8 @@ fn base_name(name: &str) -> &str {
     while let Some(at) = base.rfind(['-', '@', ':']) {
         let (before, version) = base.split_at(at);
         let dated = version.len() == 3 && version.chars().skip(1).all(|sign| sign.is_ascii_digit());
-        if !is_version(version.get(1..).unwrap_or_default()) && !(dated && ends_dated(before)) {
+        let versioned = is_version(version.get(1..).unwrap_or_default());
+        if !(versioned || (dated && ends_dated(before))) {
             break;
         }
         base = before;

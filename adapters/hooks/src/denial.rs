@@ -31,8 +31,8 @@ pub(crate) fn has_verdict(text: &str) -> bool {
     let whole = |object: &JsonTree| VERDICT.iter().any(|key| object.all(key).next().is_some());
     let begun = || {
         let rest = text.split_once('{').map(|(_, rest)| rest);
-        let quoted = |key: &&str| rest.is_some_and(|rest| rest.contains(&format!("\"{key}\"")));
-        VERDICT.iter().any(|key| quoted(&key))
+        let quoted = |key: &str| rest.is_some_and(|rest| rest.contains(&format!("\"{key}\"")));
+        VERDICT.iter().any(|key| quoted(key))
     };
     objects(text).iter().any(whole) || begun()
 }

@@ -96,16 +96,20 @@ fn each_request_for_a_summary_is_charged() {
     check(expect![[r#"
         > open window=600 strategy=summary tokens=9000
         > send one => first turn, input 2 accepted at 4
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 114 tokens set aside => runs
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 600 tokens set aside => runs
         > text x*1500 => item 6
-        > end stop => completed at 8
+        > end stop
+           7 SampleEnded stop, about 626 tokens
+           8 TurnSettled completed
         > send two => turn of input 9
           11 CompactionStarted 1 attempt 1: window, summary to 437 bytes, 626 tokens set aside => runs
         > compacted after 2 They said x.
           12 Compacted cleared before 0, left out before 2, summary "They said x.", 2 requests unmeasured, leaves 68 bytes in 1 items
           13 InputAccepted input 9
-          14 SampleStarted sample 1 attempt 1 because opened by input 9, 149 tokens set aside => runs
+          14 SampleStarted sample 1 attempt 1 because opened by input 9, 600 tokens set aside => runs
         > text ok => item 15
-        > end stop => completed at 17
+        > end stop
+          16 SampleEnded stop, about 162 tokens
+          17 TurnSettled completed
     "#]]);
 }

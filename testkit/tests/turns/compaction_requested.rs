@@ -129,7 +129,8 @@ fn a_compaction_leaves_inputs_held() {
         > send two => turn, sample@12
         > send three => input 13
         > interrupt person => request 14, wind sample@12
-        > fail cancelled never => sample cut at 15 for good
+        > fail cancelled never
+          15 SampleCut cancelled, about 1139 tokens, no further attempt
           16 TurnSettled interrupted by person, waiting: 13
         > compact
           17 CompactionRequested
@@ -154,7 +155,9 @@ fn a_request_of_an_interrupted_turn_waits_for_the_user() {
         > compact
           13 CompactionRequested
         > interrupt person => request 14, wind sample@12
-        > fail cancelled never => sample cut at 15 for good, interrupted at 16
+        > fail cancelled never
+          15 SampleCut cancelled, about 1139 tokens, no further attempt
+          16 TurnSettled interrupted by person
         > continue
           17 TurnOpened because compaction requested at 13
           18 CompactionStarted 1 attempt 1: manual, summary to 1503 bytes => runs

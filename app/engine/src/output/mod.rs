@@ -21,6 +21,8 @@ use windlass_ports::{
 
 /// Facts that are read at a time.
 const PAGE: usize = 32;
+/// Most bytes that are shown if the model sets no limit.
+const USUAL_BYTES: u64 = 16 * 1024;
 
 /// Returns true if the engine itself runs the calls of this tool: no executor has one of its name.
 pub(crate) fn is_own(tool: &str, executor: &dyn ToolExecutor) -> bool {
@@ -150,8 +152,7 @@ impl OutputReader {
             )));
         };
         let source = self.source(&observation);
-        let most = self.page_bytes;
-        let limit = arguments.limit.unwrap_or(most).min(most);
+        let limit = arguments.limit.unwrap_or(USUAL_BYTES).min(self.page_bytes);
         let request = OutputRequest {
             offset: arguments.offset,
             limit: usize::try_from(limit).unwrap_or(usize::MAX),

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use windlass_engine::Start;
 use windlass_engine::core::{
-    EffectClass, Fact, Observation, ObservationStatus, READ_OUTPUT_TOOL, ToolSpec, read_output_tool,
+    EffectClass, Fact, Observation, ObservationStatus, READ_OUTPUT_TOOL, Seq, ToolSpec,
+    read_output_tool,
 };
 use windlass_engine::ports::{BlobStore as _, ToolCall, ToolContext, ToolError, ToolExecutor};
 use windlass_testkit::Gate;
@@ -15,7 +17,7 @@ use windlass_testkit::http::Asked;
 use windlass_testkit::provider::{ScriptedProvider, Step, call, calls, say};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
-use crate::world::{Cast, World, hello, id, ms, soon};
+use crate::world::{Cast, World, hello, id, me, ms, soon};
 
 const LINES: usize = 9_000;
 
@@ -262,4 +264,28 @@ async fn an_output_is_read_before_the_log_has_it() {
     assert_eq!(soon(session.outcome(input)).await.unwrap().answer, "read");
     let seen = observations(&world);
     assert_eq!(seen[1].output, "one\n[bytes 0 to 2 of 3, the end]");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_reads_what_its_source_was_shown() {
+    let blobs = HeldBlobs::new(1 << 30);
+    // The result names call 6, which is call 6 of the fork too.
+    let search = json!({ "call": "@6", "pattern": "line 4500 " });
+    let script = [call("long", json!({})), say("much"), read(search), say("found")];
+    let world = world(script, &blobs);
+    world.turn().await;
+    assert_eq!(named(&observations(&world)[0]), json!({ "call": "@6" }));
+    let at = Seq(world.store.log(&id("s")).len() as u64);
+    world.engine.fork(&id("s"), at, &id("f"), &me()).await.unwrap();
+    // Each session has its own outputs.
+    blobs.erase(&id("s")).await.unwrap();
+    let forked = world.engine.open(&id("f"), &me(), Start::Existing).await.unwrap();
+    let input = forked.send(hello()).await.unwrap();
+    assert_eq!(soon(forked.outcome(input)).await.unwrap().answer, "found");
+    let log = world.store.log(&id("f"));
+    let seen = log.iter().rev().find_map(|one| match &one.fact {
+        Fact::CallObserved(fact) => Some(fact.observation.output.clone()),
+        _ => None,
+    });
+    assert!(seen.as_ref().unwrap().contains(": line 4500 öß\n[1 match"), "{seen:?}");
 }

@@ -3,18 +3,24 @@
 //!
 //! Pinned parts stay verbatim at any position: the requests and the context of the open turn, and
 //! lasting context until a later one of the same name replaces it. The latest answer of the open
-//! turn stays with its calls. All other parts may be dropped, oldest first, as a whole.
+//! turn stays with its calls, and results stay, whole or cut, until an answer was made with them.
+//! All other parts may be dropped, oldest first, as a whole.
 
 mod apply;
+mod arguments;
+mod list;
 mod parse;
 mod question;
 mod requests;
+mod results;
 mod summary;
 mod survey;
 
 #[cfg(test)]
 #[path = "compact/kit_tests.rs"]
 pub(crate) mod kit;
+#[cfg(test)]
+mod list_tests;
 #[cfg(test)]
 mod parse_tests;
 #[cfg(test)]
@@ -24,15 +30,14 @@ mod random_tests;
 #[cfg(test)]
 mod requests_tests;
 #[cfg(test)]
-mod summary_tests;
-#[cfg(test)]
 mod tests;
 
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use crate::compaction::{CompactionStrategy, CutPoint};
+use crate::budget;
+use crate::compaction::{CompactionStrategy, CutPoint, ResultForm};
 use crate::context;
 use crate::history::History;
 use crate::id::TurnId;
@@ -41,19 +46,20 @@ use crate::render::Prompt;
 use crate::settings::Settings;
 
 pub(crate) use apply::apply;
+pub use list::fallback_summary;
 pub use parse::parse_summary;
 pub use requests::{SummaryAnswer, SummaryRequests, SummaryStep};
-pub use summary::{SUMMARY_INSTRUCTIONS, fallback_summary};
+pub use summary::SUMMARY_INSTRUCTIONS;
 
 use survey::Survey;
 
-/// Number of latest answers whose results stay, if clearing older ones is enough.
-const RECENT_ANSWERS: usize = 2;
-
 /// Most bytes of a plain list of dropped parts, with its frame.
-const LIST_BYTES: u64 = 2 * 1024;
+const LIST_BYTES: u64 = 6 * 1024;
 
-/// Bytes reserved for a model's summary, with its frame. Both sizes are at most a quarter of the
+/// Bytes that such a list has at least, if there is enough to name.
+const MIN_LIST_BYTES: u64 = 1024;
+
+/// Bytes reserved for a model's summary, with its frame. These sizes are at most a quarter of the
 /// target.
 const SUMMARY_ROOM: u64 = 8 * 1024;
 
@@ -71,11 +77,18 @@ pub struct CompactionPlan {
 
 /// Plans a compaction to at most `target_bytes` of text. Deterministic.
 ///
-/// Three steps, each only as far as necessary. First, clear the results of all but the latest two
-/// answers, oldest first ([`CompactionStrategy::Clear`] alone). Second, drop the oldest parts and
-/// insert a text in their place. Third, clear the remaining results too: an answer that runs a tool
-/// again is better than a turn that cannot continue. If that is not enough, returns the best cut,
-/// and the caller finds the conversation too large. No cut makes the conversation larger.
+/// The results of the latest answer are not seen yet: no answer was made with them. They are never
+/// cleared. In this order, each only as far as necessary:
+///
+/// 1. Clear the results that an answer was made with, oldest first ([`CompactionStrategy::Clear`]
+///    alone).
+/// 2. Cut the unseen results to head and tail, down to half of the target.
+/// 3. Drop the oldest parts and insert a text in their place.
+/// 4. Clear the other results of the parts that cannot be dropped, and cut the unseen ones further.
+///
+/// Room that a step leaves goes back to the results that were cut. If all that is not enough,
+/// returns the best cut, and the caller finds the conversation too large. No cut makes the
+/// conversation larger.
 #[must_use]
 pub fn plan_compaction(
     history: &History,
@@ -84,28 +97,36 @@ pub fn plan_compaction(
     strategy: CompactionStrategy,
     target_bytes: u64,
 ) -> CompactionPlan {
-    let survey = Survey::of(history, Some(turn));
-    let mut cut = CutPoint { clear_before: 0, drop_before: 0, summary: None };
-    if strategy == CompactionStrategy::Clear {
-        let old = survey.start_of_latest(RECENT_ANSWERS);
-        cut.clear_before = survey.clear_before(&cut, old, target_bytes);
-    }
-    let mut room = None;
-    if survey.bytes(&cut) > target_bytes {
-        room = drop_oldest(&survey, history, turn, strategy, target_bytes, &mut cut);
-        let taken = room.map_or(0, |room| room.taken);
-        let target = target_bytes.saturating_sub(taken);
-        cut.clear_before = survey.clear_before(&cut, usize::MAX, target);
-    }
+    let form = unlimited_form(settings);
+    let survey = Survey::of(history, Some(turn), form);
+    let planner = Planner { survey, history, settings, turn, strategy, target: target_bytes, form };
+    let (cut, room) = planner.cut();
     let asked = room.filter(|_| strategy == CompactionStrategy::Summary);
     let Some(room) = asked else {
         return CompactionPlan { cut_point: cut, summary_prompt: None, summary_bytes: 0 };
     };
-    let free = target_bytes.saturating_sub(survey.bytes(&cut));
+    let free = target_bytes.saturating_sub(planner.survey.bytes(&cut));
     let summary_bytes = if free < room.list { room.taken } else { free };
     let question =
         question::summary_prompt(history, settings, turn, &cut, target_bytes, summary_bytes);
     CompactionPlan { cut_point: cut, summary_prompt: Some(question), summary_bytes }
+}
+
+/// Returns the form of results that are not cut.
+fn unlimited_form(settings: &Settings) -> ResultForm {
+    let at_once = budget::result_form(settings).map_or(0, |form| form.at_once);
+    ResultForm { max_bytes: 0, at_once, readable: settings.offers_read_output() }
+}
+
+/// Inputs of a plan.
+struct Planner<'a> {
+    survey: Survey<'a>,
+    history: &'a History,
+    settings: &'a Settings,
+    turn: TurnId,
+    strategy: CompactionStrategy,
+    target: u64,
+    form: ResultForm,
 }
 
 /// Room for the text that replaces the dropped parts, in bytes with its frame.
@@ -117,48 +138,84 @@ struct SummaryRoom {
     taken: u64,
 }
 
-/// Drops the oldest parts; `None` if that saves nothing.
-fn drop_oldest(
-    survey: &Survey<'_>,
-    history: &History,
-    turn: TurnId,
-    strategy: CompactionStrategy,
-    target_bytes: u64,
-    cut: &mut CutPoint,
-) -> Option<SummaryRoom> {
-    let within = |most: u64| most.min(target_bytes / 4).max(summary::framed_bytes(""));
-    let wanted = match strategy {
-        CompactionStrategy::Clear | CompactionStrategy::Slide => within(LIST_BYTES),
-        CompactionStrategy::Summary => within(SUMMARY_ROOM),
-    };
-    let at = |left: u64| {
-        let slid = CutPoint { drop_before: left, ..cut.clone() };
-        let text = summary::dropped_list(history, Some(turn), &slid, within(LIST_BYTES));
-        (slid, text)
-    };
-    let rough = survey.drop_before(cut, wanted, target_bytes);
-    let (mut slid, mut text) = at(rough);
-    if strategy != CompactionStrategy::Summary {
-        // A list is mostly shorter than its limit. With its true length fewer parts must be
-        // dropped.
-        let (close, shorter) =
-            at(survey.drop_before(cut, summary::framed_bytes(&text), target_bytes));
-        let bytes = survey.bytes(&close);
-        if bytes.saturating_add(summary::framed_bytes(&shorter)) <= target_bytes {
-            (slid, text) = (close, shorter);
+fn taken(room: Option<SummaryRoom>) -> u64 {
+    room.map_or(0, |room| room.taken)
+}
+
+impl Planner<'_> {
+    /// Returns the cut, and the room for the text in place of dropped parts.
+    fn cut(&self) -> (CutPoint, Option<SummaryRoom>) {
+        let survey = &self.survey;
+        let unseen = survey.start_of_unseen();
+        let mut cut = CutPoint { results: Some(self.form), ..CutPoint::default() };
+        if self.strategy == CompactionStrategy::Clear {
+            cut.clear_before = survey.clear_before(&cut, unseen, self.target);
         }
+        if survey.bytes(&cut) <= self.target {
+            return (cut, None);
+        }
+        self.share(&mut cut, unseen, self.target, self.target / 2);
+        let mut room = None;
+        if survey.bytes(&cut) > self.target {
+            room = self.drop_oldest(&mut cut, unseen.min(survey.start_of_own_answer()));
+            let least = CutPoint { results: Some(self.form(1)), ..cut.clone() };
+            let least = survey.bytes(&least).saturating_add(taken(room));
+            if unseen < survey.start_of_own_answer() && least > self.target {
+                // The answer belongs to a turn that is over, and is too large without its results.
+                room = self.drop_oldest(&mut cut, survey.start_of_own_answer()).or(room);
+            }
+        }
+        let target = self.target.saturating_sub(taken(room));
+        cut.clear_before = survey.clear_before(&cut, unseen, target);
+        let uncleared = usize::try_from(cut.clear_before).unwrap_or(usize::MAX);
+        self.share(&mut cut, uncleared, target, 0);
+        (cut, room)
     }
-    let gone = survey.bytes(cut).saturating_sub(survey.bytes(&slid));
-    let list = summary::framed_bytes(&text);
-    if gone <= list {
-        return None;
+
+    /// Limits the results from the item `from` on to the room that all else leaves, or to `least`
+    /// bytes together if that is more.
+    fn share(&self, cut: &mut CutPoint, from: usize, target: u64, least: u64) {
+        let whole = CutPoint { results: Some(self.form), ..cut.clone() };
+        let results = self.survey.result_bytes(&whole, from);
+        let others = self.survey.bytes(&whole).saturating_sub(results);
+        let room = target.saturating_sub(others).max(least);
+        cut.results = Some(self.form(self.survey.limit(&whole, from, room)));
     }
-    *cut = CutPoint { summary: Some(text.into()), ..slid };
-    let taken = match strategy {
-        CompactionStrategy::Clear | CompactionStrategy::Slide => list,
-        CompactionStrategy::Summary => wanted.min(gone).max(list),
-    };
-    Some(SummaryRoom { list, taken })
+
+    fn form(&self, max_bytes: u64) -> ResultForm {
+        ResultForm { max_bytes, ..self.form }
+    }
+
+    /// Drops the oldest parts before the item `end`; `None` if that saves nothing.
+    ///
+    /// The plain list has the room that is free afterwards: no part leaves for a longer list.
+    fn drop_oldest(&self, cut: &mut CutPoint, end: usize) -> Option<SummaryRoom> {
+        let within = |most: u64| most.min(self.target / 4).max(summary::framed_bytes(""));
+        let list = within(LIST_BYTES);
+        let least = list.min(MIN_LIST_BYTES);
+        let wanted = match self.strategy {
+            CompactionStrategy::Clear | CompactionStrategy::Slide => least,
+            CompactionStrategy::Summary => within(SUMMARY_ROOM),
+        };
+        let whole = CutPoint { drop_before: 0, summary: None, ..cut.clone() };
+        let before = self.survey.bytes(&whole);
+        let left = self.survey.drop_before(&whole, wanted, self.target, end);
+        let slid = CutPoint { drop_before: left, ..whole };
+        let after = self.survey.bytes(&slid);
+        let (gone, free) = (before.saturating_sub(after), self.target.saturating_sub(after));
+        let most = list.min(free.max(least)).min(gone);
+        let text = list::dropped_list(self.history, self.settings, Some(self.turn), &slid, most);
+        let list = summary::framed_bytes(&text);
+        if gone <= list {
+            return None;
+        }
+        *cut = CutPoint { summary: Some(text.into()), ..slid };
+        let taken = match self.strategy {
+            CompactionStrategy::Clear | CompactionStrategy::Slide => list,
+            CompactionStrategy::Summary => wanted.min(gone).max(list),
+        };
+        Some(SummaryRoom { list, taken })
+    }
 }
 
 impl CompactionPlan {

@@ -54,7 +54,7 @@ pub struct CompactionRequest {
 }
 
 /// Effect of one compaction on the conversation, item by item: enough to repeat it from the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CutPoint {
     /// Results before this item are cleared if they are long.
@@ -64,7 +64,30 @@ pub struct CutPoint {
     /// Text in place of the dropped items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Arc<str>>,
+    /// Form of the results that stay and of the text in place of cleared ones. `None` in logs of
+    /// engines that cut no result: it stays whole or is cleared, with a shorter text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<ResultForm>,
 }
+
+/// Form of shown results: a result that is too long shows its head, its tail and its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResultForm {
+    /// Most bytes of one result, with the note on the omitted part. 0 means no limit. At least
+    /// [`MIN_RESULT_BYTES`] are shown.
+    pub max_bytes: u64,
+    /// Most bytes that the window leaves for one result; 0 if the window is unknown. The note names
+    /// it, so that a model asks for no more at once.
+    pub at_once: u64,
+    /// True if the model may call [`READ_OUTPUT_TOOL`](crate::READ_OUTPUT_TOOL), which the note
+    /// names then.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub readable: bool,
+}
+
+/// Fewest bytes that a cut result shows.
+pub const MIN_RESULT_BYTES: u64 = 320;
 
 /// Size and digest of the visible conversation, without its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::append_list::AppendList;
 use crate::call::Observation;
+use crate::compaction::ResultForm;
 use crate::error::InvalidFact;
 use crate::fact::{ContextLifetime, ContextPart};
 use crate::hook::HookOccurrence;
@@ -138,6 +139,9 @@ struct OutstandingCall {
     /// Edited arguments, if they replaced the model's.
     edited: Option<Arc<str>>,
     observation: Option<Arc<Observation>>,
+    /// Form in which the model sees the observation, if it is cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    form: Option<ResultForm>,
     /// True if a run of it started that does more than describe its effect.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     started: bool,
@@ -188,7 +192,8 @@ impl History {
         Some(edited.unwrap_or_else(|| Arc::from(call.call.arguments.as_str())))
     }
 
-    /// Returns the result of such a call, once it is known.
+    /// Returns the result of such a call, once it is known. It is complete, also if the model sees
+    /// a part of it.
     #[must_use]
     pub fn observation(&self, id: CallId) -> Option<&Arc<Observation>> {
         let call = self.calls.iter().rfind(|call| call.id == id)?;

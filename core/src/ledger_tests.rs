@@ -155,7 +155,7 @@ fn a_break_has_its_reason() {
     let compacts = |log: &mut LedgerLog| {
         log.add(Fact::Compacted(Compacted {
             started: Seq(1),
-            cut: CutPoint { clear_before: 0, drop_before: 0, summary: None },
+            cut: CutPoint::default(),
             visible: VisiblePart::EMPTY,
             usage: None,
             unmeasured: None,

@@ -79,7 +79,8 @@ pub use compact::{
     fallback_summary, parse_summary, plan_compaction,
 };
 pub use compaction::{
-    CompactionRequest, CompactionStrategy, ContextWindow, CutPoint, ItemFingerprint, VisiblePart,
+    CompactionRequest, CompactionStrategy, ContextWindow, CutPoint, ItemFingerprint,
+    MIN_RESULT_BYTES, ResultForm, VisiblePart,
 };
 pub use deadline::deadline;
 pub use decide::{Decision, decide, decide_and_evolve, decide_open, open_child};

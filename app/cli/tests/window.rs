@@ -109,3 +109,76 @@ fn three_hundred_steps_in_a_small_window_settle() {
         assert_eq!(place.run(&["verify", "s"]).code, 0);
     }
 }
+
+/// A model that calls the tool `count` so many times at once, for so many rounds.
+fn counts(rounds: usize, at_once: usize) -> Script {
+    let steps = Arc::new(AtomicUsize::new(0));
+    Script::respond(move |request| {
+        if request.asked().tools.is_empty() {
+            return Reply::answer(Answer::new().text("not what was asked for"));
+        }
+        if steps.fetch_add(1, Ordering::SeqCst) == rounds {
+            return Reply::answer(Answer::new().text("wound up"));
+        }
+        let call = |answer: Answer, _| answer.call("count", json!({}));
+        Reply::answer((0..at_once).fold(Answer::new(), call))
+    })
+}
+
+/// The results in a request that no earlier request of the list had.
+fn results(request: &Request, at_once: usize) -> Vec<&str> {
+    let results = items(request).iter().filter(|item| item["role"] == "tool");
+    let results: Vec<&str> = results.map(|item| item["content"].as_str().unwrap()).collect();
+    results[results.len().saturating_sub(at_once)..].to_vec()
+}
+
+/// Whether a result of `seq 1 LAST` is shown in full, or with head, tail and length.
+fn shows(result: &str, last: usize) -> bool {
+    let whole = (1..=last).map(|n| n.to_string().len() + 1).sum::<usize>();
+    // The exit code may precede the head, and the way to read all of it may follow the tail.
+    let head = result.get(..60).unwrap_or_default();
+    let ends = head.contains("1\n2\n3\n") && result.contains(&format!("\n{last}\n"));
+    ends && (result.len() == whole || result.contains(&format!("of {whole} bytes are left out")))
+}
+
+#[test]
+fn the_model_sees_each_result_before_it_leaves() {
+    // Outputs of 55 KB one after the other, and of 64 KB at the same time.
+    for (window, strategy, rounds, at_once, last, most) in [
+        ("16000", "clear", 11, 1, 11_000, 5),
+        ("16000", "slide", 11, 1, 11_000, 5),
+        ("16000", "summary", 11, 1, 11_000, 5),
+        ("128000", "clear", 2, 8, 12_600, 2),
+        ("128000", "summary", 2, 8, 12_600, 2),
+        ("8000", "clear", 3, 8, 12_600, 3),
+    ] {
+        let place = Place::new();
+        let tools = json!({"tools": [{
+            "name": "count",
+            "description": "Counts.",
+            "parameters": {"type": "object", "properties": {}, "additionalProperties": false},
+            "command": ["seq", "1", last.to_string()],
+            "effect": "read_only",
+            "concurrency": "parallel",
+        }]});
+        let file = place.file("tools.json");
+        std::fs::write(&file, tools.to_string()).unwrap();
+        let server = ModelServer::start(counts(rounds, at_once)).unwrap();
+        let base_url = server.base_url();
+        let words = ["run", PROMPT, "--session", "s", "--provider", "openai-chat"];
+        let tools = ["--base-url", &base_url, "--tools", file.to_str().unwrap()];
+        let window = ["--window", window, "--compaction", strategy];
+        let done = place.run(&[&words[..], &tools, &window].concat());
+        let case = format!("{window:?}, {at_once} at once");
+        assert_eq!((done.code, &*done.out), (0, "wound up\n"), "{case}: {}", done.err);
+        let samples = server.samples();
+        let asked = samples.iter().filter(|sample| !sample.asked().tools.is_empty());
+        for sample in asked.skip(1) {
+            let results = results(sample, at_once);
+            let shown = results.iter().filter(|result| shows(result, last)).count();
+            assert_eq!(shown, at_once, "{case}: request {}: {results:.400?}", sample.number);
+        }
+        let compactions = count(&place.log("s"), "Compacted");
+        assert!(compactions <= most, "{case}: {compactions} compactions");
+    }
+}

@@ -3,16 +3,19 @@
 pub(crate) mod answer;
 pub(crate) mod grants;
 
-use crate::compaction::VisiblePart;
+use crate::compaction::{MIN_RESULT_BYTES, ResultForm, VisiblePart};
 use crate::decide::Plan;
 use crate::fact::Reservation;
 use crate::outcome::LimitKind;
 use crate::session::{Session, Turn};
+use crate::settings::Settings;
 use crate::usage::Usage;
 
 /// Fewest bytes of text that a token has on average. English has more than four; this value
 /// overestimates the tokens.
 const BYTES_PER_TOKEN: u64 = 3;
+/// The window has room for this number of the longest results.
+const RESULT_SHARE: u64 = 4;
 /// Tokens of the frame that a provider puts around one item.
 const TOKENS_PER_ITEM: u64 = 12;
 
@@ -50,24 +53,36 @@ pub(crate) fn tokens(session: &Session, turn: &Turn, more: AddedContent) -> u64 
             };
             measured.tokens.saturating_add(since.tokens())
         }
-        Some(_) | None => {
-            let all = bytes.saturating_add(turn.base_bytes);
-            let all = AddedContent {
-                bytes: all.saturating_add(more.bytes),
-                items: items.saturating_add(more.items),
-            };
-            all.tokens()
-        }
+        Some(_) | None => unmeasured(session, turn, more),
     }
+}
+
+/// Estimates the tokens of a request with `more` content as if the provider had measured none.
+pub(crate) fn unmeasured(session: &Session, turn: &Turn, more: AddedContent) -> u64 {
+    let VisiblePart { bytes, items, .. } = session.visible;
+    let all = bytes.saturating_add(turn.base_bytes);
+    let all = AddedContent {
+        bytes: all.saturating_add(more.bytes),
+        items: items.saturating_add(more.items),
+    };
+    all.tokens()
 }
 
 /// Returns the tokens that the model's window leaves for a request; `None` if the window is
 /// unknown.
-pub(crate) fn window_room(turn: &Turn) -> Option<u64> {
-    let window = turn.settings.window.tokens;
+pub(crate) fn window_room(settings: &Settings) -> Option<u64> {
+    let window = settings.window.tokens;
     let half = window / 2;
-    let answer = turn.settings.max_output_tokens.unwrap_or(window / 8);
+    let answer = settings.max_output_tokens.unwrap_or(window / 8);
     (window > 0).then(|| window.saturating_sub(answer.min(half)))
+}
+
+/// Returns the form of one result that the window leaves room for; `None` if the window is unknown.
+pub(crate) fn result_form(settings: &Settings) -> Option<ResultForm> {
+    let bytes = window_room(settings)?.saturating_mul(BYTES_PER_TOKEN) / RESULT_SHARE;
+    let bytes = bytes.max(MIN_RESULT_BYTES);
+    let readable = settings.offers_read_output();
+    Some(ResultForm { max_bytes: bytes, at_once: bytes, readable })
 }
 
 /// Returns the limit that forbids another sample, if one does. A further attempt belongs to the

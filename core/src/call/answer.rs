@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use super::{Observation, ObservationStatus, Verdict, programs, steps};
 use crate::agent::BudgetUsage;
+use crate::budget;
 use crate::decide::{Plan, require_visible};
 use crate::digest::Digest;
 use crate::effect::EffectKey;
@@ -60,7 +61,8 @@ pub(crate) fn on_call_report(
     Ok(alloc::vec![fact])
 }
 
-/// Returns the fact of a call's observation. If the usage of a grant is unknown, all of the grant
+/// Returns the fact of a call's observation. An output that is too long for the window is shown in
+/// part. If the usage of a grant is unknown, all of the grant
 /// counts. A child that reports more samples than its grant was not limited by this core: the grant
 /// counts, and no more.
 fn observed(turn: &Turn, id: CallId, observation: Observation, took: Option<BudgetUsage>) -> Fact {
@@ -70,11 +72,17 @@ fn observed(turn: &Turn, id: CallId, observation: Observation, took: Option<Budg
         let took = known.unwrap_or_else(|| lent.as_usage());
         BudgetUsage { samples: took.samples.min(lent.samples), ..took }
     });
+    // A program gets the complete results of its calls.
+    let form = budget::result_form(&turn.settings).filter(|form| {
+        let for_model = call.is_some_and(|call| call.parent.is_none());
+        for_model && observation.output.len() as u64 > form.max_bytes
+    });
     Fact::CallObserved(CallObserved {
         call: id,
         observation: Arc::new(observation),
         usage: took,
         report: None,
+        form,
     })
 }
 

@@ -308,7 +308,7 @@ pub(crate) fn on_observed(
     let goal = done && call.validity == CallValidity::Goal;
     let observation = match call.inline {
         true => context::framed(&context::inline_report(&fact.observation.output)),
-        false => context::observation(&fact.observation, call.edited),
+        false => context::observation(&fact.visible_observation(), call.edited),
     };
     call.progress = CallProgress::Done { observation, ran };
     call.hook_rounds.open = None;

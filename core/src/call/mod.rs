@@ -1,6 +1,7 @@
 //! Observations: the recorded results of calls.
 
 pub(crate) mod answer;
+mod excerpt;
 pub(crate) mod facts;
 mod policy;
 pub(crate) mod programs;
@@ -8,6 +9,7 @@ pub(crate) mod proposed;
 mod state;
 pub(crate) mod steps;
 
+pub(crate) use excerpt::{excerpt, shown};
 pub(crate) use facts::edit;
 pub use state::{ApprovalQuestion, CallProgress, CallState, CallValidity};
 

@@ -63,6 +63,7 @@ fn end(
             observation: Arc::new(observation),
             usage: None,
             report: None,
+            form: None,
         }),
     ]
 }
@@ -103,6 +104,7 @@ fn without_report(turn: &Turn, call: CallId, status: ObservationStatus, words: &
         observation: Arc::new(Observation::new(status, words)),
         usage: None,
         report: tells,
+        form: None,
     })
 }
 

@@ -366,6 +366,7 @@ fn settle_unknown(call: &CallState) -> Fact {
         observation: Arc::new(unknown()),
         usage: call.grant.map(|lent| lent.as_usage()),
         report: None,
+        form: None,
     })
 }
 
@@ -421,5 +422,6 @@ fn observed(call: &CallState, status: ObservationStatus, words: String) -> Fact 
         observation: Arc::new(Observation::new(status, words)),
         usage: call.grant.map(|lent| lent.as_usage()),
         report: None,
+        form: None,
     })
 }

@@ -1,23 +1,18 @@
 //! Applies a cut to a conversation. Reads all of it; each part stays or is dropped as a whole.
 
 use alloc::collections::BTreeSet;
-use alloc::format;
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::results::shorten;
 use super::summary::SUMMARY;
 use crate::append_list::AppendList;
-use crate::call::{Observation, ObservationStatus};
 use crate::compaction::CutPoint;
 use crate::context;
 use crate::fact::ContextLifetime;
 use crate::history::{ConversationUnit, ConversationUnitKind};
 use crate::id::TurnId;
 use crate::render::PromptItem;
-
-/// Results up to this many bytes are not worth clearing.
-pub(super) const SHORT_BYTES: usize = 256;
 
 /// Returns the conversation after a cut, with its parts. `turn` is the open turn: its pinned items
 /// and lasting context stay.
@@ -52,8 +47,7 @@ pub(crate) fn apply(
         }
         parts.push(ConversationUnit { first: kept.len(), ..stretch.unit.clone() });
         for (at, item) in own {
-            let cleared = (at as u64) < cut.clear_before;
-            kept.push(if cleared { clear_item(item) } else { item.clone() });
+            kept.push(stay(item, at, cut));
         }
     }
     (kept, parts)
@@ -122,11 +116,12 @@ fn is_pinned<'a>(
     }
 }
 
-fn clear_item(item: &PromptItem) -> PromptItem {
+/// Returns an item that stays, with its result shortened.
+fn stay(item: &PromptItem, at: usize, cut: &CutPoint) -> PromptItem {
     match item {
         PromptItem::Result { id, observation, edited } => PromptItem::Result {
             id: id.clone(),
-            observation: clear_observation(observation)
+            observation: shorten(observation, id, at, cut)
                 .map_or_else(|| observation.clone(), Arc::new),
             edited: edited.clone(),
         },
@@ -139,34 +134,4 @@ fn clear_item(item: &PromptItem) -> PromptItem {
         | PromptItem::Call { .. }
         | PromptItem::CallReport { .. } => item.clone(),
     }
-}
-
-/// Returns the observation without its output; `None` if the output is short, as it is after
-/// clearing.
-pub(super) fn clear_observation(observation: &Observation) -> Option<Observation> {
-    (observation.output.len() > SHORT_BYTES).then(|| Observation {
-        status: observation.status,
-        output: cleared_text(observation),
-        output_bytes: observation.output_bytes,
-        omitted_bytes: observation.output_bytes.max(observation.omitted_bytes),
-        stored_output: observation.stored_output.clone(),
-        exit_code: observation.exit_code,
-    })
-}
-
-/// Returns the text that replaces an output. It does not invite the model to repeat effects.
-fn cleared_text(observation: &Observation) -> String {
-    let bytes = observation.output.len();
-    let advice = match observation.status {
-        ObservationStatus::Done | ObservationStatus::Failed => {
-            "What it did stands; only reads may run again."
-        }
-        ObservationStatus::Denied => "The call was denied and did not run.",
-        ObservationStatus::Aborted => "The call was stopped while it ran.",
-        ObservationStatus::Unknown => {
-            "Nobody knows whether the call took effect: look before you run it again."
-        }
-        ObservationStatus::NotStarted => "The call never started.",
-    };
-    format!("[{bytes} bytes of output were cleared to make room. {advice}]")
 }

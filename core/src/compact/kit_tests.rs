@@ -120,11 +120,32 @@ impl TestConversation {
         let thought = ReasoningItem { text: String::from("so it is"), opaque: None };
         self.added(started, Item::Reasoning(Arc::new(thought)));
         self.added(started, Item::Text { text: text.into() });
-        let calls = outputs.iter().map(|_| {
+        let observed = |output: &&str| Observation::new(ObservationStatus::Done, *output);
+        let observed = outputs.iter().map(observed).collect();
+        self.calls(started, tool, "{\"path\":\"a\"}", observed);
+    }
+
+    /// Adds an answer of the model that is one call.
+    pub(super) fn call(
+        &mut self,
+        tool: &str,
+        arguments: &str,
+        status: ObservationStatus,
+        output: &str,
+    ) {
+        let started = Seq(self.seq);
+        let observation = Observation::new(status, output);
+        let failed = tool == "shell" && status == ObservationStatus::Failed;
+        let exit_code = failed.then_some(101);
+        self.calls(started, tool, arguments, vec![Observation { exit_code, ..observation }]);
+    }
+
+    fn calls(&mut self, started: Seq, tool: &str, arguments: &str, observed: Vec<Observation>) {
+        let calls = observed.iter().map(|_| {
             let call = CallItem {
                 provider_id: String::from("call_0"),
                 name: String::from(tool),
-                arguments: String::from("{\"path\":\"a\"}"),
+                arguments: String::from(arguments),
                 fault: None,
                 rules: Vec::new(),
                 opaque: None,
@@ -142,13 +163,13 @@ impl TestConversation {
             request: None,
             fault: None,
         }));
-        for (call, output) in calls.into_iter().zip(outputs) {
-            let observation = Observation::new(ObservationStatus::Done, *output);
+        for (call, observation) in calls.into_iter().zip(observed) {
             self.fact(Fact::CallObserved(CallObserved {
                 call: CallId(call.0),
                 observation: Arc::new(observation),
                 usage: None,
                 report: None,
+                form: None,
             }));
         }
     }

@@ -4,16 +4,18 @@
 //! Some providers reject calls in a request that offers no tools. A model that sees an unfinished
 //! step continues it instead of reporting on it. And no tool output can pass for the question.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::apply::{UnitSpan, clear_observation, unit_spans};
+use super::apply::{UnitSpan, unit_spans};
+use super::list::quote;
 use super::summary::{SUMMARY, SUMMARY_INSTRUCTIONS, count, shorten, words};
 use crate::append_list::AppendList;
-use crate::call::{Observation, ObservationStatus};
-use crate::compaction::CutPoint;
+use crate::call::{Observation, ObservationStatus, excerpt};
+use crate::compaction::{CutPoint, ResultForm};
 use crate::context;
 use crate::history::{ConversationUnitKind, History};
 use crate::id::TurnId;
@@ -27,7 +29,7 @@ const WORD_BYTES: u64 = 8;
 /// A part described as text.
 struct DescribedPart {
     full: String,
-    /// The text with long results cleared, at most a quarter of the prompt's limit.
+    /// The text with long results cut, at most a quarter of the prompt's limit.
     brief: String,
     /// Priority of the part when parts are omitted.
     order: OmissionOrder,
@@ -146,8 +148,15 @@ fn fit_parts(told: Vec<DescribedPart>, most: u64) -> (Vec<String>, usize) {
     (kept, omitted)
 }
 
+/// Form of long results in a brief text.
+const BRIEF: ResultForm = ResultForm { max_bytes: 512, at_once: 0, readable: false };
+
+/// Most bytes of a call in the name of its result.
+const CALL_BYTES: usize = 120;
+
 /// Returns the text of a part without the model's reasoning.
 fn part_text(stretch: &UnitSpan<'_>, items: &AppendList<PromptItem>, brief: bool) -> String {
+    let mut calls: BTreeMap<&Arc<str>, String> = BTreeMap::new();
     let lines = stretch.items(items).filter_map(|item| match item {
         PromptItem::User { .. }
         | PromptItem::Context { .. }
@@ -155,16 +164,21 @@ fn part_text(stretch: &UnitSpan<'_>, items: &AppendList<PromptItem>, brief: bool
         | PromptItem::Refusal { .. } => Some(String::from(words(item))),
         PromptItem::Image { .. } => Some(String::from("(an image)")),
         PromptItem::Reasoning { .. } => None,
-        PromptItem::Call { call, .. } => Some(format!("Calls {}: {}", call.name, call.arguments)),
-        PromptItem::Result { observation, edited, .. } => {
-            Some(result(observation, edited.as_deref(), brief))
+        PromptItem::Call { id, call, .. } => {
+            let named = format!("{} {}", call.name, call.arguments);
+            calls.insert(id, quote(&named, CALL_BYTES));
+            Some(format!("Calls {}: {}", call.name, call.arguments))
+        }
+        PromptItem::Result { id, observation, edited } => {
+            let call = calls.get(id).map_or("", String::as_str);
+            Some(result(observation, edited.as_deref(), call, brief))
         }
         PromptItem::CallReport { calls } => Some(calls.words()),
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn result(observation: &Observation, edited: Option<&str>, brief: bool) -> String {
+fn result(observation: &Observation, edited: Option<&str>, call: &str, brief: bool) -> String {
     let status = match observation.status {
         ObservationStatus::Done => "done",
         ObservationStatus::Failed => "failed",
@@ -173,9 +187,9 @@ fn result(observation: &Observation, edited: Option<&str>, brief: bool) -> Strin
         ObservationStatus::Unknown => "unknown",
         ObservationStatus::NotStarted => "not started",
     };
-    let short = if brief { clear_observation(observation) } else { None };
+    let short = if brief { excerpt(observation, BRIEF, "") } else { None };
     let shown = short.as_ref().unwrap_or(observation);
-    format!("Result, {status}: {}", result_text(shown, edited))
+    format!("Result of {call}, {status}: {}", result_text(shown, edited))
 }
 
 #[cfg(test)]

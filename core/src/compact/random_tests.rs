@@ -5,10 +5,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::apply::{SHORT_BYTES, unit_spans};
+use super::apply::unit_spans;
 use super::kit::{TestConversation, follows_grammar};
 use super::{LIST_BYTES, summary};
-use crate::compaction::{CompactionStrategy, CutPoint};
+use crate::compaction::{CompactionStrategy, CutPoint, MIN_RESULT_BYTES, ResultForm};
 use crate::context;
 use crate::fact::ContextLifetime;
 use crate::history::{ConversationUnit, ConversationUnitKind};
@@ -41,7 +41,7 @@ impl TestRng {
                 let lasting =
                     [ContextLifetime::Session, ContextLifetime::Turn][self.below(2) as usize];
                 let text = self.words(100);
-                talk.input("hear", Some((name, &text, lasting)));
+                talk.input(&format!("hear {text}"), Some((name, &text, lasting)));
             }
             _ => {
                 let outputs: Vec<String> = (0..self.below(4)).map(|_| self.words(1_200)).collect();
@@ -84,8 +84,8 @@ fn must_stay(talk: &TestConversation, unit: &ConversationUnit) -> bool {
     }
 }
 
-/// Returns true if the item is unchanged or cleared.
-fn same_or_cleared(before: &PromptItem, after: &PromptItem) -> bool {
+/// Returns true if the item is unchanged, cut to head and tail, or cleared.
+fn same_or_shorter(before: &PromptItem, after: &PromptItem, cleared: bool) -> bool {
     let (
         PromptItem::Result { id, observation, .. },
         PromptItem::Result { id: later, observation: shorter, .. },
@@ -93,11 +93,14 @@ fn same_or_cleared(before: &PromptItem, after: &PromptItem) -> bool {
     else {
         return before == after;
     };
-    id == later
-        && (observation == shorter
-            || (observation.output.len() > SHORT_BYTES
-                && shorter.output.len() <= SHORT_BYTES
-                && observation.status == shorter.status))
+    let form = match cleared {
+        true => shorter.output.contains(" bytes of output were cleared to make room."),
+        false => shorter.output.contains(" bytes are left out here"),
+    };
+    let changed = observation.status == shorter.status
+        && shorter.output.len() < observation.output.len()
+        && form;
+    id == later && (observation == shorter || changed)
 }
 
 /// Returns true if some cut of whole parts, with room for a list, reaches the target. Tries them
@@ -108,12 +111,21 @@ fn possible(talk: &TestConversation, target: u64) -> bool {
     let latest = samples.find(|unit| unit.kind == ConversationUnitKind::Sample);
     let latest = latest.filter(|unit| unit.turn == Some(talk.turn));
     let most = latest.map_or(items.len(), |unit| unit.first);
+    let results = |unit: &&ConversationUnit| {
+        let end = units.iter().map(|unit| unit.first).find(|first| *first > unit.first);
+        let own = items.iter_from(unit.first).take(end.unwrap_or(items.len()) - unit.first);
+        own.filter(|item| matches!(item, PromptItem::Result { .. })).count() > 0
+    };
+    let mut samples = units.iter().rev();
+    let unseen = samples.find(|unit| unit.kind == ConversationUnitKind::Sample).filter(results);
+    let unseen = unseen.map_or(items.len(), |unit| unit.first);
     let room = LIST_BYTES.min(target / 4).max(summary::framed_bytes(""));
     let ends = units.iter().map(|unit| unit.first).chain([items.len()]);
     let mut cuts = ends.filter(|end| *end <= most).map(|end| CutPoint {
-        clear_before: items.len() as u64,
+        clear_before: unseen as u64,
         drop_before: end as u64,
         summary: None,
+        results: Some(ResultForm { max_bytes: MIN_RESULT_BYTES, at_once: 0, readable: false }),
     });
     cuts.any(|cut| {
         let (kept, _) = super::apply(items, units, Some(talk.turn), &cut);
@@ -160,9 +172,16 @@ fn check(
         let stays = later.next_if(|(other, _, own)| {
             let same =
                 own.len() == items.len() && other.kind == unit.kind && other.turn == unit.turn;
-            same && items.iter().zip(own).all(|(old, new)| same_or_cleared(old, new))
+            let at = |nth: usize| (unit.first + nth) as u64;
+            let pairs = items.iter().zip(own).enumerate();
+            let cleared = |nth: usize| at(nth) < done.cut.clear_before;
+            same && { pairs }.all(|(nth, (old, new))| same_or_shorter(old, new, cleared(nth)))
         });
-        let last = Some(at) == samples && unit.turn == Some(talk.turn);
+        let latest = Some(at) == samples;
+        let seen = items.iter().position(|item| matches!(item, PromptItem::Result { .. }));
+        let seen = seen.is_none_or(|nth| (unit.first + nth) as u64 >= done.cut.clear_before);
+        assert!(!latest || seen, "{unit:?} was cleared before an answer was made with it");
+        let last = latest && unit.turn == Some(talk.turn);
         assert!(stays.is_some() || !(*pinned || last), "{unit:?} left");
         assert!(stays.is_some() || items_end(unit, items) <= done.cut.drop_before);
     }

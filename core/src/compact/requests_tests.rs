@@ -237,7 +237,7 @@ fn the_model_that_read_the_conversation_is_asked_first() {
     let gone = failure(FailureKind::NotFound, Retry::Never);
     let (third, _) = asked(requests.on_failure(&gone, None, 0));
     assert_eq!(third.settings.model, settings().model);
-    assert!(texts(&third).join("\n").contains("were cleared"));
+    assert!(texts(&third).join("\n").contains("bytes are left out here"));
     let result = done(requests.on_failure(&gone, None, 0));
     assert!(result.fallback.is_some());
 }

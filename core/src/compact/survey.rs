@@ -2,8 +2,9 @@
 
 use alloc::vec::Vec;
 
-use super::apply::{UnitSpan, clear_observation, unit_spans};
-use crate::compaction::CutPoint;
+use super::apply::{UnitSpan, unit_spans};
+use super::results::{clear, limit};
+use crate::compaction::{CutPoint, MIN_RESULT_BYTES, ResultForm};
 use crate::context;
 use crate::history::{ConversationUnitKind, History};
 use crate::id::TurnId;
@@ -17,72 +18,101 @@ pub(super) struct Survey<'a> {
 
 struct SurveyPart<'a> {
     stretch: UnitSpan<'a>,
+    /// Bytes without the outputs of its results.
     bytes: u64,
-    clearable: Vec<ClearableResult>,
+    results: Vec<SurveyResult>,
 }
 
-/// A result that can be cleared.
-struct ClearableResult {
+/// Sizes of a result's output.
+struct SurveyResult {
     /// Index of the item.
     at: usize,
-    /// Bytes gained by clearing it.
-    gain: u64,
+    bytes: u64,
+    /// Bytes after clearing, if that gains any.
+    cleared: Option<u64>,
 }
 
 impl<'a> Survey<'a> {
-    /// Reads a conversation once.
-    pub(super) fn of(history: &'a History, turn: Option<TurnId>) -> Self {
+    /// Reads a conversation once. Cleared results have the text of this form.
+    pub(super) fn of(history: &'a History, turn: Option<TurnId>, form: ResultForm) -> Self {
         let items = history.items();
         let mut rest = items.iter().enumerate();
         let stretches = unit_spans(history.units(), items.len(), turn).into_iter();
         let parts = stretches.map(|stretch| {
-            let (mut bytes, mut long) = (0_u64, Vec::new());
+            let (mut bytes, mut results) = (0_u64, Vec::new());
             for (at, item) in rest.by_ref().take(stretch.len()) {
-                bytes = bytes.saturating_add(context::prompt_item(item).bytes);
-                let gain = gain(item);
-                long.extend(gain.map(|gain| ClearableResult { at, gain }));
+                let result = measure(at, item, form);
+                let own = context::prompt_item(item).bytes;
+                let output = result.as_ref().map_or(0, |result| result.bytes);
+                bytes = bytes.saturating_add(own.saturating_sub(output));
+                results.extend(result);
             }
-            SurveyPart { stretch, bytes, clearable: long }
+            SurveyPart { stretch, bytes, results }
         });
         Self { parts: parts.collect(), turn }
     }
 
-    /// Returns the bytes that a cut leaves, without its inserted text.
+    /// Returns the most bytes that a cut leaves, without its inserted text.
     pub(super) fn bytes(&self, cut: &CutPoint) -> u64 {
-        let staying = self.parts.iter().filter(|part| !part.stretch.is_dropped(cut));
-        staying.fold(0, |sum, part| sum.saturating_add(part.shown(cut)))
+        self.staying(cut).fold(0, |sum, part| sum.saturating_add(part.shown(cut)))
+    }
+
+    /// Returns the bytes of the results from the item `from` on, as a cut leaves them.
+    pub(super) fn result_bytes(&self, cut: &CutPoint, from: usize) -> u64 {
+        let results = self.staying(cut).flat_map(|part| &part.results);
+        let results = results.filter(|result| result.at >= from);
+        results.fold(0, |sum, result| sum.saturating_add(result.shown(cut)))
     }
 
     /// Returns the end of the range to clear, oldest first, to reach the target: at most the item
     /// before `before`.
     pub(super) fn clear_before(&self, cut: &CutPoint, before: usize, target: u64) -> u64 {
         let mut bytes = self.bytes(cut);
-        let mut cleared = cut.clear_before;
-        let staying = self.parts.iter().filter(|part| !part.stretch.is_dropped(cut));
-        for long in staying.flat_map(|part| &part.clearable) {
-            if bytes <= target || long.at >= before {
+        let mut end = cut.clear_before;
+        for result in self.staying(cut).flat_map(|part| &part.results) {
+            if bytes <= target || result.at >= before {
                 break;
             }
-            if long.at as u64 >= cut.clear_before {
-                bytes = bytes.saturating_sub(long.gain);
-                cleared = (long.at as u64).saturating_add(1);
-            }
+            let Some(cleared) = result.cleared.filter(|_| result.at as u64 >= cut.clear_before)
+            else {
+                continue;
+            };
+            bytes = bytes.saturating_sub(result.shown(cut).saturating_sub(cleared));
+            end = (result.at as u64).saturating_add(1);
         }
-        cleared
+        end
+    }
+
+    /// Returns the limit with which the results from the item `from` on have at most
+    /// `room` bytes together; 0 if they need none. Short results leave their share to longer ones.
+    pub(super) fn limit(&self, cut: &CutPoint, from: usize, room: u64) -> u64 {
+        let results = self.staying(cut).flat_map(|part| &part.results);
+        let results = results.filter(|result| result.at >= from);
+        let mut sizes: Vec<u64> = results.map(|result| result.bytes).collect();
+        sizes.sort_unstable();
+        let (mut room, mut count) = (room, sizes.len() as u64);
+        for size in sizes {
+            let share = room / count.max(1);
+            if size > share {
+                return share.max(MIN_RESULT_BYTES);
+            }
+            room = room.saturating_sub(size);
+            count = count.saturating_sub(1);
+        }
+        0
     }
 
     /// Returns the end of the range to drop, oldest first, to reach the target with a text of
-    /// `room` bytes in its place. Stops before the latest answer of the open turn.
+    /// `room` bytes in its place. Stops before `end`.
     ///
     /// Drops an earlier summary too: the new text covers it and precedes everything that stays.
-    pub(super) fn drop_before(&self, cut: &CutPoint, room: u64, target: u64) -> u64 {
-        let most = self.start_of_own_answer();
+    pub(super) fn drop_before(&self, cut: &CutPoint, room: u64, target: u64, end: usize) -> u64 {
         let summary = self.kinds().rfind(|(kind, _)| **kind == ConversationUnitKind::Summary);
         let least = summary.map_or(0, |(_, stretch)| stretch.end);
         let mut bytes = self.bytes(cut).saturating_add(room);
         let mut left = 0;
         for part in &self.parts {
-            if part.stretch.end > most || (bytes <= target && left >= least) {
+            if part.stretch.end > end || (bytes <= target && left >= least) {
                 break;
             }
             if !part.stretch.pinned {
@@ -95,20 +125,29 @@ impl<'a> Survey<'a> {
 
     /// Returns the first item of the latest answer, if the open turn made it: the model's latest
     /// step stays. Returns the end for a settled turn's answer, which may be dropped at any size.
-    fn start_of_own_answer(&self) -> usize {
-        let end = self.parts.last().map_or(0, |part| part.stretch.end);
-        let latest = self.kinds().rfind(|(kind, _)| **kind == ConversationUnitKind::Sample);
-        let own = latest.filter(|(_, stretch)| stretch.unit.turn == self.turn);
-        own.map_or(end, |(_, stretch)| stretch.unit.first)
+    pub(super) fn start_of_own_answer(&self) -> usize {
+        let own = self.latest_answer().filter(|part| part.stretch.unit.turn == self.turn);
+        own.map_or(self.end(), |part| part.stretch.unit.first)
     }
 
-    /// Returns the first item of the latest `answers`, or of all if there are fewer. Returns the
-    /// end if there are none.
-    pub(super) fn start_of_latest(&self, answers: usize) -> usize {
-        let end = self.parts.last().map_or(0, |part| part.stretch.end);
-        let samples = self.kinds().filter(|(kind, _)| **kind == ConversationUnitKind::Sample);
-        let first = samples.rev().take(answers).last();
-        first.map_or(end, |(_, stretch)| stretch.unit.first)
+    /// Returns the first item of the latest answer, if it has results: no later answer was made
+    /// with them. Returns the end if there are none.
+    pub(super) fn start_of_unseen(&self) -> usize {
+        let unseen = self.latest_answer().filter(|part| !part.results.is_empty());
+        unseen.map_or(self.end(), |part| part.stretch.unit.first)
+    }
+
+    fn latest_answer(&self) -> Option<&SurveyPart<'a>> {
+        let mut parts = self.parts.iter();
+        parts.rfind(|part| part.stretch.unit.kind == ConversationUnitKind::Sample)
+    }
+
+    fn end(&self) -> usize {
+        self.parts.last().map_or(0, |part| part.stretch.end)
+    }
+
+    fn staying(&self, cut: &CutPoint) -> impl Iterator<Item = &SurveyPart<'a>> {
+        self.parts.iter().filter(|part| !part.stretch.is_dropped(cut))
     }
 
     fn kinds(&self) -> impl DoubleEndedIterator<Item = (&ConversationUnitKind, &UnitSpan<'a>)> {
@@ -118,18 +157,34 @@ impl<'a> Survey<'a> {
 }
 
 impl SurveyPart<'_> {
-    /// Returns its bytes after a cut.
+    /// Returns its most bytes after a cut.
     fn shown(&self, cut: &CutPoint) -> u64 {
-        let cleared = self.clearable.iter().filter(|long| (long.at as u64) < cut.clear_before);
-        cleared.fold(self.bytes, |bytes, long| bytes.saturating_sub(long.gain))
+        let results = self.results.iter().map(|result| result.shown(cut));
+        results.fold(self.bytes, u64::saturating_add)
     }
 }
 
-fn gain(item: &PromptItem) -> Option<u64> {
+impl SurveyResult {
+    /// Returns its most bytes after a cut.
+    fn shown(&self, cut: &CutPoint) -> u64 {
+        let most = cut.results.map_or(u64::MAX, limit);
+        match self.cleared.filter(|_| (self.at as u64) < cut.clear_before) {
+            Some(cleared) => cleared,
+            None if (self.at as u64) < cut.clear_before => self.bytes,
+            None => self.bytes.min(most),
+        }
+    }
+}
+
+fn measure(at: usize, item: &PromptItem, form: ResultForm) -> Option<SurveyResult> {
     match item {
-        PromptItem::Result { observation, .. } => {
-            let less = clear_observation(observation)?.output.len();
-            Some(observation.output.len().saturating_sub(less) as u64)
+        PromptItem::Result { id, observation, .. } => {
+            let cleared = clear(observation, id, form);
+            Some(SurveyResult {
+                at,
+                bytes: observation.output.len() as u64,
+                cleared: cleared.map(|cleared| cleared.output.len() as u64),
+            })
         }
         PromptItem::User { .. }
         | PromptItem::Image { .. }

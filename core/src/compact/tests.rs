@@ -5,15 +5,17 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::apply::{SHORT_BYTES, apply, clear_observation};
+use super::apply::apply;
 use super::kit::{SUMMARY_TEXT, TestConversation, follows_grammar, settings, steps};
+use super::results::{SHORT_BYTES, shorten};
 use super::survey::Survey;
-use super::{LIST_BYTES, plan_compaction};
+use super::{LIST_BYTES, plan_compaction, unlimited_form};
 use crate::call::{Observation, ObservationStatus, StoredOutput};
 use crate::compaction::CompactionStrategy::{Clear, Slide, Summary};
-use crate::compaction::CutPoint;
+use crate::compaction::{CutPoint, MIN_RESULT_BYTES, ResultForm};
 use crate::fact::ContextLifetime;
 use crate::history::ConversationUnitKind;
+use crate::output::READ_OUTPUT_TOOL;
 use crate::render::PromptItem;
 
 fn outputs(talk: &TestConversation) -> Vec<usize> {
@@ -57,44 +59,109 @@ fn the_oldest_results_are_cleared_and_no_more_than_must_be() {
 }
 
 #[test]
-fn the_results_of_the_latest_two_answers_outlast_older_parts() {
+fn results_that_were_seen_are_cleared_before_parts_leave() {
     let mut talk = steps(10);
-    let done = talk.compact(Clear, 2_800, None);
-    assert!(done.cut.drop_before > 0 && talk.visible().bytes <= 2_800, "{:?}", talk.lines());
+    let done = talk.compact(Clear, 2_400, None);
+    assert_eq!((done.cut.drop_before, done.cut.summary), (0, None));
     let outputs = outputs(&talk);
-    let whole = outputs.iter().filter(|len| **len == 1_000).count();
-    assert_eq!(whole, 2, "{outputs:?}");
-    assert!(outputs.len() > 2 && outputs.len() < 10, "{outputs:?}");
+    assert!(talk.visible().bytes <= 2_400, "{outputs:?}");
+    assert_eq!(outputs.iter().filter(|len| **len < 1_000).count(), 9, "{outputs:?}");
+    assert_eq!(outputs[9], 1_000, "nobody has seen it");
 }
 
 #[test]
-fn the_results_of_the_latest_answer_are_cleared_before_the_turn_is_given_up() {
+fn results_that_nobody_has_seen_share_the_room_that_all_else_leaves() {
     for strategy in [Clear, Slide, Summary] {
         let mut talk = steps(4);
-        let output = "y".repeat(5_000);
-        talk.answer("all at once", "read", &[&output, &output, "short"]);
-        let sketch = talk.plan(strategy, 7_000);
-        let done = sketch.finish(&talk.history, talk.turn, None);
-        talk.record(&done);
-        assert!(talk.visible().bytes <= 7_000, "{strategy:?} {:?}", talk.lines());
-        let last = outputs(&talk).split_off(outputs(&talk).len() - 3);
-        assert!(last[0] < SHORT_BYTES, "the first is enough: {last:?}");
-        assert_eq!(last[1..], [5_000, 5]);
+        let output = "y".repeat(50_000);
+        talk.answer("all at once", "read", &[&output, "short", &output, &output]);
+        talk.compact(strategy, 7_000, None);
+        let (visible, lines) = (talk.visible().bytes, talk.lines());
+        // A model's summary has its room beside them.
+        let least = if strategy == Summary { 5_000 } else { 6_500 };
+        assert!(visible <= 7_000 && visible > least, "{strategy:?} {visible} {lines:?}");
+        let last = outputs(&talk).split_off(outputs(&talk).len() - 4);
+        assert_eq!(last[1], 5, "the short one is whole: {last:?}");
+        for at in [0, 2, 3] {
+            assert!(last[at] > 1_000 && last[at].abs_diff(last[0]) < 10, "{last:?}");
+        }
+        for item in talk.history.items().iter() {
+            if let PromptItem::Result { observation, .. } = item
+                && observation.output_bytes == 50_000
+            {
+                assert!(observation.output.starts_with("yy") && observation.output.ends_with("yy"));
+                assert!(observation.output.contains("of 50000 bytes"), "{}", observation.output);
+            }
+        }
     }
+}
+
+#[test]
+fn many_results_that_nobody_has_seen_are_never_cleared() {
+    for strategy in [Clear, Slide, Summary] {
+        let mut talk = steps(4);
+        let output = "y".repeat(50_000);
+        let many: Vec<&str> = (0..20).map(|_| output.as_str()).collect();
+        talk.answer("all at once", "read", &many);
+        talk.compact(strategy, 3_000, None);
+        let last = outputs(&talk).split_off(outputs(&talk).len() - 20);
+        let least = MIN_RESULT_BYTES as usize;
+        assert!(last.iter().all(|len| *len <= least && *len > least - 10), "{last:?}");
+    }
+}
+
+#[test]
+fn results_that_nobody_has_seen_outlast_their_turn() {
+    for strategy in [Clear, Slide, Summary] {
+        let mut talk = steps(4);
+        let output = "y".repeat(50_000);
+        talk.answer("stopped here", "read", &[&output, &output]);
+        talk.turn();
+        talk.text_input("and now?");
+        talk.compact(strategy, 4_000, None);
+        let outputs = outputs(&talk);
+        let last = &outputs[outputs.len() - 2..];
+        assert!(last.iter().all(|len| *len > 900), "{strategy:?} {outputs:?}");
+        // An answer that is too large without its results leaves once its turn is over.
+        let mut talk = steps(0);
+        talk.answer(&"x".repeat(50_000), "read", &[&output]);
+        talk.turn();
+        talk.text_input("and now?");
+        talk.compact(strategy, 4_000, None);
+        assert!(talk.visible().bytes <= 4_000, "{strategy:?}");
+    }
+}
+
+#[test]
+fn what_was_seen_may_be_cleared_afterwards() {
+    let mut talk = steps(0);
+    let output = "y".repeat(50_000);
+    talk.answer("all at once", "read", &[&output, &output]);
+    talk.compact(Clear, 8_000, None);
+    assert!(outputs(&talk).iter().all(|len| *len > 3_000));
+    talk.answer("and more", "read", &[&output]);
+    talk.compact(Clear, 8_000, None);
+    let outputs = outputs(&talk);
+    assert!(outputs[0] < SHORT_BYTES && outputs[1] < SHORT_BYTES, "{outputs:?}");
+    assert!(outputs[2] > 7_000, "the room goes to what nobody has seen: {outputs:?}");
 }
 
 #[test]
 fn the_oldest_parts_leave_and_no_more_than_must() {
     let mut talk = steps(10);
     let (lines, before) = (talk.lines(), talk.visible().bytes);
-    let done = talk.compact(Slide, before - 2_950, None);
+    let done = talk.compact(Slide, before - 2_050, None);
     let after = talk.lines();
     assert_eq!(after[..2], lines[..2], "the request and the lasting context");
     assert!(after[2].starts_with("context: <context from=\"summary of what"));
     assert_eq!(done.cut.drop_before, 2 + 3 * 4);
     assert_eq!(after[3..], lines[14..]);
     let text = done.cut.summary.unwrap();
-    assert_eq!(&*text, "Left out here to make room: 3 answers of 1 turn.\nTools called: read (3).");
+    assert_eq!(
+        &*text,
+        "Left out here to make room: 3 answers of 1 turn.\nTools called: read (3).\n\
+         The assistant said, shortened, the latest last:\n- \"step 0\"\n- \"step 1\"\n- \"step 2\""
+    );
     assert_eq!(done.fallback, None);
 }
 
@@ -162,8 +229,9 @@ fn what_a_hook_says_for_the_session_stays_and_so_does_the_goal_of_the_turn() {
 #[test]
 fn results_that_are_cleared_already_count_once() {
     let talk = steps(6);
-    let survey = Survey::of(&talk.history, Some(talk.turn));
-    let cut = CutPoint { clear_before: 14, drop_before: 0, summary: None };
+    let form = unlimited_form(&settings());
+    let survey = Survey::of(&talk.history, Some(talk.turn), form);
+    let cut = CutPoint { clear_before: 14, results: Some(form), ..CutPoint::default() };
     let further = survey.clear_before(&cut, usize::MAX, survey.bytes(&cut) - 1);
     assert_eq!(further, 2 + 4 * 4, "the next result");
     assert_eq!(survey.clear_before(&cut, 14, 0), 14);
@@ -200,6 +268,17 @@ fn nothing_leaves_where_its_list_would_be_as_large() {
     }
 }
 
+fn long_observation(status: ObservationStatus) -> Observation {
+    Observation {
+        status,
+        output: "x".repeat(SHORT_BYTES + 1),
+        output_bytes: 9_000,
+        omitted_bytes: 8_800,
+        stored_output: Some(StoredOutput { sha256: "0".repeat(64), bytes: 9_000 }),
+        exit_code: None,
+    }
+}
+
 #[test]
 fn clearing_keeps_what_became_of_the_call() {
     let statuses = [
@@ -210,25 +289,40 @@ fn clearing_keeps_what_became_of_the_call() {
         (ObservationStatus::Unknown, "Nobody knows"),
         (ObservationStatus::NotStarted, "never started"),
     ];
+    let form = unlimited_form(&settings());
     for (status, says) in statuses {
-        let kept = StoredOutput { sha256: "0".repeat(64), bytes: 9_000 };
-        let long = Observation {
-            exit_code: None,
-            status,
-            output: "x".repeat(SHORT_BYTES + 1),
-            output_bytes: 9_000,
-            omitted_bytes: 8_800,
-            stored_output: Some(kept.clone()),
-        };
-        let short = clear_observation(&long).unwrap();
-        assert_eq!((short.status, short.stored_output.clone()), (status, Some(kept)));
-        assert_eq!((short.output_bytes, short.omitted_bytes), (9_000, 9_000));
-        assert!(short.output.contains("257 bytes") && short.output.contains(says));
-        assert_eq!(clear_observation(&short), None, "twice is once");
+        let long = long_observation(status);
+        // Without a form, as in older logs, the text names the bytes that were shown.
+        for (results, bytes) in [(None, "257 bytes"), (Some(form), "9000 bytes")] {
+            let cut = CutPoint { clear_before: 5, results, ..CutPoint::default() };
+            let short = shorten(&long, "c1", 4, &cut).unwrap();
+            assert_eq!((short.status, &short.stored_output), (status, &long.stored_output));
+            assert_eq!((short.output_bytes, short.omitted_bytes), (9_000, 9_000));
+            assert!(short.output.contains(bytes) && short.output.contains(says), "{short:?}");
+            assert_eq!(shorten(&short, "c1", 4, &cut), None, "twice is once");
+            assert_eq!(shorten(&long, "c1", 5, &cut), None, "it stays");
+            let short = Observation::new(status, "x".repeat(SHORT_BYTES));
+            assert_eq!(shorten(&short, "c1", 4, &cut), None);
+        }
     }
+}
+
+#[test]
+fn a_cleared_result_says_how_to_read_it_and_how_much_at_once() {
+    let form = ResultForm { max_bytes: 0, at_once: 7_500, readable: true };
+    let cut = CutPoint { clear_before: 1, results: Some(form), ..CutPoint::default() };
+    let long = Observation::new(ObservationStatus::Done, "x".repeat(9_000));
+    let text = |cut: &CutPoint| shorten(&long, "c1", 0, cut).unwrap().output;
     assert_eq!(
-        clear_observation(&Observation::new(ObservationStatus::Done, "x".repeat(SHORT_BYTES))),
-        None
+        text(&cut),
+        "[9000 bytes of output were cleared to make room. What it did stands. To read it again: \
+         read_output {\"call\":\"c1\"}, at most 7500 bytes at once.]"
+    );
+    let form = ResultForm { readable: false, ..form };
+    let text = text(&CutPoint { results: Some(form), ..cut });
+    assert!(
+        !text.contains(READ_OUTPUT_TOOL) && text.contains("at most 7500 bytes at once"),
+        "{text}"
     );
 }
 
@@ -238,7 +332,8 @@ fn a_cut_that_would_split_a_part_leaves_it_whole() {
     let items = talk.history.items();
     for left in 0..=items.len() as u64 + 3 {
         for summary in [None, Some(Arc::from("short"))] {
-            let cut = CutPoint { clear_before: left, drop_before: left, summary };
+            let cut =
+                CutPoint { clear_before: left, drop_before: left, summary, ..CutPoint::default() };
             let (kept, units) = apply(items, talk.history.units(), None, &cut);
             assert!(follows_grammar(kept.iter()), "{left}");
             let steps =

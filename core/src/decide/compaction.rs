@@ -24,8 +24,7 @@ const SHORT_TARGET: u64 = 8 * 1024;
 /// The end of the turn, if the conversation does not fit and cannot be compacted enough.
 pub(crate) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Result<NextFact, TurnOutcome> {
     let tokens = budget::tokens(&plan.session, turn, waiting_content(&plan.session, turn));
-    let room = budget::window_room(turn);
-    let trigger = match room {
+    let trigger = match budget::window_room(&turn.settings) {
         _ if overflow && turn.compacted.is_none() => CompactionTrigger::Overflow,
         Some(room) if tokens > room => CompactionTrigger::Window,
         Some(_) | None => return after(turn),
@@ -33,7 +32,7 @@ pub(crate) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Result<NextFact, 
     if turn.compacted.is_some() {
         return Err(TurnOutcome::Exhausted { limit: LimitKind::Context });
     }
-    start(plan, turn, trigger, tokens)
+    start(plan, turn, trigger)
 }
 
 /// Compacts the conversation as a user requested.
@@ -44,17 +43,11 @@ pub(crate) fn on_request(plan: &Plan, turn: &Turn) -> Result<NextFact, TurnOutco
     if turn.compacted.is_some() || plan.session.visible.items == 0 {
         return after(turn);
     }
-    let tokens = budget::tokens(&plan.session, turn, AddedContent::default());
-    start(plan, turn, CompactionTrigger::Manual, tokens)
+    start(plan, turn, CompactionTrigger::Manual)
 }
 
 /// Starts a compaction once its hooks allow it.
-fn start(
-    plan: &Plan,
-    turn: &Turn,
-    trigger: CompactionTrigger,
-    tokens: u64,
-) -> Result<NextFact, TurnOutcome> {
+fn start(plan: &Plan, turn: &Turn, trigger: CompactionTrigger) -> Result<NextFact, TurnOutcome> {
     if turn.spent.compactions >= turn.limits.compactions {
         return Err(TurnOutcome::Exhausted { limit: LimitKind::Compactions });
     }
@@ -70,7 +63,7 @@ fn start(
             CombinedVerdict::Pass | CombinedVerdict::Allow | CombinedVerdict::Ask,
         ) => {}
     }
-    let started = started(plan, turn, trigger, tokens);
+    let started = started(plan, turn, trigger);
     Ok(NextFact::Fact(Fact::CompactionStarted(started)))
 }
 
@@ -111,18 +104,33 @@ fn after(turn: &Turn) -> Result<NextFact, TurnOutcome> {
     }
 }
 
-/// Returns the bytes of text that a compaction should leave. This is half of the window, by the
-/// conversation's own ratio of bytes to tokens, or half of the conversation if the window is
-/// unknown.
-fn target(plan: &Plan, turn: &Turn, tokens: u64, room: Option<u64>) -> u64 {
+/// Returns the bytes of text that a compaction should leave.
+///
+/// This is two thirds of the room that the window leaves beside the waiting input, so that the
+/// longest result fits next. A request that the provider rejected is halved: its limit is unknown.
+fn target(plan: &Plan, turn: &Turn, trigger: CompactionTrigger) -> u64 {
     let bytes = plan.session.visible.bytes;
-    let Some(room) = room else {
-        return bytes / 2;
+    let half = bytes / 2;
+    if trigger == CompactionTrigger::Manual {
+        return requested_target(plan);
+    }
+    let Some(room) = budget::window_room(&turn.settings) else {
+        return half;
     };
+    let waiting = waiting_content(&plan.session, turn).tokens();
+    let wanted = room.saturating_sub(waiting).saturating_mul(2) / 3;
+    // The measure of the last request does not survive a compaction, so the rest must fit by the
+    // estimate too.
+    let nothing = AddedContent::default();
+    let tokens = budget::tokens(&plan.session, turn, nothing);
+    let tokens = tokens.max(budget::unmeasured(&plan.session, turn, nothing));
     let all = u128::from(bytes.saturating_add(turn.base_bytes));
-    let half = all.saturating_mul(u128::from(room / 2)) / u128::from(tokens.max(1));
-    let half = u64::try_from(half).unwrap_or(u64::MAX);
-    half.saturating_sub(turn.base_bytes).min(bytes / 2)
+    let left = all.saturating_mul(u128::from(wanted)) / u128::from(tokens.max(1));
+    let left = u64::try_from(left).unwrap_or(u64::MAX).saturating_sub(turn.base_bytes);
+    match trigger {
+        CompactionTrigger::Window => left.min(bytes),
+        CompactionTrigger::Overflow | CompactionTrigger::Manual => left.min(half),
+    }
 }
 
 /// Returns the settings of the latest sample, if its model can read more of the conversation than
@@ -148,21 +156,17 @@ fn requested_target(plan: &Plan) -> u64 {
 /// Restarts a compaction after the process of the last run ended. The reservation of that run
 /// counts as used, since its cost is unknown.
 pub(crate) fn restart(plan: &Plan, turn: &Turn, compacting: &Compacting) -> Fact {
-    let tokens = budget::tokens(&plan.session, turn, waiting_content(&plan.session, turn));
     let mut turn = turn.clone();
     turn.spend_reserved(&compacting.reserved);
-    let started = started(plan, &turn, compacting.trigger, tokens);
+    let started = started(plan, &turn, compacting.trigger);
     Fact::CompactionStarted(CompactionStarted { lost: compacting.reserved, ..started })
 }
 
 /// Returns the start of a compaction. Asks for a summary only if the budget leaves room for it.
-fn started(plan: &Plan, turn: &Turn, trigger: CompactionTrigger, tokens: u64) -> CompactionStarted {
-    let (wanted, target_bytes) = match trigger {
-        CompactionTrigger::Window | CompactionTrigger::Overflow => {
-            let target = target(plan, turn, tokens, budget::window_room(turn));
-            (turn.settings.window.strategy, target)
-        }
-        CompactionTrigger::Manual => (CompactionStrategy::Summary, requested_target(plan)),
+fn started(plan: &Plan, turn: &Turn, trigger: CompactionTrigger) -> CompactionStarted {
+    let wanted = match trigger {
+        CompactionTrigger::Window | CompactionTrigger::Overflow => turn.settings.window.strategy,
+        CompactionTrigger::Manual => CompactionStrategy::Summary,
     };
     let (strategy, reserved) = match (wanted, budget::reserve(plan, turn)) {
         (CompactionStrategy::Summary, Ok(reserved)) => (CompactionStrategy::Summary, reserved),
@@ -180,7 +184,7 @@ fn started(plan: &Plan, turn: &Turn, trigger: CompactionTrigger, tokens: u64) ->
         attempt: turn.compacting.saturating_add(1),
         trigger,
         strategy,
-        target_bytes,
+        target_bytes: target(plan, turn, trigger),
         model: asked.map(|settings| settings.model.clone()),
         reserved,
         lost: Reservation::default(),

@@ -130,6 +130,7 @@ fn after(then: AfterCalls, end: ProgramEnd, fault: Option<&str>) -> Stage {
         observation: Arc::new(Observation::new(ObservationStatus::Done, "seen")),
         usage: None,
         report: None,
+        form: None,
     });
     for fact in [run, seen] {
         let recorded = RecordedFact {

@@ -6,7 +6,8 @@ use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{BudgetGrant, BudgetUsage};
-use crate::call::{Observation, Verdict};
+use crate::call::{Observation, Verdict, shown};
+use crate::compaction::ResultForm;
 use crate::digest::Digest;
 use crate::hook::Edit;
 use crate::id::CallId;
@@ -131,4 +132,16 @@ pub struct CallObserved {
     /// Report on a program's calls, if the program ended without a report of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<CallReport>,
+    /// Form in which the model sees the output, if it is too long for the window. The observation
+    /// has all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<ResultForm>,
+}
+
+impl CallObserved {
+    /// Returns the observation as the model sees it: cut to its form.
+    #[must_use]
+    pub fn visible_observation(&self) -> Arc<Observation> {
+        shown(&self.observation, self.form, self.call)
+    }
 }

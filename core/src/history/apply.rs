@@ -267,6 +267,7 @@ impl History {
             return Err(invalid_fact(recorded, "the call has its observation already"));
         }
         call.observation = Some(fact.observation.clone());
+        call.form = fact.form;
         call.report = fact.report.clone();
         self.commit_if_complete(recorded);
         Ok(())

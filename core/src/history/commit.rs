@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{ConversationUnitKind, History, OutstandingCall, cut_off};
+use crate::call::shown;
 use crate::context;
 use crate::fact::{Retained, SampleCut};
 use crate::id::{CallId, Seq};
@@ -21,6 +22,7 @@ impl History {
                 call: call.clone(),
                 edited: None,
                 observation: None,
+                form: None,
                 started: false,
                 report: None,
                 program: None,
@@ -101,7 +103,8 @@ impl History {
             };
             match id {
                 Some(id) => {
-                    self.items.push(PromptItem::Result { id, observation, edited: call.edited })
+                    let observation = shown(&observation, call.form, call.id);
+                    self.items.push(PromptItem::Result { id, observation, edited: call.edited });
                 }
                 None => {
                     spoken.push(PromptItem::Context {

@@ -76,6 +76,7 @@ impl History {
             call: call.clone(),
             edited: None,
             observation: None,
+            form: None,
             started: false,
             report: None,
             program: Some(program),

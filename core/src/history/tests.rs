@@ -112,6 +112,7 @@ fn called(mut history: History, seq: u64, provider_id: &str) -> History {
             observation: Arc::new(Observation::new(ObservationStatus::Done, "done")),
             usage: None,
             report: None,
+            form: None,
         }),
     ];
     for (seq, fact) in (seq..).zip(facts) {
@@ -134,7 +135,7 @@ fn ids(history: &History) -> Vec<&str> {
 fn the_id_of_a_call_that_left_the_conversation_is_free_again_and_no_other() {
     let history = called(History::default(), 10, "first");
     let mut history = called(history, 20, "second");
-    let cut = CutPoint { clear_before: 0, drop_before: 2, summary: None };
+    let cut = CutPoint { drop_before: 2, ..CutPoint::default() };
     let (items, _) = compact::apply(&history.items, &history.units, Some(TurnId(1)), &cut);
     let compacted = Fact::Compacted(Compacted {
         started: Seq(30),

@@ -145,6 +145,7 @@ impl LogBuilder {
             observation,
             usage: None,
             report: None,
+            form: None,
         }));
     }
 }

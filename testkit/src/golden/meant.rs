@@ -8,14 +8,16 @@ const AGENTS_ARE_HEARD: &str = "the longest run of a tool does not bound an agen
 const ANSWERS_ARE_RESERVED: &str = "the answer is reserved beside its request, and a request without \
                                     room for it is not sent";
 const BROKEN_ATTEMPTS_COUNT: &str = "what an attempt may cost that broke off is estimated";
+const COMPACTIONS_LEAVE_MORE: &str =
+    "a compaction leaves two thirds of the window beside what waits, not half of it";
 const DENIALS_SAY_SO: &str = "a denial says whose it is";
 const EACH_HOOK_OF_AN_END: &str =
     "a denial at the end of a turn does not end the round of its hooks";
-const FRAMES_COUNT: &str = "the frames of what waits count, so a little less is to be left";
 const LOST_SUMMARIES_COUNT: &str =
     "what was set aside for a summary that was cut off counts as spent";
 const PROGRAMS_TELL: &str =
     "of a program that is stopped the model is told which of its calls change something";
+const RESULTS_ARE_CUT: &str = "a result that is too long for the window is shown in part";
 const SURPLUS_CALLS: &str = "calls beyond the most of an answer are surplus, and the turn goes on";
 
 /// Intended differences between the decisions of this engine and those of a golden log: the log,
@@ -25,6 +27,9 @@ pub const MEANT: &[(&str, u64, &str)] = &[
     ("a_child_with_hooks", 17, EACH_HOOK_OF_AN_END),
     ("a_summary_is_lost", 5, ANSWERS_ARE_RESERVED),
     ("a_summary_is_lost", 7, ANSWERS_ARE_RESERVED),
+    ("a_summary_is_lost", 11, COMPACTIONS_LEAVE_MORE),
+    ("a_summary_is_lost", 12, COMPACTIONS_LEAVE_MORE),
+    ("a_summary_is_lost", 18, COMPACTIONS_LEAVE_MORE),
     ("agents_are_lent_a_budget", 5, ANSWERS_ARE_RESERVED),
     ("agents_are_lent_a_budget", 8, AGENTS_ARE_HEARD),
     ("agents_are_lent_a_budget", 11, ANSWERS_ARE_RESERVED),
@@ -42,7 +47,7 @@ pub const MEANT: &[(&str, u64, &str)] = &[
     ("answers_of_a_shape", 57, BROKEN_ATTEMPTS_COUNT),
     ("calls_and_their_limits", 52, DENIALS_SAY_SO),
     ("calls_and_their_limits", 85, SURPLUS_CALLS),
-    ("compaction_with_hooks", 13, FRAMES_COUNT),
+    ("compaction_with_hooks", 13, COMPACTIONS_LEAVE_MORE),
     ("failures_of_every_kind", 56, BROKEN_ATTEMPTS_COUNT),
     ("failures_of_every_kind", 63, BROKEN_ATTEMPTS_COUNT),
     ("failures_of_every_kind", 77, BROKEN_ATTEMPTS_COUNT),
@@ -62,6 +67,7 @@ pub const MEANT: &[(&str, u64, &str)] = &[
     ("random_world_1", 30, BROKEN_ATTEMPTS_COUNT),
     ("random_world_2", 12, ANSWERS_ARE_RESERVED),
     ("random_world_2", 21, BROKEN_ATTEMPTS_COUNT),
+    ("random_world_2", 30, COMPACTIONS_LEAVE_MORE),
     ("random_world_3", 21, BROKEN_ATTEMPTS_COUNT),
     ("random_world_3", 30, ANSWERS_ARE_RESERVED),
     ("random_world_3", 43, ANSWERS_ARE_RESERVED),
@@ -78,6 +84,7 @@ pub const MEANT: &[(&str, u64, &str)] = &[
     ("random_world_8", 5, ANSWERS_ARE_RESERVED),
     ("random_world_8", 7, ANSWERS_ARE_RESERVED),
     ("random_world_8", 11, ANSWERS_ARE_RESERVED),
+    ("random_world_8", 17, RESULTS_ARE_CUT),
     ("recorded_hooks", 32, EACH_HOOK_OF_AN_END),
     ("recorded_hooks", 38, EACH_HOOK_OF_AN_END),
     ("recorded_nobody_to_ask", 13, DENIALS_SAY_SO),

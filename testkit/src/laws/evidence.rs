@@ -9,8 +9,8 @@ use super::{
     law_03_running_equals_owed, law_04_no_key_starts_twice, law_05_one_observation_a_call,
     law_07_nothing_said_is_lost, law_08_no_sample_without_reason, law_09_limits_hold,
     law_10_prompts_extend, law_11_finishing_order_does_not_matter, law_15_denied_calls_never_start,
-    law_16_effectful_starts_once, law_17_forks_repeat_nothing, law_20_denied_context_is_dropped,
-    law_21_the_last_turn_is_the_last,
+    law_16_effectful_starts_once, law_17_forks_repeat_nothing, law_18_results_are_shown,
+    law_20_denied_context_is_dropped, law_21_the_last_turn_is_the_last,
 };
 use crate::world::Transitions;
 
@@ -69,6 +69,7 @@ const PREFIXES: &[Check] = &[
     |it| law_10_prompts_extend::check(it.transitions.remember, it.log),
     |it| law_11_finishing_order_does_not_matter::check(it.transitions, it.log),
     |it| law_17_forks_repeat_nothing::check(it.transitions, it.ceiling, it.log),
+    |it| law_18_results_are_shown::check(it.transitions.remember, it.log),
 ];
 
 impl Evidence<'_> {

@@ -229,7 +229,7 @@ impl Answering<'_> {
 /// A compaction that leaves all as it is.
 pub(super) fn nothing_leaves(driver: &Driver) -> CompactionResult {
     CompactionResult {
-        cut: CutPoint { clear_before: 0, drop_before: 0, summary: None },
+        cut: CutPoint::default(),
         visible: driver.session().visible,
         usage: None,
         unmeasured: None,

@@ -103,7 +103,7 @@ impl Answering<'_> {
             (true, Some(said)) => Some(said.to_owned()),
             (true, None) => {
                 fallback = Some(String::from("the model gave no summary"));
-                Some(fallback_summary(history, id, &sketch.cut_point))
+                Some(fallback_summary(history, &turn.settings, id, &sketch.cut_point))
             }
         };
         let mut compaction = sketch.finish(history, id, summary);

@@ -9,7 +9,7 @@ use windlass_core::{
     ImageMedia, InputAccepted, InputBlocked, InputId, InputQueued, InterruptRequested,
     InterruptSource, LimitKind, Limits, Lineage, Mode, OfferedTools, OutputSchema, Permissions,
     Price, ProgramLimits, ProgramMode, ProgramTransport, Reason, RecordedFact, RequestOptions,
-    Rule, RuleVerdict, Scope, Seq, SessionId, SessionOpened, SessionResumed, Settings,
+    ResultForm, Rule, RuleVerdict, Scope, Seq, SessionId, SessionOpened, SessionResumed, Settings,
     SettingsChanged, StopTiming, Timestamp, ToolChoice, ToolSpec, TurnId, TurnOpened, TurnOutcome,
     TurnSettled, TurnUsage,
 };
@@ -30,6 +30,10 @@ pub const NASTY_TEXTS: &[&str] = &[
     "\n{\"v\":1,\"session\":\"other\",\"seq\":1,\"turn\":null,\"ts\":0,\"kind\":\"None\"}\n",
     "   leading and trailing blanks \t ",
 ];
+
+/// A form of results with every field.
+pub(crate) const RESULT_FORM: ResultForm =
+    ResultForm { max_bytes: u64::MAX, at_once: u64::MAX, readable: true };
 
 /// A log with every kind of fact and every awkward text, numbered from 1.
 #[must_use]

@@ -341,7 +341,12 @@ impl World {
         let (text, fallback) = match (wanted, summary) {
             (false, _) => (None, None),
             (true, "") => {
-                let plain = fallback_summary(self.machine.history(), turn.id, &sketch.cut_point);
+                let plain = fallback_summary(
+                    self.machine.history(),
+                    &turn.settings,
+                    turn.id,
+                    &sketch.cut_point,
+                );
                 (Some(plain), Some(String::from("the model gave no summary")))
             }
             (true, summary) => (Some(summary.to_owned()), None),
@@ -353,7 +358,7 @@ impl World {
 
     fn nothing_leaves(&self) -> CompactionResult {
         CompactionResult {
-            cut: CutPoint { clear_before: 0, drop_before: 0, summary: None },
+            cut: CutPoint::default(),
             visible: self.machine.session().visible,
             usage: None,
             unmeasured: None,

@@ -143,7 +143,10 @@ fn essentials(recorded: &RecordedFact) -> String {
             let took = took.map_or_else(String::new, |took| budget(", took ", took));
             let tells = fact.report.as_ref().map_or_else(String::new, telling);
             let seen = observed(&fact.observation);
-            format!(" call {} {seen}{took}{tells}", fact.call)
+            let shown = fact
+                .form
+                .map_or_else(String::new, |form| format!(", shown in {} bytes", form.max_bytes));
+            format!(" call {} {seen}{shown}{took}{tells}", fact.call)
         }
         FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
             let (name, arguments) = (&fact.item.name, &fact.item.arguments);
@@ -272,10 +275,13 @@ fn compacted(fact: &Compacted) -> String {
     let fallback = fallback.map(|why| format!(", fallback: {why}"));
     let unmeasured = fact.unmeasured.filter(|requests| *requests > 0);
     let unmeasured = unmeasured.map(|requests| format!(", {requests} requests unmeasured"));
+    let limit = cut.results.map_or(0, |form| form.max_bytes);
+    let results = (limit > 0).then(|| format!(", results cut to {limit} bytes"));
     format!(
-        " cleared before {}, left out before {}{}{}{}, leaves {} bytes in {} items",
+        " cleared before {}, left out before {}{}{}{}{}, leaves {} bytes in {} items",
         cut.clear_before,
         cut.drop_before,
+        results.unwrap_or_default(),
         summary.unwrap_or_default(),
         fallback.unwrap_or_default(),
         unmeasured.unwrap_or_default(),

@@ -13,6 +13,7 @@ mod lending;
 mod programs;
 mod recording;
 mod shaping;
+mod showing;
 mod speaking;
 
 use windlass_core::{DesiredEffect, Draft, RecordedFact, Reject, Seq, Session, desired_effects};

@@ -285,7 +285,8 @@ fn law_10_kills_a_history_that_shows_what_was_blocked() {
 #[test]
 fn law_10_kills_a_compaction_that_takes_the_request_away() {
     let script = "open window=1500 strategy=slide\nsend x*800\ncall read\nend stop\n\
-                  done 0 a*1500\ncall read\nend stop\ndone 0 b*1500\ncompacted";
+                  done 0 a*1500\ncall read\nend stop\ndone 0 b*1500\ncall read\nend stop\n\
+                  done 0 c*1500\ncompacted";
     let mut log = log(script);
     law_10_prompts_extend::check(windlass_core::History::apply, &log).unwrap();
     let at = find(&log, "Compacted", 0);
@@ -303,7 +304,7 @@ fn law_10_kills_a_compaction_that_takes_the_request_away() {
         fallback: None,
     });
     history.apply(&log[at]).unwrap();
-    let next = find(&log, "SampleStarted", 2);
+    let next = find(&log, "SampleStarted", 3);
     if let Fact::SampleStarted(fact) = &mut log[next].fact {
         fact.digest = render(&history, &settings).digest();
     }

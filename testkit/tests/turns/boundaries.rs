@@ -80,14 +80,14 @@ fn a_window_leaves_an_eighth_for_the_answer() {
 }
 
 #[test]
-fn a_compaction_goes_down_to_half_of_the_window() {
+fn a_compaction_leaves_room_for_what_waits() {
     check(expect![[r#"
         > open window=1500 strategy=slide
         > send x*3000 => first turn, sample@5
         > text y*3000 => item 6
         > end stop => completed at 8
         > send z*3000 => turn of input 9
-          11 CompactionStarted 1 attempt 1: window, slide to 1015 bytes => runs
+          11 CompactionStarted 1 attempt 1: window, slide to 290 bytes => runs
         > text w*3000
         > end stop
         > send more => input 12

@@ -51,6 +51,6 @@ fn an_image_counts_against_the_window() {
         > send images=2 what is this?
            9 InputQueued "what is this?", 2 images
           10 TurnOpened because opened by input 9
-          11 CompactionStarted 1 attempt 1: window, clear to 495 bytes => runs
+          11 CompactionStarted 1 attempt 1: window, clear to 0 bytes => runs
     "#]]);
 }

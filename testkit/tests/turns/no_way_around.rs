@@ -132,9 +132,9 @@ fn a_hook_that_fails_after_a_compaction_and_counts_as_a_denial_ends_the_turn() {
         > text x*1500 => item 6
         > end stop => completed at 8
         > send two => turn of input 9
-          11 CompactionStarted 1 attempt 1: window, slide to 437 bytes => runs
+          11 CompactionStarted 1 attempt 1: window, slide to 680 bytes => runs
         > compacted
-          12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRe...", leaves 109 bytes in 1 items
+          12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.", leaves 103 bytes in 1 items
           13 HooksAsked after_compaction 12 window: hook 0 => runs
         > hook 0 failed it-broke
           14 HookDecided h0 failed: it-broke
@@ -175,14 +175,14 @@ fn a_summary_that_the_budget_leaves_no_room_for_is_not_asked_for() {
            7 SampleEnded stop, about 626 tokens
            8 TurnSettled exhausted: tokens
         > send two => turn of input 9
-          11 CompactionStarted 1 attempt 1: window, slide to 437 bytes => runs
+          11 CompactionStarted 1 attempt 1: window, slide to 680 bytes => runs
         > compacted
-          12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRe...", leaves 109 bytes in 1 items
+          12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.", leaves 103 bytes in 1 items
           13 InputAccepted input 9
-          14 SampleStarted sample 1 attempt 1 because opened by input 9, 500 tokens set aside, answer up to 337 => runs
+          14 SampleStarted sample 1 attempt 1 because opened by input 9, 500 tokens set aside, answer up to 339 => runs
         > text ok => item 15
         > end stop
-          16 SampleEnded stop, about 176 tokens
+          16 SampleEnded stop, about 174 tokens
           17 TurnSettled completed
     "#]]);
 }

@@ -56,7 +56,7 @@ fn a_compaction_that_ends_after_the_stop_is_late() {
         > text y*2000 => item 6
         > end stop => completed at 8
         > send more => turn of input 9
-          11 CompactionStarted 1 attempt 1: window, slide to 1609 bytes => runs
+          11 CompactionStarted 1 attempt 1: window, slide to 2247 bytes => runs
         > interrupt person => request 12
           13 HooksAsked interrupt: hook 0 => runs
         > late 0

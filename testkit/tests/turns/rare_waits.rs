@@ -34,7 +34,7 @@ fn a_first_input_that_is_too_large_is_let_in_before_it_is_compacted() {
     check(expect![[r#"
         > open window=1500
         > send x*9000 => first turn, input 2 accepted at 4
-           5 CompactionStarted 1 attempt 1: window, clear to 1657 bytes => runs
+           5 CompactionStarted 1 attempt 1: window, clear to 2311 bytes => runs
     "#]]);
 }
 
@@ -58,9 +58,9 @@ fn a_compaction_is_taken_up_again_as_often_as_it_may_be() {
         > text y*2000 => item 6
         > end stop => completed at 8
         > send more => turn of input 9
-          11 CompactionStarted 1 attempt 1: window, clear to 1609 bytes => runs
+          11 CompactionStarted 1 attempt 1: window, clear to 2247 bytes => runs
         > crash => log ends at 11
-          12 CompactionStarted 1 attempt 2: window, clear to 1609 bytes => runs
+          12 CompactionStarted 1 attempt 2: window, clear to 2247 bytes => runs
         > crash => log ends at 12
           13 CompactionFailed the process ended each time while it was made
           14 InputAccepted input 9

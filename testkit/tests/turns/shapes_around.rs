@@ -132,7 +132,7 @@ fn a_request_that_is_refused_as_too_large_is_no_further_return() {
           17 SampleCut context_overflow, no further attempt
           18 CompactionStarted 1 attempt 1: overflow, clear to 559 bytes => runs
         > compacted
-          19 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, th...", leaves 352 bytes in 4 items
+          19 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.", leaves 316 bytes in 4 items
           20 SampleStarted sample 3 attempt 1 because compacted => runs
         > text two => item 21
         > end stop => completed at 23
@@ -150,9 +150,9 @@ fn a_compaction_may_come_before_the_return() {
         > text x*900 => item 13
         > end stop fault=odd => sample ended at 14
           15 ContextInjected shape of the answer of 12: "The last answer cannot be used. odd\nGive the whole answer again: one JSON value that fits the schema, with nothing before or after it.\nThe schema: {\"type\":\"object\"}"
-          16 CompactionStarted 1 attempt 1: window, clear to 548 bytes => runs
+          16 CompactionStarted 1 attempt 1: window, clear to 832 bytes => runs
         > compacted
-          17 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, ...", leaves 1247 bytes in 4 items
+          17 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"hello\"", leaves 1270 bytes in 4 items
           18 SampleStarted sample 2 attempt 1 because retry return 12 => runs
         > text two => item 19
         > end stop => completed at 21

@@ -14,7 +14,7 @@ use windlass_core::{
 
 use serde_json::json;
 
-use super::parts::{digest, edit, key, number, places, scope, text, usage};
+use super::parts::{digest, edit, key, number, places, result_form, scope, text, usage};
 use crate::store::facts as fixed;
 
 /// A fact about what stands around the samples.
@@ -164,11 +164,13 @@ fn compaction_started() -> impl Strategy<Value = Fact> {
 }
 
 fn compacted() -> impl Strategy<Value = Fact> {
-    let cut = (number(), number(), prop::option::of(text()));
-    let cut = cut.prop_map(|(cleared, left, summary)| CutPoint {
+    let results = prop::option::of(result_form());
+    let cut = (number(), number(), prop::option::of(text()), results);
+    let cut = cut.prop_map(|(cleared, left, summary, results)| CutPoint {
         clear_before: cleared,
         drop_before: left,
         summary: summary.map(Into::into),
+        results,
     });
     let shown = (digest(), number(), number());
     let shown = shown.prop_map(|(digest, bytes, items)| VisiblePart { digest, bytes, items });
@@ -239,7 +241,12 @@ pub(crate) fn compaction_with(text: &str) -> [Fact; 4] {
         }),
         Fact::Compacted(Compacted {
             started,
-            cut: CutPoint { clear_before: 1, drop_before: u64::MAX, summary: Some(text.into()) },
+            cut: CutPoint {
+                clear_before: 1,
+                drop_before: u64::MAX,
+                summary: Some(text.into()),
+                results: Some(fixed::RESULT_FORM),
+            },
             visible: VisiblePart::EMPTY,
             usage: Some(Usage::default()),
             unmeasured: Some(u32::MAX),

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
     Digest, Edit, InputId, InterruptSource, LoweredPart, LoweringAction, LoweringReason,
-    LoweringRecord, Opaque, Reason, RequestOptions, RequestRecord, RequestRoute, Scope, Seq,
-    SessionId, Settings, ToolChoice, Usage,
+    LoweringRecord, Opaque, Reason, RequestOptions, RequestRecord, RequestRoute, ResultForm, Scope,
+    Seq, SessionId, Settings, ToolChoice, Usage,
 };
 
 use crate::world::random::posture;
@@ -115,6 +115,11 @@ pub(super) fn number() -> impl Strategy<Value = u64> {
 /// Places in a list.
 pub(super) fn places() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(any::<u32>(), 0..3)
+}
+
+pub(super) fn result_form() -> impl Strategy<Value = ResultForm> {
+    let form = (number(), number(), any::<bool>());
+    form.prop_map(|(max_bytes, at_once, readable)| ResultForm { max_bytes, at_once, readable })
 }
 
 pub(super) fn edit() -> impl Strategy<Value = Edit> {

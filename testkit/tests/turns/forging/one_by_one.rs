@@ -163,7 +163,7 @@ fn nothing_is_told_to_the_model_once_the_turn_is_to_stop() {
 fn a_compaction_that_leaves_nine_tenths_is_enough_and_one_byte_more_is_not() {
     let log =
         log("open window=1500 strategy=slide\nsend x*800\ncall read {}\nend stop\ndone 0 a*1500\n\
-         call read {}\nend stop\ndone 0 b*1500\ncompacted");
+         call read {}\nend stop\ndone 0 b*1500\ncall read {}\nend stop\ndone 0 c*1500\ncompacted");
     let states = super::states(&log);
     let (place, fact) = log
         .iter()

@@ -48,7 +48,7 @@ pub struct CompactionRequest {
     pub scope: Arc<Scope>,
     /// True if a turn was open: then a hold applies to the request as to an input.
     pub waits: bool,
-    /// What the summary should say most about, in the user's words.
+    /// Topic that the summary should cover most, in the user's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<Arc<str>>,
 }

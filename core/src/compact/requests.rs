@@ -113,9 +113,7 @@ impl SummaryRequests {
     #[must_use]
     pub fn with_reader(mut self, reader: Option<&Arc<Settings>>) -> Self {
         if let Some(reader) = reader {
-            let items = self.history.items().iter();
-            let bytes = items.map(|item| context::prompt_item(item).bytes);
-            let prompt = self.question(reader, bytes.fold(0, u64::saturating_add));
+            let prompt = self.question(reader, u64::MAX);
             self.own = Some(core::mem::replace(&mut self.prompt, prompt));
         }
         self
@@ -133,7 +131,7 @@ impl SummaryRequests {
         self.count(answer.usage, true);
         let mut text = match parse_summary(&answer.text) {
             Ok(text) => text,
-            Err(why) => return self.give_up(why),
+            Err(why) => return self.stop(why),
         };
         if answer.whole && summary::framed_bytes(&text) <= self.most {
             return self.done(Some(text), None);
@@ -151,7 +149,7 @@ impl SummaryRequests {
         if self.long.as_ref().is_none_or(shorter) {
             self.long = Some(text);
         }
-        if again { self.ask(0) } else { self.give_up(why) }
+        if again { self.ask(0) } else { self.stop(why) }
     }
 
     /// Returns the step after a failed request.
@@ -164,7 +162,7 @@ impl SummaryRequests {
     ) -> SummaryStep {
         self.count(usage, failure.kind.is_billed());
         if self.attempts >= self.limits.attempts {
-            return self.give_up(failure.message.clone());
+            return self.stop(failure.message.clone());
         }
         if failure.kind == FailureKind::ContextOverflow {
             return match self.shorter_prompt().or_else(|| self.own.take()) {
@@ -172,7 +170,7 @@ impl SummaryRequests {
                     self.prompt = prompt;
                     self.ask(0)
                 }
-                None => self.give_up(failure.message.clone()),
+                None => self.stop(failure.message.clone()),
             };
         }
         let draw = |most: u64| most.checked_add(1).map_or(entropy, |count| entropy % count);
@@ -185,14 +183,14 @@ impl SummaryRequests {
                     self.prompt = own;
                     self.ask(0)
                 }
-                None => self.give_up(failure.message.clone()),
+                None => self.stop(failure.message.clone()),
             },
         }
     }
 
     /// Ends without a further request: with the shortest summary, cut, or else with the plain list.
     #[must_use]
-    pub fn give_up(&mut self, why: String) -> SummaryStep {
+    pub fn stop(&mut self, why: String) -> SummaryStep {
         let cut = self.long.take().map(|long| {
             let mut most = self.most;
             loop {

@@ -183,7 +183,7 @@ fn a_summary_that_is_too_long_again_is_cut_and_never_thrown_away() {
     let mut stopped = requests(&talk, LIMITS());
     asked(stopped.begin());
     asked(stopped.on_answer(&answer(long(9_000), None)));
-    assert_eq!(cut(stopped.give_up(String::from("stopped"))), "stopped");
+    assert_eq!(cut(stopped.stop(String::from("stopped"))), "stopped");
 }
 
 #[test]

@@ -126,7 +126,7 @@ pub enum ContextLifetime {
 pub struct CompactionRequested {
     /// Scope of the caller.
     pub by: Arc<Scope>,
-    /// What the summary should say most about, in the user's words.
+    /// Topic that the summary should cover most, in the user's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<Arc<str>>,
     /// Key of the command.

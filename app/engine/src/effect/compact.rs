@@ -84,7 +84,7 @@ impl CompactEffect {
                 tokio::select! {
                     biased;
                     () = cancel.cancelled() => {
-                        step = requests.give_up(STOPPED.to_owned());
+                        step = requests.stop(STOPPED.to_owned());
                         continue;
                     }
                     () = sleep(Duration::from_millis(wait_ms)) => {}

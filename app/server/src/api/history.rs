@@ -50,7 +50,7 @@ pub(crate) async fn page(
 ) -> Result<Json<Facts>, Problem> {
     let (limit, mut after) = (limit(span.limit, app.bounds.page)?, Seq(span.after));
     let end = match span.at.map(Seq) {
-        Some(at) if at < after => return Err(beyond_end()),
+        Some(at) if at < after || at == Seq::ZERO => return Err(beyond_end()),
         Some(at) => {
             let there = seen.read(Seq(at.0.saturating_sub(1)), 1).await?;
             is_position(at, there.first().map(|fact| fact.seq))?;

@@ -302,7 +302,10 @@ function remark(entry) {
       return { line: `Hook ${entry.name} at ${words(entry.point)}: ${words(entry.verdict)}${why}`, more: entry.edit ?? entry.context };
     }
     case "compaction": {
-      const why = entry.trigger === "overflow" ? "the provider refused the request as too large" : "it would not fit the window";
+      const why = {
+        overflow: "the provider refused the request as too large",
+        manual: entry.focus ? `a user requested it, with the focus: ${entry.focus}` : "a user requested it",
+      }[entry.trigger] ?? "it would not fit the window";
       if (entry.status === "running") return { line: `The conversation is being compacted: ${why}\u2026` };
       if (entry.status === "failed") return { line: `The compaction failed: ${entry.reason}` };
       const took = duration(entry.ended - entry.ts);

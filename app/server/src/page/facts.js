@@ -87,8 +87,13 @@ export const facts = {
     });
   },
 
+  CompactionRequested(view, { body }) {
+    view.focus = body.focus ?? "";
+  },
+
   CompactionStarted(view, { seq, ts, body }, block) {
-    const entry = { kind: "compaction", seq, ts, trigger: body.trigger, strategy: body.strategy };
+    const focus = body.trigger === "manual" ? view.focus : "";
+    const entry = { kind: "compaction", seq, ts, trigger: body.trigger, strategy: body.strategy, focus };
     view.compactions.set(seq, enter(block, { ...entry, status: "running", ended: null }));
   },
 

@@ -31,6 +31,8 @@ export function fresh() {
     samples: new Map(),
     hooks: new Map(),
     compactions: new Map(),
+    // Of the latest compaction that a user requested.
+    focus: "",
     /** Calls that a person is asked about. */
     questions: new Map(),
     goal: null,

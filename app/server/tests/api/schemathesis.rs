@@ -31,6 +31,11 @@ fn config(asking: &str, call: u64) -> String {
 expected-statuses = ["2xx", 404, 409, 422]
 
 [[operations]]
+include-operation-id = "get_sessions_id"
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 404]
+
+[[operations]]
 include-operation-id = "get_sessions_id_history"
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", 400, 404]

@@ -57,6 +57,8 @@ await scenario([
   ["the log is searched by kind and by text", async (page) => {
     await page.getByRole("tab", { name: "Log" }).click();
     const said = () => page.locator(".log-head .note").textContent();
+    // The tab is drawn a moment after the click.
+    await page.locator(".log-head .note", { hasText: " of " }).waitFor();
     const [all] = (await said()).split(" of ");
     await page.getByLabel("Kind").selectOption("CallObserved");
     assert.match(await said(), /^2 of /);

@@ -47,7 +47,7 @@ fn serve(script: impl Into<Script>) -> ModelServer {
 
 #[tokio::test]
 async fn messages_come_whole_and_in_order_however_they_were_cut() {
-    let answer = Answer::new().text("Größe \u{1f9ca}").pieces_of(1).id("resp_7");
+    let answer = Answer::new().text("Größe \u{1f9ca}").pieces_of(1).id("resp_7").model("m");
     let events = Dialect::Responses.events(&answer);
     for size in [1, 2, 3, 125, 100_000] {
         let server = serve(Reply::answer(answer.clone()).split_every(size));

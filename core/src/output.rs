@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::budget;
 use crate::call::Observation;
 use crate::fact::{FactGroup, ProgramFact, RunFact, SampleFact, TurnFact};
 use crate::history::History;
@@ -19,10 +20,14 @@ use crate::settings::{Concurrency, EffectClass, Settings, ToolSpec};
 /// has a tool of that name, the engine itself runs it.
 pub const READ_OUTPUT_TOOL: &str = "read_output";
 
-/// Most bytes of one page, and the page size of an unknown window.
-const MAX_PAGE_BYTES: u64 = 32 * 1024;
+/// Most bytes of one page, whatever the window is.
+const MAX_PAGE_BYTES: u64 = 256 * 1024;
+/// Most bytes of one page if the window is unknown.
+const UNKNOWN_PAGE_BYTES: u64 = 32 * 1024;
 /// Fewest bytes of a page in a small window.
-const MIN_PAGE_BYTES: u64 = 1024;
+const MIN_PAGE_BYTES: u64 = 256;
+/// Bytes reserved for the remark at the end of a page.
+const REMARK_BYTES: u64 = 256;
 /// Most calls that [`History::readable_outputs`] names.
 const MAX_NAMED: usize = 8;
 
@@ -79,14 +84,12 @@ impl Settings {
         self.options.program.is_none() && self.tool(READ_OUTPUT_TOOL).is_some()
     }
 
-    /// Returns the most bytes of an output that one call of [`READ_OUTPUT_TOOL`] shows: a part of
-    /// the window, so that several of them fit.
+    /// Returns the most bytes of an output that one call of [`READ_OUTPUT_TOOL`] shows: what the
+    /// window leaves for one result, so that a page is never cut again.
     #[must_use]
     pub fn output_page_bytes(&self) -> u64 {
-        match self.window.tokens {
-            0 => MAX_PAGE_BYTES,
-            tokens => (tokens / 4).clamp(MIN_PAGE_BYTES, MAX_PAGE_BYTES),
-        }
+        let most = budget::result_form(self).map_or(UNKNOWN_PAGE_BYTES, |form| form.max_bytes);
+        most.saturating_sub(REMARK_BYTES).clamp(MIN_PAGE_BYTES, MAX_PAGE_BYTES)
     }
 }
 

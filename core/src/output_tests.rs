@@ -56,7 +56,8 @@ fn a_page_is_a_part_of_the_window() {
         settings.window.tokens = tokens;
         settings.output_page_bytes()
     };
-    assert_eq!([0, 2_000, 8_000, 200_000].map(page), [32_768, 1_024, 2_000, 32_768]);
+    let pages = [0, 500, 2_000, 8_000, 200_000, 2_000_000].map(page);
+    assert_eq!(pages, [32_512, 256, 1_056, 4_994, 130_994, 262_144]);
 }
 
 #[test]

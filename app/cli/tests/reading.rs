@@ -71,11 +71,6 @@ fn every_dialect_and_strategy_is_finished_in_time() {
         for window in windows {
             for bytes in sizes {
                 for order in [ReadingOrder::OneByOne, ReadingOrder::Together] {
-                    // The compaction does not pass these yet: it uses up its number.
-                    let long = (bytes * DOCUMENTS) as u64 > 2 * window;
-                    if long && order == ReadingOrder::OneByOne && strategy != "summary" {
-                        continue;
-                    }
                     count += 1;
                     match read(dialect, strategy, *window, *bytes, order) {
                         Ok(made) => requests += made,

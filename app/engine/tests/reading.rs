@@ -28,7 +28,7 @@ use windlass_testkit::tools::ScriptedTools;
 
 use clock::RuntimeClock;
 
-const DOCUMENTS: usize = 5;
+const DOCUMENTS: usize = 6;
 
 /// One combination.
 #[derive(Debug, Clone, Copy)]
@@ -62,18 +62,7 @@ fn cells() -> Vec<Cell> {
             }
         }
     }
-    cells.retain(Cell::holds);
     cells
-}
-
-impl Cell {
-    /// Returns false for cells that the compaction does not pass yet: it shows a long result of a
-    /// longer turn only as cleared, and uses up its compactions.
-    fn holds(&self) -> bool {
-        let long = self.bytes as u64 * DOCUMENTS as u64 > 2 * self.window;
-        let own_words = self.strategy == CompactionStrategy::Summary;
-        own_words || self.order == ReadingOrder::Together || !long
-    }
 }
 
 fn me() -> Scope {

@@ -1,6 +1,6 @@
 //! What one who watches has seen, and what must be so of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ pub(crate) struct Seen {
     facts: Vec<RecordedFact>,
     /// Live text of each part of each run.
     live: BTreeMap<(Seq, u32), String>,
+    /// Each part of which something was live, also if a lag voided it.
+    heard: BTreeSet<(Seq, u32)>,
     /// How many items of its run each part had before it when it was last spoken of.
     items: BTreeMap<Seq, u32>,
     over: Seq,
@@ -47,6 +49,7 @@ impl Seen {
             begins_later: false,
             facts: Vec::new(),
             live: BTreeMap::new(),
+            heard: BTreeSet::new(),
             items: BTreeMap::new(),
             over: Seq::ZERO,
             reports: Vec::new(),
@@ -94,6 +97,7 @@ impl Seen {
         let items = self.items.get(&started).copied().unwrap_or(0);
         assert!(slot >= items, "nothing of a part after its item");
         self.live.entry((started, slot)).or_default().push_str(text);
+        self.heard.insert((started, slot));
     }
 
     /// Waits until all of that was said: of each part of the last run, live or as its item.
@@ -143,7 +147,7 @@ impl Seen {
 
     /// How many parts streamed.
     pub(crate) fn streamed(&self) -> usize {
-        self.live.len()
+        self.heard.len()
     }
 
     /// Nothing of the parts that streamed was missing.

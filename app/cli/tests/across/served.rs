@@ -18,7 +18,7 @@ use windlass_testkit::{Answer, Gate};
 
 use crate::common;
 use crate::common::server::sha256;
-use crate::http::{TOKEN, ask, begin};
+use crate::http::{Stream, TOKEN, ask, begin};
 use crate::nodes::postgres_url;
 
 /// Longer than anything here takes.
@@ -126,11 +126,8 @@ impl Node {
 
     /// Watches a session, and again from where it stopped each time that the stream ends for a lag.
     async fn watched(&self, session: &str, after: &str) -> Watcher {
-        let at = self.at;
-        let events = format!("/v1/sessions/{session}/events?after=");
-        let mut path = format!("{events}{after}");
-        let (mut status, mut stream) = begin(at, ("GET", &path), &[], "", LONG).await.unwrap();
-        assert_eq!(status, 200);
+        let (at, session) = (self.at, session.to_owned());
+        let mut stream = events_after(at, &session, after).await;
         let (told, telling) = watch::channel(WatcherReport::default());
         let reading = tokio::spawn(async move {
             let (mut buffer, mut lags) = (Vec::new(), 0);
@@ -150,13 +147,19 @@ impl Node {
                 lags = told.borrow().lags;
                 let last =
                     told.borrow().facts.last().map_or(0, |fact| fact["seq"].as_u64().unwrap());
-                path = format!("{events}{last}");
-                (status, stream) = begin(at, ("GET", &path), &[], "", LONG).await.unwrap();
-                assert_eq!(status, 200);
+                stream = events_after(at, &session, &last.to_string()).await;
             }
         });
         Watcher { told: telling, reading: reading.abort_handle() }
     }
+}
+
+/// The server-sent events of a session after a position.
+async fn events_after(at: SocketAddr, session: &str, after: &str) -> Stream {
+    let path = format!("/v1/sessions/{session}/events?after={after}");
+    let (status, stream) = begin(at, ("GET", &path), &[], "", LONG).await.unwrap();
+    assert_eq!(status, 200);
+    stream
 }
 
 /// One who watches a session.

@@ -373,7 +373,7 @@ async fn a_conversation_is_compacted_at_once_or_after_the_running_turn() {
     let summary = "## Goal\nto wind\n## Done\nmuch\n## Open\nNone.\n## Facts\nNone.";
     let gate = Gate::new();
     let look = ScriptedTool::new("look", EffectClass::ReadOnly).before(&gate);
-    let long = say(&"winding ".repeat(500));
+    let long = say("winding ".repeat(500));
     let steps = [long, say(summary), call("look", json!({})), say("seen"), say(summary)];
     let server = World::new(steps, [look]).serve().await;
     let id = server.open(&json!({})).await;

@@ -81,7 +81,6 @@ fn send(text: &str) -> NewInput {
         images: Vec::new(),
         key: None,
         dry_run: false,
-        turn: None,
     }
 }
 

@@ -94,7 +94,6 @@ fn send() -> NewInput {
         images: Vec::new(),
         key: None,
         dry_run: false,
-        turn: None,
     }
 }
 

@@ -11,7 +11,6 @@ pub(crate) mod context;
 mod input;
 pub(crate) mod output_schema;
 mod proceed;
-mod queue;
 mod recover;
 pub(crate) mod turn;
 mod widening;

@@ -77,7 +77,6 @@ fn running() -> (Session, CallId) {
         images: Vec::new(),
         key: None,
         dry_run: false,
-        turn: None,
     };
     take(&mut session, send);
     let sample = key(&session);

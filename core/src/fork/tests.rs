@@ -32,7 +32,6 @@ fn send() -> Input {
         images: Vec::new(),
         key: None,
         dry_run: false,
-        turn: None,
     }
 }
 

@@ -11,7 +11,6 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::transition::about_steer;
 use super::{
     AnswerKind, Concluding, EffectReport, EffectfulCall, EffectfulCalls, NextFact, Ready, Stage,
     StageRules, Transition, TransitionResult,
@@ -85,9 +84,9 @@ pub enum AfterCalls {
 }
 
 impl StageRules for Executing {
-    fn allows(&self, session: &Session, _: &Turn, transition: Transition<'_>) -> TransitionResult {
+    fn allows(&self, _: &Session, _: &Turn, transition: Transition<'_>) -> TransitionResult {
         let so = match transition {
-            Transition::AskHooks(at) => at == self.answered() || about_steer(session, at),
+            Transition::AskHooks(at) => at == self.answered(),
             Transition::Accept(_)
             | Transition::Block(_)
             | Transition::Inject

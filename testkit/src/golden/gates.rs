@@ -26,8 +26,7 @@ pub(super) fn lines(lines: &mut Lines, name: &str, gates: &HookRounds) {
             state::pending(lines, &name, std::iter::once(pending));
         }
     }
-    // The log says which replies gave context.
-    for (index, FinishedRound { at, verdict: said, contexts: _ }) in passed.iter().enumerate() {
+    for (index, FinishedRound { at, verdict: said }) in passed.iter().enumerate() {
         let name = format!("{name}.passed.{index}");
         lines.put(&format!("{name}.at"), at);
         word(lines, &name, said);

@@ -236,7 +236,6 @@ impl Said {
             images: Vec::new(),
             key: self.key.clone(),
             dry_run: false,
-            turn: None,
         }
     }
 }

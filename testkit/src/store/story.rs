@@ -140,6 +140,5 @@ fn settled(waiting: &[InputId]) -> Fact {
         outcome: TurnOutcome::Completed,
         spent: TurnUsage::default(),
         waiting: waiting.to_vec(),
-        notice: None,
     })
 }

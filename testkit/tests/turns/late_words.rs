@@ -145,7 +145,6 @@ fn a_session_does_not_exist_for_another_tenant() {
             images: Vec::new(),
             key: None,
             dry_run: false,
-            turn: None,
         },
     ];
     for input in inputs {

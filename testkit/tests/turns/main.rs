@@ -42,7 +42,6 @@ mod programs;
 mod programs_bounded;
 mod programs_cut;
 mod prompts;
-mod queue;
 mod rare_orders;
 mod rare_waits;
 mod reconcile;

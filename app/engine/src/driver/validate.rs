@@ -49,10 +49,7 @@ impl Driver {
                 }
             }
             Input::Answer { call, answer, .. } => self.validate_edit(*call, answer)?,
-            Input::EditInput { text, .. } => self.fits(&[text])?,
-            Input::MoveInput { .. }
-            | Input::WithdrawInput { .. }
-            | Input::Continue
+            Input::Continue
             | Input::Close
             | Input::Recover
             | Input::Tick

@@ -256,7 +256,6 @@ fn new_input(
         images: images(&shown)?,
         key,
         dry_run: false,
-        turn: None,
     })
 }
 

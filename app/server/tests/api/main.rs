@@ -15,7 +15,6 @@ mod description;
 mod forks;
 mod nodes;
 mod programs;
-mod queue;
 mod schemathesis;
 mod sessions;
 mod snapshots;

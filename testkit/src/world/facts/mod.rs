@@ -177,9 +177,8 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
         }
     });
     let waiting = prop::collection::vec(number().prop_map(InputId), 0..3);
-    let notice = prop::option::of(text().prop_map(Arc::from));
-    (outcome, spent, waiting, notice).prop_map(|(outcome, spent, waiting, notice)| {
-        Fact::TurnSettled(TurnSettled { outcome, spent, waiting, notice })
+    (outcome, spent, waiting).prop_map(|(outcome, spent, waiting)| {
+        Fact::TurnSettled(TurnSettled { outcome, spent, waiting })
     })
 }
 

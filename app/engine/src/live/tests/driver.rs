@@ -93,7 +93,6 @@ impl Node {
                     outcome: TurnOutcome::Completed,
                     spent: TurnUsage::default(),
                     waiting: Vec::new(),
-                    notice: None,
                 }));
             }
             self.append(facts).await;
@@ -195,7 +194,6 @@ impl Node {
                 failure,
                 partial: String::new(),
                 retained: Retained::Nothing,
-                stopped_by: None,
                 usage: None,
                 estimate: None,
                 retry_at: None,

@@ -2,7 +2,6 @@
 
 mod attach;
 mod compact;
-
 mod copy;
 mod cycles;
 mod damage;
@@ -92,6 +91,10 @@ async fn limit_at(
         // What can be read is printed, and then the error.
         Err(_) => true,
     };
+    if at < after {
+        let words = format!("--at {at} lies before --after {after}: nothing is between them");
+        return Err(Failure::usage(words));
+    }
     match is_there {
         true => Ok(usize::try_from(at.0.saturating_sub(after.0)).unwrap_or(usize::MAX)),
         false => Err(Failure::usage(format!(

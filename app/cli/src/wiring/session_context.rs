@@ -5,7 +5,7 @@ use std::env::consts;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, UNIX_EPOCH};
@@ -16,8 +16,8 @@ use windlass_engine::core::{ContextPart, Timestamp};
 const GIT_WAIT: Duration = Duration::from_secs(2);
 /// Most bytes of git's report that are read.
 const MAX_GIT_BYTES: u64 = 4 * 1024 * 1024;
-/// The empty tree. Attributes are read from it, so that git runs no filter of the repository.
-const NO_ATTRIBUTES: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+/// Exit code of `git config` without a matching key.
+const NO_KEY: i32 = 1;
 
 /// Returns the context of an input at this time. Blocks for as long as git takes, at most two
 /// seconds.
@@ -64,30 +64,55 @@ fn date(now: Timestamp) -> String {
 }
 
 /// Describes the repository of a folder; `None` outside of one.
+///
+/// Opening a repository must not run its code. So its monitor, its hooks and each filter that its
+/// configuration names are turned off, and no missing object is fetched.
 fn git(workspace: &Path) -> Option<String> {
+    let mut command = git_command(workspace);
+    command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
+    command.args(["status", "--porcelain=v2", "--branch", "--ignore-submodules=all"]);
+    let filters = filter_keys(workspace)?;
+    // By environment: the name of a driver may contain the `=` that ends a key after `-c`.
+    command.env("GIT_CONFIG_COUNT", filters.len().to_string());
+    for (at, key) in filters.iter().enumerate() {
+        command.env(format!("GIT_CONFIG_KEY_{at}"), key);
+        command.env(format!("GIT_CONFIG_VALUE_{at}"), "");
+    }
+    let (ended, report) = output_within(command.spawn().ok()?, GIT_WAIT)?;
+    ended.success().then(|| describe_git(&report)).flatten()
+}
+
+/// Returns the keys of all filters that are configured for a repository, from any file.
+fn filter_keys(workspace: &Path) -> Option<Vec<String>> {
+    let mut command = git_command(workspace);
+    command.args(["config", "-z", "--name-only", "--get-regexp", r"^filter\."]);
+    let (ended, keys) = output_within(command.spawn().ok()?, GIT_WAIT)?;
+    let read = ended.success() || ended.code() == Some(NO_KEY);
+    let keys = keys.split('\0').filter(|key| !key.is_empty());
+    read.then(|| keys.map(str::to_owned).collect())
+}
+
+/// Returns a git command that takes no locks, asks nothing, uses no network, and looks at the
+/// repository of the folder, whatever repository this process was started for.
+fn git_command(workspace: &Path) -> Command {
     let mut command = Command::new("git");
-    // Opening a repository must not run its code, so its monitor and its filters are turned off.
     command
-        .args([
-            "--no-optional-locks",
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.hooksPath=/dev/null",
-        ])
-        .args(["status", "--porcelain=v2", "--branch", "--ignore-submodules=all"])
-        .env("GIT_ATTR_SOURCE", NO_ATTRIBUTES)
+        .arg("--no-optional-locks")
         .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_ALLOW_PROTOCOL", "")
         .current_dir(workspace)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    let report = output_within(command.spawn().ok()?, GIT_WAIT)?;
-    describe_git(&report)
+    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_PARAMETERS"] {
+        command.env_remove(variable);
+    }
+    command
 }
 
-/// Returns the output of a process that succeeds in time; kills one that does not.
-fn output_within(mut child: Child, wait: Duration) -> Option<String> {
+/// Returns the exit status and the output of a process that ends in time; kills one that does not.
+fn output_within(mut child: Child, wait: Duration) -> Option<(ExitStatus, String)> {
     let output = child.stdout.take()?;
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -102,7 +127,7 @@ fn output_within(mut child: Child, wait: Duration) -> Option<String> {
     }
     let ended = child.wait().ok()?;
     let text = text.ok()?.ok()?;
-    ended.success().then(|| String::from_utf8_lossy(&text).into_owned())
+    Some((ended, String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// Describes a report of `git status --porcelain=v2 --branch`.
@@ -137,6 +162,8 @@ fn describe_git(report: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]
@@ -184,34 +211,118 @@ mod tests {
         assert_eq!(output_within(child, Duration::from_millis(1)), None);
     }
 
-    /// A monitor, a filter or a hook of the repository would write the file.
-    #[test]
-    fn no_code_of_the_repository_runs() {
-        let dir = tempfile::TempDir::new().unwrap();
-        let ran = dir.path().join("ran");
-        let repository = dir.path().join("repository");
-        fs::create_dir(&repository).unwrap();
-        let git = |arguments: &[&str]| {
+    /// A repository with one commit, and a trap that creates a file when git runs code of it.
+    struct Trapped {
+        dir: tempfile::TempDir,
+    }
+
+    impl Trapped {
+        fn new() -> Self {
+            let trapped = Self { dir: tempfile::TempDir::new().unwrap() };
+            fs::create_dir(trapped.repository()).unwrap();
+            trapped.git(&["init", "-q", "-b", "main"]);
+            trapped.write("file", "one\n");
+            trapped.git(&["add", "file"]);
+            trapped.git(&["commit", "-q", "-m", "one"]);
+            // Of the same length, so that git compares the content.
+            trapped.write("file", "two\n");
+            trapped
+        }
+
+        fn repository(&self) -> PathBuf {
+            self.dir.path().join("repository")
+        }
+
+        fn write(&self, file: &str, text: &str) {
+            fs::write(self.repository().join(file), text).unwrap();
+        }
+
+        fn git(&self, arguments: &[&str]) -> String {
             let mut command = Command::new("git");
             command.args(["-c", "user.name=a", "-c", "user.email=a@b"]);
-            let ended = command.args(arguments).current_dir(&repository).output().unwrap();
+            let ended = command.args(arguments).current_dir(self.repository()).output().unwrap();
             assert!(ended.status.success(), "{arguments:?}: {ended:?}");
-        };
-        git(&["init", "-q", "-b", "main"]);
-        fs::write(repository.join("file"), "one\n").unwrap();
-        git(&["add", "file"]);
-        git(&["commit", "-q", "-m", "one"]);
-        let code = format!("touch {}; cat", ran.display());
-        git(&["config", "core.fsmonitor", &code]);
-        git(&["config", "filter.x.clean", &code]);
-        fs::write(repository.join(".gitattributes"), "* filter=x\n").unwrap();
-        // Of the same length, so that git compares the content.
-        fs::write(repository.join("file"), "two\n").unwrap();
-        let told = super::git(&repository).unwrap();
-        assert_eq!(
-            told,
-            "Git at the start of this turn: branch main; files: 1 changed, 1 untracked."
-        );
-        assert!(!ran.exists());
+            String::from_utf8(ended.stdout).unwrap()
+        }
+
+        /// Code that notes that it ran.
+        fn code(&self, then: &str) -> String {
+            format!("touch {}; {then}", self.dir.path().join("ran").display())
+        }
+
+        /// Takes the note that the code ran.
+        fn ran(&self) -> bool {
+            fs::remove_file(self.dir.path().join("ran")).is_ok()
+        }
+    }
+
+    fn monitor(trapped: &Trapped) {
+        trapped.git(&["config", "core.fsmonitor", &trapped.code("true")]);
+    }
+
+    fn filter_of_the_tree(trapped: &Trapped) {
+        trapped.git(&["config", "filter.x.clean", &trapped.code("cat")]);
+        trapped.write(".gitattributes", "* filter=x\n");
+    }
+
+    /// Its name has the character that ends a key on the command line.
+    fn filter_of_the_clone(trapped: &Trapped) {
+        trapped.git(&["config", "filter.a=b.clean", &trapped.code("cat")]);
+        fs::create_dir_all(trapped.repository().join(".git/info")).unwrap();
+        trapped.write(".git/info/attributes", "* filter=a=b\n");
+    }
+
+    fn required_process_by_a_file_of_attributes(trapped: &Trapped) {
+        trapped.git(&["config", "filter.x.process", &trapped.code("false")]);
+        trapped.git(&["config", "filter.x.required", "true"]);
+        trapped.git(&["config", "core.attributesFile", ".git/more"]);
+        trapped.write(".git/more", "* filter=x\n");
+    }
+
+    fn filter_of_an_included_file(trapped: &Trapped) {
+        trapped
+            .write(".git/more", &format!("[filter \"x\"]\nclean = \"{}\"\n", trapped.code("cat")));
+        trapped.git(&["config", "include.path", "more"]);
+        trapped.write(".gitattributes", "* filter=x\n");
+    }
+
+    fn missing_object(trapped: &Trapped) {
+        let tree = trapped.git(&["rev-parse", "HEAD^{tree}"]);
+        let (folder, name) = tree.trim().split_at(2);
+        fs::remove_file(trapped.repository().join(".git/objects").join(folder).join(name)).unwrap();
+        for (key, value) in [
+            ("core.repositoryFormatVersion", "1"),
+            ("extensions.partialClone", "origin"),
+            ("remote.origin.promisor", "true"),
+            ("remote.origin.url", "."),
+            ("remote.origin.uploadpack", &trapped.code("false")),
+        ] {
+            trapped.git(&["config", key, value]);
+        }
+    }
+
+    #[test]
+    fn no_code_of_the_repository_runs() {
+        let traps: [(fn(&Trapped), Option<&str>); 6] = [
+            (monitor, Some("files: 1 changed")),
+            (filter_of_the_tree, Some("files: 1 changed, 1 untracked")),
+            (filter_of_the_clone, Some("files: 1 changed")),
+            (required_process_by_a_file_of_attributes, Some("files: 1 changed")),
+            (filter_of_an_included_file, Some("files: 1 changed, 1 untracked")),
+            (missing_object, None),
+        ];
+        for (at, (trap, state)) in traps.into_iter().enumerate() {
+            let trapped = Trapped::new();
+            trap(&trapped);
+            let told = git(&trapped.repository());
+            assert!(!trapped.ran(), "trap {at} ran");
+            let state =
+                state.map(|state| format!("Git at the start of this turn: branch main; {state}."));
+            assert_eq!(told, state, "trap {at}");
+            // The trap is one: plain git runs its code.
+            let mut plain = Command::new("git");
+            plain.arg("status").current_dir(trapped.repository()).output().unwrap();
+            assert!(trapped.ran(), "trap {at} is none");
+        }
     }
 }

@@ -112,11 +112,13 @@ impl Preset {
         let address = address.trim().trim_end_matches('/');
         let (scheme, host) = match address.split_once("://") {
             Some((scheme, host)) => (scheme, host.to_owned()),
-            None => {
-                let port = self.port.filter(|_| !address.contains(':'));
-                let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-                ("http", format!("{address}{port}"))
-            }
+            None => match self.port {
+                Some(port) if !address.contains(':') => ("http", format!("{address}:{port}")),
+                Some(_) if address.starts_with(':') => ("http", format!("127.0.0.1{address}")),
+                Some(_) => ("http", address.to_owned()),
+                // A key is sent there.
+                None => ("https", address.to_owned()),
+            },
         };
         let path = if host.contains(['/', '?']) { "" } else { &self.path };
         format!("{scheme}://{host}{path}")
@@ -199,6 +201,7 @@ mod tests {
             ("ollama", &[][..], "http://127.0.0.1:11434/v1"),
             ("ollama", &[("OLLAMA_HOST", "box")], "http://box:11434/v1"),
             ("ollama", &[("OLLAMA_HOST", "0.0.0.0:8000")], "http://0.0.0.0:8000/v1"),
+            ("ollama", &[("OLLAMA_HOST", ":8000")], "http://127.0.0.1:8000/v1"),
             ("ollama-messages", &[("OLLAMA_HOST", "https://ollama.com/")], "https://ollama.com/v1"),
             ("openrouter", &[], "https://openrouter.ai/api/v1"),
             (
@@ -214,6 +217,11 @@ mod tests {
             (
                 "azure",
                 &[("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/")],
+                "https://me.openai.azure.com/openai/v1",
+            ),
+            (
+                "azure",
+                &[("AZURE_OPENAI_ENDPOINT", "me.openai.azure.com")],
                 "https://me.openai.azure.com/openai/v1",
             ),
             (

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use windlass_engine::core::{
     CallEntry, CallId, CallStarted, CompactionEntry, ContentPart, Delta, HookEntry, Observation,
     ObservationStatus, RecordedFact, RequestRecord, Retained, SampleCut, SampleEntry, SessionEntry,
-    SessionId, TimelineEntry, Timestamp, TurnOutcome, View,
+    SessionId, TimelineEntry, Timestamp, TurnOutcome, View, result_text,
 };
 use windlass_engine::{Event, LiveKind, TurnReport, strip_fence};
 
@@ -146,7 +146,7 @@ impl HumanPresenter {
             | ObservationStatus::Aborted
             | ObservationStatus::Unknown
             | ObservationStatus::NotStarted => {
-                format!("< {}: {}", self.call(call), first_words(&seen.output, 300))
+                format!("< {}: {}", self.call(call), first_words(&result_text(seen, None), 300))
             }
         };
         print_notice(&words);

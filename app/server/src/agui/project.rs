@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use windlass_engine::core::{
     CallEntry, CallId, CallItem, CallSource, CompactionEntry, ContentPart, Delta, InputEntry,
     InputId, Reason, RecordedFact, Retained, SampleCut, SampleEntry, SampleView, Seq, SessionId,
-    TimelineEntry, TurnEntry, TurnId, View,
+    TimelineEntry, TurnEntry, TurnId, View, result_text,
 };
 use windlass_engine::{LiveEvent, LiveKind};
 
@@ -302,7 +302,7 @@ impl Projection {
                 out.push(AguiEvent::ToolCallResult {
                     message_id: fact.seq.to_string(),
                     tool_call_id: id.to_string(),
-                    content: observed.observation.output.clone(),
+                    content: result_text(&observed.observation, None).into_owned(),
                     role: "tool",
                     metadata: Metadata::from([("windlass", status)]),
                 });

@@ -106,9 +106,13 @@ impl TurnWatch<'_> {
         let Fact::TurnSettled(settled) = &fact.fact else {
             return Ok(());
         };
+        let waiting = match self.turn.awaited() {
+            AwaitedTurn::Compaction(_) => "compaction",
+            AwaitedTurn::Input(_) | AwaitedTurn::Turn(_) | AwaitedTurn::Goal => "prompt",
+        };
         let waits = |exit: ExitKind, what: &str| {
             let words = format!(
-                "{what} before the prompt's turn began; the prompt waits: windlass resume {}",
+                "{what} before the {waiting}'s turn began; the {waiting} waits: windlass resume {}",
                 self.session.id()
             );
             Err(Failure::new(exit, words))

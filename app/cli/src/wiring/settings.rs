@@ -53,9 +53,7 @@ pub(crate) fn new_settings(
         let known = chosen.port.model(&settings.model);
         settings.window.tokens = known.window.unwrap_or(0);
     }
-    if let Some(words) = chosen.window_warning.filter(|_| settings.window.tokens == 0) {
-        print_notice(&format!("warning: {words}"));
-    }
+    warn_of_window(&settings, chosen);
     Ok(settings)
 }
 
@@ -73,9 +71,19 @@ pub(crate) fn changed_settings(
     }
     let mut settings = with(settings, shape)?;
     if settings.model != recorded.model && shape.window.is_none() {
-        settings.window.tokens = chosen.port.model(&settings.model).window.unwrap_or(0);
+        // The window of a model that nobody knows stays as it was set.
+        let known = chosen.port.model(&settings.model).window;
+        settings.window.tokens = known.unwrap_or(settings.window.tokens);
+        warn_of_window(&settings, chosen);
     }
     Ok(settings)
+}
+
+/// Warns of an unknown window if the server cuts what exceeds it without a word.
+fn warn_of_window(settings: &Settings, chosen: &ProviderChoice) {
+    if let Some(words) = chosen.window_warning.filter(|_| settings.window.tokens == 0) {
+        print_notice(&format!("warning: {words}"));
+    }
 }
 
 /// Returns the settings of an existing session with the current tools and hooks of the adapters.

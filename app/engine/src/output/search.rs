@@ -1,4 +1,5 @@
-//! Search in an output: the lines that match a pattern, each with its offset, in linear time.
+//! Search in an output: the lines that match a pattern, each with its offset. A line is searched once
+//! for each excerpt that is shown of it, so the time is bounded by its length and the excerpts.
 
 use regex::bytes::{Regex, RegexBuilder};
 use windlass_core::{Observation, ObservationStatus};
@@ -99,10 +100,12 @@ impl Matches<'_> {
 
     fn search_line(&mut self, line: &[u8], at: u64) -> Result<(), u64> {
         let pattern = self.pattern;
-        for found in pattern.find_iter(line) {
-            if at.saturating_add(found.start() as u64) < self.shown_to {
-                continue;
-            }
+        // The beginning may have been shown with the part before it.
+        let shown = self.shown_to.saturating_sub(at);
+        let mut next = usize::try_from(shown).unwrap_or(usize::MAX);
+        while next <= line.len()
+            && let Some(found) = pattern.find_at(line, next)
+        {
             let (from, to) = excerpt(line, found.start());
             let offset = at.saturating_add(from as u64);
             let shown = String::from_utf8_lossy(line.get(from..to).unwrap_or_default());
@@ -116,7 +119,11 @@ impl Matches<'_> {
             }
             self.text.push_str(&shown);
             self.count = self.count.saturating_add(1);
-            self.shown_to = at.saturating_add(to.max(found.end()) as u64);
+            next = to.max(found.end());
+            self.shown_to = at.saturating_add(next as u64);
+            if to == line.len() {
+                break;
+            }
         }
         Ok(())
     }

@@ -138,6 +138,7 @@ async fn an_output_that_is_in_the_log_alone_is_read_by_the_id_of_its_call() {
             (READ_OUTPUT_TOOL, json!({ "call": "call_0" })),
             (READ_OUTPUT_TOOL, json!({ "call": "call_0", "offset": 4, "limit": 4 })),
             (READ_OUTPUT_TOOL, json!({ "call": "call_0", "pattern": "^t", "offset": 4 })),
+            (READ_OUTPUT_TOOL, json!({ "call": "call_0", "pattern": "x*", "offset": 8 })),
             (READ_OUTPUT_TOOL, json!({ "call": "call_0", "pattern": "four" })),
             (READ_OUTPUT_TOOL, json!({ "call": "call_1" })),
         ]),
@@ -154,6 +155,7 @@ async fn an_output_that_is_in_the_log_alone_is_read_by_the_id_of_its_call() {
             "one\ntwo\nthree\n[bytes 0 to 12 of 13, the end]",
             "two\n[bytes 4 to 7 of 13; go on with offset 8]",
             "4: two\n8: three\n[2 matches from byte 4 to the end at 13]",
+            "8: three\n[1 match from byte 8 to the end at 13]",
             "[no match in all 13 bytes]",
             "[the output is empty]",
         ]

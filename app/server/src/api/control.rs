@@ -147,12 +147,8 @@ pub(crate) async fn compact(
     key: ClientKey,
     Json(CompactRequest { focus }): Json<CompactRequest>,
 ) -> Result<impl IntoResponse, Problem> {
-    let (handle, before) = open(&app, &seen.caller, &seen.id).await?;
-    // A turn that already runs has its own room, and the compaction follows it.
-    let permit = match before.turn() {
-        Some(_) => None,
-        None => Some(seen.caller.turn_permit(&app)?),
-    };
+    let (handle, _) = open(&app, &seen.caller, &seen.id).await?;
+    let permit = seen.caller.turn_permit(&app)?;
     let scope = seen.caller.scope().clone();
     let command = SessionCommand::Compact { focus };
     let requested = handle.execute(command, scope, key.for_command()).await;
@@ -161,9 +157,7 @@ pub(crate) async fn compact(
     let reason = Reason::CompactionRequested { request };
     let opens = |fact: &RecordedFact| matches!(&fact.fact, Fact::TurnOpened(opened) if opened.reason == reason);
     let turn = next.filter(opens).and_then(|fact| fact.turn);
-    if let Some(permit) = permit {
-        turn_permits::hold_until_settled(handle, AwaitedTurn::Compaction(request), permit);
-    }
+    turn_permits::hold_until_settled(handle, AwaitedTurn::Compaction(request), permit);
     Ok((StatusCode::ACCEPTED, Json(RequestedCompaction { request, turn })))
 }
 

@@ -50,10 +50,12 @@ pub(crate) async fn page(
 ) -> Result<Json<Facts>, Problem> {
     let (limit, mut after) = (limit(span.limit, app.bounds.page)?, Seq(span.after));
     let end = match span.at.map(Seq) {
-        Some(at) if at < after || at == Seq::ZERO => return Err(beyond_end()),
+        Some(at) if at < after || at == Seq::ZERO => return Err(no_position()),
         Some(at) => {
             let there = seen.read(Seq(at.0.saturating_sub(1)), 1).await?;
-            is_position(at, there.first().map(|fact| fact.seq))?;
+            if there.first().map(|fact| fact.seq) != Some(at) {
+                return Err(no_position());
+            }
             Some(at)
         }
         None => None,
@@ -100,8 +102,14 @@ pub(super) fn is_position(after: Seq, at: Option<Seq>) -> Result<(), Problem> {
     }
 }
 
+/// Returns the problem of a log that cannot be read as of a position.
+pub(super) fn no_position() -> Problem {
+    let detail = "at is a position of the log, from 1 to its end, and not before after";
+    Problem::new(ProblemCode::BadCursor, detail)
+}
+
 /// Returns the problem of a cursor that the log does not have.
-pub(super) fn beyond_end() -> Problem {
+fn beyond_end() -> Problem {
     let detail = "after is a position of the log, or 0: this one lies behind its end";
     Problem::new(ProblemCode::BadCursor, detail)
 }

@@ -173,14 +173,14 @@ impl ViewCache {
     ) -> Result<SessionView, Problem> {
         // No store has higher positions.
         if at == Seq::ZERO || i64::try_from(at.0).is_err() {
-            return Err(history::beyond_end());
+            return Err(history::no_position());
         }
         let (id, store) = (&first.session, tenant.store.as_ref());
         let folding = self.acquire_fold().await;
         let loaded = match windlass_engine::load_at(store, id, at, PAGE).await {
             Ok(loaded) => loaded,
             Err(StartError::Store(error)) if error.kind == StoreErrorKind::Invalid => {
-                return Err(history::beyond_end());
+                return Err(history::no_position());
             }
             Err(error) => return Err(failure::start(&error)),
         };

@@ -31,7 +31,12 @@ pub(crate) fn has_verdict(text: &str) -> bool {
     let whole = |object: &JsonTree| VERDICT.iter().any(|key| object.all(key).next().is_some());
     let begun = || {
         let rest = text.split_once('{').map(|(_, rest)| rest);
-        let quoted = |key: &str| rest.is_some_and(|rest| rest.contains(&format!("\"{key}\"")));
+        // A key is followed by a colon; a quoted word of prose is not.
+        let quoted = |key: &str| {
+            let word = format!("\"{key}\"");
+            let mut after = rest.unwrap_or_default().split(&*word).skip(1);
+            after.any(|after| after.trim_start().starts_with(':'))
+        };
         VERDICT.iter().any(|key| quoted(key))
     };
     objects(text).iter().any(whole) || begun()

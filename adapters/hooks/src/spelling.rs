@@ -1,5 +1,7 @@
 //! Misspelt keys of a decision. Pure.
 
+use crate::event;
+
 /// Keys whose absence changes what a hook decides.
 const DECIDING: [&str; 9] = [
     "behavior",
@@ -14,16 +16,19 @@ const DECIDING: [&str; 9] = [
 ];
 
 /// Returns the deciding key that an unknown key is meant to be, if it resembles one: another case,
-/// another separator, up to two other letters, or the same key in a wrong place.
+/// another separator, up to two other letters after the first, or the same key in a wrong place.
+/// Words such as `revision` differ from `decision` in their first letter.
 pub(crate) fn meant(unknown: &str) -> Option<&'static str> {
     let written = plain(unknown);
-    let near = |key: &&&str| distance(&written, &plain(key)) <= 2;
+    let near = |key: &&&str| {
+        let key = plain(key);
+        written.first() == key.first() && distance(&written, &key) <= 2
+    };
     DECIDING.iter().find(near).copied()
 }
 
 fn plain(key: &str) -> Vec<char> {
-    let letters = key.chars().filter(|letter| letter.is_alphanumeric());
-    letters.flat_map(char::to_lowercase).take(64).collect()
+    event::plain(key).chars().take(64).collect()
 }
 
 /// Returns the number of letters to insert, remove or replace.
@@ -56,6 +61,8 @@ mod tests {
             ("behaviour", Some("behavior")),
             ("updated_input", Some("updatedInput")),
             ("note", None),
+            ("revision", None),
+            ("precision", None),
             ("decisionId", Some("decision")),
             ("decisionReason", None),
             ("", None),

@@ -39,6 +39,7 @@ fn what_is_not_of_the_protocol_is_a_failure_unless_it_denies() {
         (format!("checking..\n{deny}"), To(HookVerdict::Deny)),
         (format!("{deny}\ndone"), To(HookVerdict::Deny)),
         (String::from("[INFO] checked {3} files"), To(HookVerdict::Pass)),
+        (String::from("Deployed {3} pods; answer \"continue\" to go on"), To(HookVerdict::Pass)),
         // Arrays, and several objects.
         (format!("[{allow}]"), Failed("a JSON array")),
         (String::from("[]"), Failed("a JSON array")),

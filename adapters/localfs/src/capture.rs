@@ -125,6 +125,10 @@ impl OutputCapture {
         // Head and tail may touch, with a character across.
         if self.is_complete(&kept) {
             omitted = self.show_lines(&kept, &mut visible);
+            // Only lines were cut. The rest is named unless it can be read, or nobody keeps it.
+            if omitted > 0 && fate.is_lost() {
+                push_line(&mut visible.text, &fate.describe_omission(omitted, total));
+            }
         } else {
             let (head, tail) = kept.split_at(self.head.len());
             let head = head.get(..complete(head)).unwrap_or_default();
@@ -228,6 +232,10 @@ mod tests {
         let shown = capture.show(&StorageResult::NotStored);
         let text = format!("a\n{}[... 400 more bytes of this line]\nb\n", "x".repeat(100));
         assert_eq!(shown, OutputExcerpt { text, total: 505, omitted: 400, stored: None });
+        let mut capture = OutputCapture::new(1_000).with_line_limit(100);
+        capture.push(&long);
+        let shown = capture.show(&StorageResult::Full).text;
+        assert!(shown.ends_with(&StorageResult::Full.describe_omission(400, 505)), "{shown}");
         let mut capture = OutputCapture::new(400).with_line_limit(40);
         capture.push(&long);
         let shown = capture.show(&StorageResult::NotStored);

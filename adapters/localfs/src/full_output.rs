@@ -137,6 +137,14 @@ impl StorageResult {
         }
     }
 
+    /// Returns true if the store failed to keep the output.
+    pub(crate) fn is_lost(&self) -> bool {
+        match self {
+            Self::NotStored | Self::Stored(_) => false,
+            Self::Full | Self::Failed | Self::Late => true,
+        }
+    }
+
     /// Returns the name of the stored output.
     pub(crate) fn stored_output(&self) -> Option<StoredOutput> {
         match self {

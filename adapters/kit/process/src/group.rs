@@ -4,6 +4,7 @@
 //! group never reaches another process.
 
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
@@ -12,6 +13,9 @@ use tokio::process::Child;
 use tokio::task::JoinHandle;
 
 use crate::remaining::{RemainingProcesses, RunMark};
+
+/// Longest wait for the search for processes that left the group.
+const SEARCH: Duration = Duration::from_secs(2);
 
 /// Process group, with the processes that left it. Dropping it kills all of them.
 #[derive(Debug)]
@@ -56,13 +60,17 @@ impl ProcessGroup {
     /// Kills every process of the run, also outside of the group, and returns those that were still
     /// there beside an exited leader.
     pub(crate) async fn kill_all(&mut self) -> RemainingProcesses {
-        let left = match self.mark.clone() {
-            Some(mark) => tokio::task::spawn_blocking(move || mark.kill_all()).await,
-            None => Ok(RemainingProcesses::default()),
+        let left = match self.mark.take() {
+            Some(mark) => {
+                let search = tokio::task::spawn_blocking(move || mark.kill_all());
+                // Reading the environment of a stuck process may block; the search goes on.
+                let found = tokio::time::timeout(SEARCH, search).await;
+                found.ok().and_then(Result::ok).unwrap_or_default()
+            }
+            None => RemainingProcesses::default(),
         };
-        self.mark = None;
         self.kill();
-        left.unwrap_or_default()
+        left
     }
 
     /// Kills the group and reaps its leader. No signal is sent to the group afterwards.

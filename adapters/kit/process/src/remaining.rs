@@ -9,12 +9,15 @@
 //! overwrites it, as some daemons do to set their title. Only Linux has `/proc`; elsewhere nothing is
 //! found, and only the group is killed. Signals go through handles of processes (Linux 5.3).
 
+use std::env;
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Variable that marks the processes of a run.
 const VARIABLE: &str = "WINDLASS_RUN";
+/// Separator of the marks of nested runs.
+const SEPARATOR: &str = ":";
 
 /// Processes that a run left behind, and that were killed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,14 +40,16 @@ impl RunMark {
         Self(format!("{}-{}-{run}", process::id(), now.as_nanos()))
     }
 
-    /// Marks the processes that a command starts.
+    /// Marks the processes that a command starts. They keep the marks of this process, which may
+    /// itself belong to a run.
     pub(crate) fn mark(&self, command: &mut Command) {
-        command.env(VARIABLE, &self.0);
+        let outer = env::var(VARIABLE).map(|outer| outer + SEPARATOR).unwrap_or_default();
+        command.env(VARIABLE, format!("{outer}{}", self.0));
     }
 
     /// Kills every marked process, and returns those that were found. Blocks while it reads `/proc`.
     pub(crate) fn kill_all(&self) -> RemainingProcesses {
-        proc::kill_all(format!("{VARIABLE}={}", self.0).as_bytes())
+        proc::kill_all(&self.0)
     }
 }
 
@@ -56,7 +61,7 @@ mod proc {
 
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-    use super::RemainingProcesses;
+    use super::{RemainingProcesses, SEPARATOR, VARIABLE};
 
     /// Most searches. Each finds the processes that were started during the one before.
     const ROUNDS: usize = 8;
@@ -65,11 +70,11 @@ mod proc {
     /// Longest returned command line, in characters.
     const LONGEST: usize = 60;
 
-    pub(super) fn kill_all(entry: &[u8]) -> RemainingProcesses {
+    pub(super) fn kill_all(mark: &str) -> RemainingProcesses {
         let mut left = RemainingProcesses::default();
         let mut killed = BTreeSet::new();
         for _ in 0..ROUNDS {
-            let found = search(entry, &mut killed);
+            let found = search(mark, &mut killed);
             if found.is_empty() {
                 break;
             }
@@ -82,7 +87,7 @@ mod proc {
     }
 
     /// Kills the marked processes that no search has killed, and returns their command lines.
-    fn search(entry: &[u8], killed: &mut BTreeSet<i32>) -> Vec<String> {
+    fn search(mark: &str, killed: &mut BTreeSet<i32>) -> Vec<String> {
         let mut found = Vec::new();
         let Ok(processes) = fs::read_dir("/proc") else {
             return found;
@@ -96,7 +101,7 @@ mod proc {
             if killed.contains(&pid.as_raw_nonzero().get()) {
                 continue;
             }
-            if let Some(command) = kill(&process.path(), pid, entry) {
+            if let Some(command) = kill(&process.path(), pid, mark) {
                 killed.insert(pid.as_raw_nonzero().get());
                 found.push(command);
             }
@@ -106,16 +111,23 @@ mod proc {
 
     /// Kills a process if it has the mark. The handle is opened first, so that the signal cannot
     /// reach a process that gets the same id in between.
-    fn kill(folder: &Path, pid: Pid, entry: &[u8]) -> Option<String> {
+    fn kill(folder: &Path, pid: Pid, mark: &str) -> Option<String> {
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
         // Reading it fails for processes of other users, and gives nothing of one that has ended.
         let environment = fs::read(folder.join("environ")).ok()?;
-        if !environment.split(|byte| *byte == 0).any(|variable| variable == entry) {
+        if !environment.split(|byte| *byte == 0).any(|variable| has_mark(variable, mark)) {
             return None;
         }
         let command = command_line(folder);
         pidfd_send_signal(handle, Signal::KILL).ok()?;
         Some(command)
+    }
+
+    fn has_mark(variable: &[u8], mark: &str) -> bool {
+        let marks = variable.strip_prefix(VARIABLE.as_bytes());
+        let marks = marks.and_then(|rest| rest.strip_prefix(b"="));
+        let marks = marks.and_then(|marks| str::from_utf8(marks).ok());
+        marks.is_some_and(|marks| marks.split(SEPARATOR).any(|one| one == mark))
     }
 
     fn command_line(folder: &Path) -> String {
@@ -134,7 +146,7 @@ mod proc {
 mod proc {
     use super::RemainingProcesses;
 
-    pub(super) fn kill_all(_: &[u8]) -> RemainingProcesses {
+    pub(super) fn kill_all(_: &str) -> RemainingProcesses {
         RemainingProcesses::default()
     }
 }

@@ -220,9 +220,20 @@ async fn a_dropped_call_ends_the_whole_family() {
     assert_dead(&world);
 }
 
+#[tokio::test]
+async fn what_is_left_in_the_background_dies_with_its_command() {
+    let world = World::new();
+    let command = "sleep 60 & echo $! > pid; echo done";
+    let said = world.done("shell", json!({"command": command})).await;
+    assert!(said.starts_with("done\n"), "{said}");
+    dies(&world.text("pid"));
+}
+
 /// Waits until the process in the file is what it is called.
+#[cfg(target_os = "linux")]
 const ASLEEP: &str = "while [ \"$(cat /proc/$(cat pid)/comm)\" != sleep ]; do :; done";
 
+#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn what_is_left_in_the_background_neither_hangs_nor_lives() {
     let world = World::new();
@@ -233,6 +244,7 @@ async fn what_is_left_in_the_background_neither_hangs_nor_lives() {
 }
 
 /// A process in a session of its own is found by its environment, also below another one.
+#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn what_leaves_the_group_is_named_and_killed() {
     let world = World::new();

@@ -7,13 +7,10 @@
 mod blocks;
 mod wire;
 
-use std::borrow::Cow;
-
-use serde::Deserialize;
 use serde_json::Value;
 use windlass_core::{StopReason, StreamEvent, Usage};
-use windlass_kit_http::json::{non_empty, read};
-use windlass_kit_http::{DecodeError, DeltaTemplate, Dialect, ReportedError, is_heartbeat};
+use windlass_kit_http::json::{fit, non_empty, parse, read};
+use windlass_kit_http::{DecodeError, DeltaTemplate, Dialect, ReportedError, accept_heartbeat};
 use windlass_ports::StreamState;
 
 use self::blocks::ContentBlocks;
@@ -168,10 +165,7 @@ impl Dialect for MessagesDecoder {
             if name == b"error" {
                 return Err(DecodeError::Reported(ReportedError::from_event(data)));
             }
-            if !is_heartbeat(name, data) {
-                let what = "an event of the stream is not JSON";
-                return Err(DecodeError::Protocol(what.to_owned()));
-            }
+            accept_heartbeat(name, data)?;
             self.ignored += 1;
             return Ok(StreamState::More);
         }
@@ -188,9 +182,9 @@ impl Dialect for MessagesDecoder {
             return Ok(streaming);
         }
         let text = String::from_utf8_lossy(data);
-        let value: Value = serde_json::from_str(&text).map_err(|error| not_json(&error))?;
+        let value: Value = parse(&text)?;
         let mended = repair_event(value).to_string();
-        let event = serde_json::from_str(&mended).map_err(|error| not_json(&error))?;
+        let event = parse(&mended)?;
         self.handle(name, event, text.as_bytes(), out)
     }
 
@@ -252,26 +246,6 @@ fn is_text_delta(event: &WireEvent<'_>) -> bool {
 /// text is.
 fn tight(data: &[u8]) -> Option<&[u8]> {
     Some(data.strip_suffix(b"}")?.trim_ascii_end())
-}
-
-/// Returns a JSON text that reads as `T`: itself, or repaired if its fields are not of the
-/// documented types.
-fn fit<'a, T: Deserialize<'a>>(
-    text: &'a str,
-    repaired: fn(Value) -> Value,
-) -> Result<Cow<'a, str>, DecodeError> {
-    if serde_json::from_str::<T>(text).is_ok() {
-        return Ok(Cow::Borrowed(text));
-    }
-    Ok(Cow::Owned(repaired(parse(text)?).to_string()))
-}
-
-fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, DecodeError> {
-    serde_json::from_str(text).map_err(|error| not_json(&error))
-}
-
-fn not_json(error: &serde_json::Error) -> DecodeError {
-    DecodeError::Protocol(format!("an event of the stream is not as documented ({error})"))
 }
 
 #[cfg(test)]

@@ -152,8 +152,11 @@ fn is_too_long(message: &str) -> bool {
     };
     let sentence = before.rsplit(['.', ';', '\n']).next().unwrap_or_default();
     let words = || sentence.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-    words().any(|word| CONVERSATION.contains(&word))
+    // A request may be too long in other ways.
+    let of_request = words().any(|word| word == "request") && words().any(|word| word == "tokens");
+    (of_request || words().any(|word| CONVERSATION.contains(&word)))
         && !words().any(|word| WAITING.contains(&word) || word == "name" || word == "description")
+        && !sentence.trim_end().ends_with(" for")
         && !after.starts_with(" to ")
 }
 

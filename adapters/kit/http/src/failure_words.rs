@@ -157,7 +157,6 @@ pub(crate) const WORDS: &[(FailureKind, &[u16], &[&str])] = &[
             "too many prompt tokens",
             "prompt token count of",
             "input tokens exceed",
-            "token limit exceeded",
             "exceeds the maximum number of tokens",
             "exceeded model token limit",
             "max_new_tokens` must be <=",
@@ -269,8 +268,10 @@ pub(crate) const NOT_OFFERED: &[&str] = &[
 
 /// Words for a whole conversation, of which one may be said to be too long.
 pub(crate) const CONVERSATION: &[&str] =
-    &["prompt", "input", "inputs", "conversation", "messages", "context", "history", "request"];
+    &["prompt", "input", "inputs", "conversation", "messages", "context", "history"];
 
 /// Words by which "too long" is about a wait.
-pub(crate) const WAITING: &[&str] =
-    &["took", "takes", "taking", "taken", "waited", "waiting", "ran", "running"];
+pub(crate) const WAITING: &[&str] = &[
+    "took", "takes", "taking", "taken", "waited", "waiting", "ran", "running", "queue", "queued",
+    "pending", "idle",
+];

@@ -2,17 +2,27 @@
 
 use serde_json::Value;
 
+use crate::error::DecodeError;
+
 /// Names of heartbeats, and words in their place.
 const WORDS: &[&[u8]] =
     &[b"ping", b"pong", b"keepalive", b"keep-alive", b"keep_alive", b"heartbeat"];
 
-/// Returns true if an event whose data is no JSON object only shows that the connection is alive.
+/// Accepts an event whose data is no JSON object, if it only shows that the connection is alive.
 ///
-/// Its name or its data says so, or its data is empty, a beginning of `[DONE]`, or a JSON value that
-/// holds no object. Other data may be a damaged part of the answer, so that ignoring it could shorten the
-/// answer.
-#[must_use]
-pub fn is_heartbeat(name: &[u8], data: &[u8]) -> bool {
+/// # Errors
+/// [`DecodeError::Protocol`] if it may be a damaged part of the answer, so that ignoring it could
+/// shorten the answer.
+pub fn accept_heartbeat(name: &[u8], data: &[u8]) -> Result<(), DecodeError> {
+    match is_heartbeat(name, data) {
+        true => Ok(()),
+        false => Err(DecodeError::Protocol("an event of the stream is not JSON".to_owned())),
+    }
+}
+
+/// Returns true if the name or the data says so, or the data is empty, a beginning of `[DONE]`, a
+/// JSON scalar or an empty array.
+fn is_heartbeat(name: &[u8], data: &[u8]) -> bool {
     let data = data.trim_ascii();
     let is_word = |text: &[u8]| WORDS.iter().any(|word| text.eq_ignore_ascii_case(word));
     if b"[DONE]".starts_with(data) || is_word(name) || is_word(data) {
@@ -37,7 +47,9 @@ mod tests {
             assert!(is_heartbeat(b"", data.as_bytes()), "{data}");
         }
         assert!(is_heartbeat(b"ping", b"Wed, 25 Nov"));
-        for data in ["choices\":[{\"delta\":{\"content\":\"B\"}}]}", "B", "[{}]", "[1", "\"B"] {
+        for data in
+            ["choices\":[{\"delta\":{\"content\":\"B\"}}]}", "B", "[{}]", "[1]", "[1", "\"B"]
+        {
             assert!(!is_heartbeat(b"", data.as_bytes()), "{data}");
         }
         assert!(!is_heartbeat(b"message", b"B"));

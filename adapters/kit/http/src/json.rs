@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use windlass_core::Usage;
 
+use crate::error::DecodeError;
+
 /// Parses JSON. Validates UTF-8 once for the whole input rather than for each text, since nearly
 /// all input is valid.
 ///
@@ -18,6 +20,31 @@ pub fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> serde_json::Result<T> {
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(data),
     }
+}
+
+/// Parses a part of an answer.
+///
+/// # Errors
+/// [`DecodeError::Protocol`] if it is not of the documented types.
+pub fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, DecodeError> {
+    serde_json::from_str(text).map_err(|error| {
+        DecodeError::Protocol(format!("a part of the answer is not as documented ({error})"))
+    })
+}
+
+/// Returns a JSON text that reads as `T`: itself, or repaired if its fields are not of the
+/// documented types.
+///
+/// # Errors
+/// [`DecodeError::Protocol`] if it is no JSON.
+pub fn fit<'a, T: Deserialize<'a>>(
+    text: &'a str,
+    repaired: fn(Value) -> Value,
+) -> Result<Cow<'a, str>, DecodeError> {
+    if serde_json::from_str::<T>(text).is_ok() {
+        return Ok(Cow::Borrowed(text));
+    }
+    Ok(Cow::Owned(repaired(parse(text)?).to_string()))
 }
 
 /// Text that borrows from the event if it contains no escape.

@@ -31,7 +31,7 @@ pub use client::{Client, OpenResponse};
 pub use decode::{Decoder, Dialect};
 pub use error::{DecodeError, ERROR_BODY_BYTES, ErrorContext};
 pub use headers::{Headers, checked};
-pub use heartbeat::is_heartbeat;
+pub use heartbeat::accept_heartbeat;
 pub use images::{EncodedImage, EncodedImages};
 pub use models::Models;
 pub use reported_error::ReportedError;

@@ -16,7 +16,7 @@ use crate::quirks::{CallExtra, Quirks, ReasoningBack};
 use windlass_kit_http::DecodeError;
 use windlass_kit_http::DeltaTemplate;
 use windlass_kit_http::ReportedError;
-use windlass_kit_http::is_heartbeat;
+use windlass_kit_http::accept_heartbeat;
 use windlass_kit_http::json::{BorrowedText, non_empty, read};
 use windlass_kit_http::lowering::RequestTarget;
 
@@ -113,9 +113,7 @@ impl ChatDecoder {
             return Err(DecodeError::Reported(ReportedError::from_event(data)));
         }
         if data.first() != Some(&b'{') {
-            if !is_heartbeat(name, data) {
-                return Err(DecodeError::Protocol("an event of the stream is not JSON".to_owned()));
-            }
+            accept_heartbeat(name, data)?;
             self.ignored += 1;
             return Ok(StreamState::More);
         }

@@ -3,9 +3,6 @@
 //! The `type` inside the data decides what an event is; the SSE event name counts only where the
 //! data has none, for some servers send one that does not match.
 
-use std::borrow::Cow;
-
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_core::{Opaque, StreamEvent};
@@ -19,8 +16,8 @@ use super::wire::{
 use windlass_kit_http::DecodeError;
 use windlass_kit_http::DeltaTemplate;
 use windlass_kit_http::ReportedError;
-use windlass_kit_http::is_heartbeat;
-use windlass_kit_http::json::{self, non_empty};
+use windlass_kit_http::accept_heartbeat;
+use windlass_kit_http::json::{self, fit, non_empty, parse};
 
 /// Decodes one streamed answer of Responses.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,10 +83,7 @@ impl ResponsesDecoder {
             if name == b"error" {
                 return Err(DecodeError::Reported(ReportedError::from_event(data)));
             }
-            if !is_heartbeat(name, data) {
-                let what = "an event of the stream is not JSON";
-                return Err(DecodeError::Protocol(what.to_owned()));
-            }
+            accept_heartbeat(name, data)?;
             self.ignored += 1;
             return Ok(StreamState::More);
         }
@@ -106,8 +100,8 @@ impl ResponsesDecoder {
             return Ok(streaming);
         }
         let text = String::from_utf8_lossy(data);
-        let mended = repair_with(&text, repair_event)?;
-        let event = read(&mended)?;
+        let mended = repair_event(parse(&text)?).to_string();
+        let event = parse(&mended)?;
         self.take(name, event, mended.as_bytes(), out)
     }
 
@@ -153,7 +147,7 @@ impl ResponsesDecoder {
             "response.created" | "response.in_progress" | "response.queued" if !self.opened => {
                 if let Some(raw) = event.response {
                     let text = fit::<ResponseObject<'_>>(raw.get(), repair_response)?;
-                    self.open(read(&text)?, out);
+                    self.open(parse(&text)?, out);
                 }
             }
             "response.completed"
@@ -256,7 +250,7 @@ impl ResponsesDecoder {
     ) -> Result<(), DecodeError> {
         let Some(raw) = event.item else { return Ok(()) };
         let text = fit::<WireItem<'_>>(raw.get(), repair_item)?;
-        self.items.added(event.output_index, &read(&text)?, out)
+        self.items.added(event.output_index, &parse(&text)?, out)
     }
 
     pub(super) fn done(
@@ -273,7 +267,7 @@ impl ResponsesDecoder {
             payload: raw.get().to_owned(),
         };
         let text = fit::<WireItem<'_>>(raw.get(), repair_item)?;
-        self.items.done(index, read(&text)?, opaque, out)
+        self.items.done(index, parse(&text)?, opaque, out)
     }
 
     pub(super) fn open(&mut self, response: ResponseObject<'_>, out: &mut Vec<StreamEvent>) {
@@ -292,7 +286,7 @@ impl ResponsesDecoder {
     ) -> Result<StreamState, DecodeError> {
         let raw = event.response.map_or("{}", RawValue::get);
         let text = fit::<ResponseObject<'_>>(raw, repair_response)?;
-        self.ended(ended, read(&text)?, out)?;
+        self.ended(ended, parse(&text)?, out)?;
         Ok(StreamState::End)
     }
 }
@@ -305,30 +299,6 @@ fn name_of<'a>(event: &'a ResponsesEvent<'_>) -> ItemName<'a> {
 fn part_of(event: &ResponsesEvent<'_>, summary: bool) -> (bool, u64) {
     let index = if summary { event.summary_index } else { event.content_index };
     (summary, index.unwrap_or(0))
-}
-
-/// A JSON text that reads as `T`: itself, or mended where it is not of the documented types.
-pub(super) fn fit<'a, T: Deserialize<'a>>(
-    text: &'a str,
-    mender: fn(Value) -> Value,
-) -> Result<Cow<'a, str>, DecodeError> {
-    if serde_json::from_str::<T>(text).is_ok() {
-        return Ok(Cow::Borrowed(text));
-    }
-    repair_with(text, mender).map(Cow::Owned)
-}
-
-fn repair_with(text: &str, mender: fn(Value) -> Value) -> Result<String, DecodeError> {
-    let value = serde_json::from_str(text).map_err(|error| not_json(&error))?;
-    Ok(mender(value).to_string())
-}
-
-pub(super) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, DecodeError> {
-    serde_json::from_str(text).map_err(|error| not_json(&error))
-}
-
-fn not_json(error: &serde_json::Error) -> DecodeError {
-    DecodeError::Protocol(format!("an event of the stream is not as documented ({error})"))
 }
 
 #[cfg(test)]

@@ -190,6 +190,25 @@ fn items_of_the_provider_are_kept_as_they_are_and_are_not_ours_to_run() {
 }
 
 #[test]
+fn an_item_of_the_provider_that_never_is_whole_is_known_beside_others() {
+    let item = |id: &str| format!(r#"{{"type":"web_search_call","id":"{id}"}}"#);
+    let event = |kind: &str, index: u8, id: &str| {
+        let item = item(id);
+        format!(r#"{{"type":"response.output_item.{kind}","output_index":{index},"item":{item}}}"#)
+    };
+    let foreign = |events: &[String]| {
+        let mut decoder = ResponsesDecoder::new("", "");
+        for event in events.iter().map(String::as_str).chain([COMPLETED]) {
+            decoder.event(b"", event.as_bytes(), &mut Vec::new()).unwrap();
+        }
+        decoder.foreign()
+    };
+    assert!(foreign(&[event("done", 0, "a"), event("added", 1, "b")]));
+    let repeated = [event("added", 0, "a"), event("added", 0, "a"), event("done", 0, "a")];
+    assert!(!foreign(&repeated));
+}
+
+#[test]
 fn an_item_of_the_provider_that_is_too_large_is_left_out_and_known_to_be() {
     let picture = "x".repeat(300 * 1024);
     let item = format!(r#"{{"type":"image_generation_call","id":"i","result":"{picture}"}}"#);

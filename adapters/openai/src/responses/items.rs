@@ -3,6 +3,8 @@
 //! An event names its item by `output_index`, by `item_id`, or not at all. Items are closed in
 //! the order of their indices, whichever is whole first.
 
+use std::collections::BTreeSet;
+
 use windlass_core::{Opaque, StreamEvent};
 
 use super::parts::{CallPart, MessagePart, ReasoningPart, SlotCounter, close_pieces};
@@ -29,8 +31,8 @@ pub(super) struct ItemName<'a> {
 pub(super) struct OutputItems {
     items: Vec<OutputItem>,
     slots: SlotCounter,
-    /// Numbers of foreign items that began, and that were kept.
-    foreign: (usize, usize),
+    /// Foreign items that are not reported: they never became whole, or are too large.
+    unreported: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +58,14 @@ enum ItemStage {
     Emitted,
 }
 
+/// Returns the identity of an item: its id, or else its place.
+fn key_of(index: Option<u64>, item: &WireItem<'_>) -> String {
+    match item.id.as_ref().filter(|id| !id.0.is_empty()) {
+        Some(id) => id.0.clone().into_owned(),
+        None => format!("#{}", index.map_or(String::new(), |index| index.to_string())),
+    }
+}
+
 impl OutputItems {
     /// Returns true if no event has named an item.
     pub(super) fn is_empty(&self) -> bool {
@@ -64,8 +74,7 @@ impl OutputItems {
 
     /// Returns true if there was an item of another kind that is not reported.
     pub(super) fn foreign(&self) -> bool {
-        let (begun, kept) = self.foreign;
-        begun > kept
+        !self.unreported.is_empty()
     }
 
     /// A piece of a message that is still open.
@@ -140,8 +149,8 @@ impl OutputItems {
         out: &mut Vec<StreamEvent>,
     ) -> Result<(), DecodeError> {
         if item.kind() == ItemKind::Foreign {
-            // It counts once it is whole, so that none that never is holds others back.
-            self.foreign.0 += 1;
+            // It is reported once it is whole, so that none that never is holds others back.
+            self.unreported.insert(key_of(index, item));
             return Ok(());
         }
         let at = self.announced(index, item)?;
@@ -168,6 +177,7 @@ impl OutputItems {
         out: &mut Vec<StreamEvent>,
     ) -> Result<(), DecodeError> {
         let at = self.announced(index, &item)?;
+        let key = key_of(index, &item);
         let Some(kept) = self.items.get_mut(at) else {
             return Ok(());
         };
@@ -194,11 +204,11 @@ impl OutputItems {
                 let kind = item.kind.unwrap_or_default().into_string();
                 let (kind, bytes) = (shown(&kind), opaque.payload.len());
                 tracing::warn!(kind, bytes, "an item of the answer is too large to be kept");
-                self.foreign.0 += 1;
+                self.unreported.insert(key);
                 ItemStage::Closed(Vec::new())
             }
             ItemStage::Foreign => {
-                self.foreign.1 += 1;
+                self.unreported.remove(&key);
                 let slot = self.slots.next();
                 out.push(StreamEvent::Reasoning { slot, text: String::new() });
                 let opaque = Some(opaque);

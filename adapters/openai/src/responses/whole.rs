@@ -3,10 +3,10 @@
 
 use serde_json::value::RawValue;
 use windlass_core::{StopReason, StreamEvent};
-use windlass_kit_http::json::{BorrowedText, WireUsage, non_empty};
+use windlass_kit_http::json::{BorrowedText, WireUsage, fit, non_empty, parse};
 use windlass_kit_http::{DecodeError, ReportedError};
 
-use super::decode::{ResponsesDecoder, fit, read};
+use super::decode::ResponsesDecoder;
 use super::wire::{ResponseObject, repair_response};
 
 impl ResponsesDecoder {
@@ -17,7 +17,7 @@ impl ResponsesDecoder {
         out: &mut Vec<StreamEvent>,
     ) -> Result<bool, DecodeError> {
         let text = fit::<ResponseObject<'_>>(body, repair_response)?;
-        let response: ResponseObject<'_> = read(&text)?;
+        let response: ResponseObject<'_> = parse(&text)?;
         let is = |text: &Option<BorrowedText<'_>>, word| text.as_ref().is_some_and(|t| t.0 == word);
         let lists = response.output.is_some_and(|output| output.get().starts_with('['));
         if !lists || !(is(&response.object, "response") || response.status.is_some()) {

@@ -32,6 +32,12 @@ pub enum InputKind {
     Compact,
     /// An input of a user.
     Send,
+    /// New text of a waiting input.
+    EditInput,
+    /// New place of a waiting input.
+    MoveInput,
+    /// Withdrawal of a waiting input.
+    WithdrawInput,
     /// Request to continue with the inputs that wait.
     Continue,
     /// Request to stop the turn.
@@ -76,6 +82,9 @@ impl InputKind {
             Input::SetGoal { .. } => Self::SetGoal,
             Input::Compact { .. } => Self::Compact,
             Input::Send { .. } => Self::Send,
+            Input::EditInput { .. } => Self::EditInput,
+            Input::MoveInput { .. } => Self::MoveInput,
+            Input::WithdrawInput { .. } => Self::WithdrawInput,
             Input::Continue => Self::Continue,
             Input::Interrupt { .. } => Self::Interrupt,
             Input::Answer { .. } => Self::Answer,

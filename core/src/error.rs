@@ -6,7 +6,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::EffectKey;
-use crate::id::{CallId, Seq, TurnId};
+use crate::id::{CallId, InputId, Seq, TurnId};
 
 /// Reason for rejecting an input. A rejection changes nothing (law 14).
 ///
@@ -21,9 +21,23 @@ pub enum Reject {
     /// No turn is running that could be interrupted.
     #[error("no turn is running, so there is nothing to interrupt")]
     Idle,
-    /// A different turn is running than the one to interrupt.
-    #[error("turn {0} is not running: another turn is, and it continues")]
+    /// The turn that an input or an interrupt is meant for is not running.
+    #[error("turn {0} is not running: it is over, or was never opened; nothing was changed")]
     TurnMismatch(TurnId),
+    /// The input does not wait.
+    #[error("input {0} does not wait: it was accepted, blocked or withdrawn, or never sent")]
+    InputNotWaiting(InputId),
+    /// The input is being accepted.
+    #[error("input {0} is being accepted: it can no longer be changed or withdrawn")]
+    InputLocked(InputId),
+    /// A turn is open for the input.
+    #[error("turn {turn} is open for input {input}: interrupt the turn first")]
+    InputOpened {
+        /// Id of the input.
+        input: InputId,
+        /// Id of the turn.
+        turn: TurnId,
+    },
     /// No input waits.
     #[error("no turn is running and no input waits, so there is nothing to continue")]
     NoPendingInput,

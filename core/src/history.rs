@@ -22,6 +22,7 @@ use crate::hook::HookOccurrence;
 use crate::id::{CallId, InputId, Seq, TurnId};
 use crate::image::Image;
 use crate::item::{CallItem, Item};
+use crate::outcome::InterruptSource;
 use crate::program::CallReport;
 use crate::record::RecordedFact;
 use crate::render::PromptItem;
@@ -36,11 +37,8 @@ mod validate;
 pub use programs::ProgramCallState;
 
 pub(crate) use crate::context::{
-    GOAL, INVALID_OUTPUT, LAST_SAMPLE, PERMISSIONS, WORKSPACE, hook_name, presenter_name,
+    GOAL, INTERRUPT, INVALID_OUTPUT, LAST_SAMPLE, PERMISSIONS, WORKSPACE, hook_name, presenter_name,
 };
-
-/// Marker after text that was truncated by a steering input.
-pub(crate) const CUT_OFF: &str = " [cut off here: the user spoke]";
 
 /// Most pending contexts of hooks that outlive a turn.
 const MAX_PENDING_CONTEXTS: usize = 256;
@@ -248,9 +246,19 @@ impl History {
     }
 }
 
-/// Returns truncated text with its marker; `None` if there is no text.
-pub(crate) fn cut_off(partial: &str) -> Option<Item> {
-    (!partial.trim().is_empty()).then(|| Item::Text { text: format!("{partial}{CUT_OFF}").into() })
+/// Returns truncated text with its marker; `None` if there is no text. A steering input truncated it
+/// unless an interrupt did.
+pub(crate) fn cut_off(partial: &str, stopped_by: Option<InterruptSource>) -> Option<Item> {
+    if partial.trim().is_empty() {
+        return None;
+    }
+    let cause = match stopped_by {
+        None => "the user spoke",
+        Some(InterruptSource::Person) => "the turn was interrupted",
+        Some(InterruptSource::Shutdown) => "the process was shut down",
+        Some(InterruptSource::Deadline) => "the time of the turn was over",
+    };
+    Some(Item::Text { text: format!("{partial} [cut off here: {cause}]").into() })
 }
 
 fn invalid_fact(recorded: &RecordedFact, why: &str) -> InvalidFact {

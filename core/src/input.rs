@@ -15,7 +15,7 @@ use crate::fact::{ContextPart, Lineage, StopTiming};
 use crate::failure::SampleFailure;
 use crate::goal::Goal;
 use crate::hook::{Edit, HookReply};
-use crate::id::{CallId, TurnId};
+use crate::id::{CallId, InputId, TurnId};
 use crate::image::Image;
 use crate::item::{CallItem, Item, StopReason};
 use crate::outcome::InterruptSource;
@@ -69,8 +69,8 @@ pub enum Input {
     Keyed {
         /// Key of the command.
         key: String,
-        /// Command under the key: a `Configure`, `SetGoal`, `Compact`, `Send`, `Continue`,
-        /// `Interrupt` or `Answer`. Any other input is rejected as
+        /// Command under the key: a `Configure`, `SetGoal`, `Compact`, `Send`, `EditInput`,
+        /// `MoveInput`, `WithdrawInput`, `Continue`, `Interrupt` or `Answer`. Any other input is rejected as
         /// [`Reject::KeyNotAllowed`](crate::Reject::KeyNotAllowed).
         input: Box<Self>,
     },
@@ -114,6 +114,35 @@ pub enum Input {
         key: Option<String>,
         /// True if the turn only plans the effects of its tools.
         dry_run: bool,
+        /// Running turn that the input is meant for; `None` for any. Rejected if it is over.
+        turn: Option<TurnId>,
+    },
+    /// A user replaces the text of an input that was not accepted yet. Hooks that replied to the old
+    /// text are asked again.
+    EditInput {
+        /// Scope of the caller.
+        scope: Scope,
+        /// Id of the input.
+        input: InputId,
+        /// New text.
+        text: String,
+    },
+    /// A user moves a waiting input to another place in the queue. Inputs for the running turn and
+    /// follow-ups still precede those with turns of their own.
+    MoveInput {
+        /// Scope of the caller.
+        scope: Scope,
+        /// Id of the input.
+        input: InputId,
+        /// Waiting input that it is to precede; `None` to make it the last.
+        before: Option<InputId>,
+    },
+    /// A user withdraws a waiting input.
+    WithdrawInput {
+        /// Scope of the caller.
+        scope: Scope,
+        /// Id of the input.
+        input: InputId,
     },
     /// A user asks to continue with the waiting inputs. Rejected while a turn stops that will leave
     /// a hold. Does not wait for pending hooks on the session's end: the session does not end yet,

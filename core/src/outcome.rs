@@ -47,6 +47,24 @@ pub enum TurnOutcome {
     },
 }
 
+impl TurnOutcome {
+    /// Returns the source of the interrupt that ends a turn in this way, if one does.
+    #[must_use]
+    pub fn interrupted_by(&self) -> Option<InterruptSource> {
+        match self {
+            Self::Interrupted { by, .. } => Some(*by),
+            Self::Exhausted { limit: LimitKind::WallClock } => Some(InterruptSource::Deadline),
+            Self::Exhausted { .. }
+            | Self::Completed
+            | Self::NoAnswer
+            | Self::Refused
+            | Self::InvalidOutput { .. }
+            | Self::Blocked { .. }
+            | Self::Failed { .. } => None,
+        }
+    }
+}
+
 /// Source of an interruption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

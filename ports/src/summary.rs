@@ -64,7 +64,7 @@ impl SessionSummary {
         self.changed_at = fact.ts;
         match &fact.fact {
             Fact::InputQueued(_) => self.waiting_inputs = self.waiting_inputs.saturating_add(1),
-            Fact::InputAccepted(_) | Fact::InputBlocked(_) => {
+            Fact::InputAccepted(_) | Fact::InputBlocked(_) | Fact::InputWithdrawn(_) => {
                 self.waiting_inputs = self.waiting_inputs.saturating_sub(1);
             }
             Fact::TurnOpened(_) => self.turn_open = true,

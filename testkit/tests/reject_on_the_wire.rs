@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use windlass_core::{CallId, EffectKey, InvalidFact, Reject, Seq, TurnId};
+use windlass_core::{CallId, EffectKey, InputId, InvalidFact, Reject, Seq, TurnId};
 
 #[test]
 fn each_reject_keeps_its_wire_form() {
@@ -27,6 +27,12 @@ fn each_reject_keeps_its_wire_form() {
     let rejects = [
         (Reject::Idle, r#""idle""#),
         (Reject::TurnMismatch(TurnId(5)), r#"{"turn_mismatch":5}"#),
+        (Reject::InputNotWaiting(InputId(6)), r#"{"input_not_waiting":6}"#),
+        (Reject::InputLocked(InputId(6)), r#"{"input_locked":6}"#),
+        (
+            Reject::InputOpened { input: InputId(6), turn: TurnId(7) },
+            r#"{"input_opened":{"input":6,"turn":7}}"#,
+        ),
         (Reject::NoPendingInput, r#""no_pending_input""#),
         (Reject::Stopping, r#""stopping""#),
         (Reject::QueueFull { waiting: 7 }, r#"{"queue_full":{"waiting":7}}"#),

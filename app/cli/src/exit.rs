@@ -209,7 +209,7 @@ impl From<AwaitError> for Failure {
         match error {
             AwaitError::Ended(ended) => Self::from(&*ended),
             AwaitError::Store(error) => error.into(),
-            AwaitError::NoTurn(_) => Self::usage(error.to_string()),
+            AwaitError::NoTurn(_) | AwaitError::Withdrawn(_) => Self::usage(error.to_string()),
         }
     }
 }

@@ -81,6 +81,7 @@ fn send(text: &str) -> NewInput {
         images: Vec::new(),
         key: None,
         dry_run: false,
+        turn: None,
     }
 }
 

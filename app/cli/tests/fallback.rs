@@ -94,6 +94,7 @@ fn send() -> NewInput {
         images: Vec::new(),
         key: None,
         dry_run: false,
+        turn: None,
     }
 }
 

@@ -117,6 +117,46 @@ fn in_text() {
 }
 
 #[test]
+fn the_next_request_says_who_stopped_the_turn_and_what_was_said_until_then() {
+    for (name, code, mark, notice) in [
+        (
+            "INT",
+            130,
+            "[cut off here: the turn was interrupted]",
+            "The user interrupted this turn here (reason: SIGINT was received).",
+        ),
+        (
+            "TERM",
+            143,
+            "[cut off here: the process was shut down]",
+            "The process was shut down here; the user did not stop this turn (reason: SIGTERM was",
+        ),
+    ] {
+        let place = Place::new();
+        let stalls = Reply::say("some words that go on and on").stall_after(700);
+        let server = ModelServer::start(Script::list([stalls, Reply::say("done")])).unwrap();
+        let base_url = server.base_url();
+        let child = reach(&place, &with_server(&base_url), "TextDelta");
+        signal(&child, name);
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(code), "{name}");
+        let flags = ["--provider", "openai-chat", "--base-url", &base_url];
+        let next = place.run(&[&["resume", "s", "and now?"][..], &flags].concat());
+        assert_eq!(next.code, 0, "{}", next.err);
+        let request = server.samples().pop().unwrap().json.unwrap();
+        let messages = request["messages"].as_array().unwrap();
+        let at = |words: &str| {
+            let says = |message: &Value| message["content"].to_string().contains(words);
+            messages.iter().position(says)
+        };
+        let told = [at("some words"), at(notice), at("and now?")];
+        assert!(told.iter().all(Option::is_some) && told.is_sorted(), "{name}: {request}");
+        let answer = &messages[told[0].unwrap()];
+        assert_eq!(answer["role"], "assistant", "{answer}");
+        assert!(answer["content"].to_string().contains(mark), "{answer}");
+    }
+}
+
+#[test]
 fn in_a_tool() {
     for (name, code, by) in SIGNALS {
         let place = Place::new();

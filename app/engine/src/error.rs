@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{InvalidFact, Reject, Seq, SessionId, Timestamp, TurnId};
+use windlass_core::{InputId, InvalidFact, Reject, Seq, SessionId, Timestamp, TurnId};
 use windlass_ports::{MailboxCommandId, MailboxError, StoreError, StoreErrorKind};
 
 /// Error of starting, resuming or reattaching to a session.
@@ -196,4 +196,7 @@ pub enum AwaitError {
     /// The session does not have this turn.
     #[error("the session has no turn {0}")]
     NoTurn(TurnId),
+    /// A user withdrew the input, so no turn accepts it.
+    #[error("input {0} was withdrawn")]
+    Withdrawn(InputId),
 }

@@ -38,6 +38,12 @@ pub(crate) enum ProblemCode {
     SlowRequest,
     /// No turn is running.
     NothingRuns,
+    /// The turn that the request is meant for is not running.
+    TurnOver,
+    /// The input was accepted, blocked or withdrawn, or does not exist.
+    InputNotWaiting,
+    /// The input is being accepted, or a turn is open for it.
+    InputLocked,
     /// No approval is open.
     NothingWaits,
     /// No approval of this call is open.
@@ -103,6 +109,9 @@ impl ProblemCode {
             Self::NoMethod => (405, "This method is not allowed here"),
             Self::SlowRequest => (408, "The request took too long to arrive"),
             Self::NothingRuns => (409, "No turn is running"),
+            Self::TurnOver => (409, "The turn is not running"),
+            Self::InputNotWaiting => (409, "The input does not wait"),
+            Self::InputLocked => (409, "The input is being accepted"),
             Self::NothingWaits => (409, "Nothing waits"),
             Self::NotAsked => (409, "No question about this call is open"),
             Self::OtherArguments => (409, "The answer is about other arguments"),

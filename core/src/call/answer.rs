@@ -35,8 +35,12 @@ pub(crate) fn on_call_report(
         | EffectKey::Compact { .. } => return Err(Reject::Stale(key)),
     };
     let fact = match report {
-        EffectReport::CallEnded(observation) => observed(turn, id, observation, None),
-        EffectReport::AgentEnded(observation, took) => observed(turn, id, observation, Some(took)),
+        EffectReport::CallEnded(observation) => {
+            observed(turn, id, with_stop_cause(plan, observation), None)
+        }
+        EffectReport::AgentEnded(observation, took) => {
+            observed(turn, id, with_stop_cause(plan, observation), Some(took))
+        }
         // If the tool cannot report the outcome of its call, the outcome is unknown.
         EffectReport::CallReconciled(observation) => {
             let observation = observation.unwrap_or_else(steps::unknown);
@@ -59,6 +63,19 @@ pub(crate) fn on_call_report(
         }
     };
     Ok(alloc::vec![fact])
+}
+
+/// Puts the cause of the stop before the output of a call that an interrupt aborted, unless it is
+/// there: a tool knows only that it was asked to stop.
+fn with_stop_cause(plan: &Plan, mut observation: Observation) -> Observation {
+    let interrupted = plan.session.turn().is_some_and(|turn| turn.stopped_by().is_some());
+    let words = format!("Stopped: {}.\n", plan.session.stop_cause());
+    let aborted = observation.status == ObservationStatus::Aborted;
+    if aborted && interrupted && !observation.output.starts_with(words.trim_end()) {
+        observation.output.insert_str(0, &words);
+        observation.output_bytes = observation.output_bytes.saturating_add(words.len() as u64);
+    }
+    observation
 }
 
 /// Returns the fact of a call's observation. An output that is too long for the window is shown in

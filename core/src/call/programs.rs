@@ -1,6 +1,7 @@
 //! Programs: the facts of a program's events, and the end of a program that must stop.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,7 +14,7 @@ use crate::id::CallId;
 use crate::input::ProgramEvent;
 use crate::item::CallItem;
 use crate::program::{ProgramOutcome, SampleKind};
-use crate::session::{CallState, Turn};
+use crate::session::{CallState, Session, Turn};
 
 /// Notice to the model before the last sample for work.
 pub(crate) const LAST: &str = "This is the last program of this turn. It cannot call tools: a program \
@@ -70,13 +71,15 @@ fn end(
 
 /// Ends a running program once the turn is to stop, without waiting: a program changes nothing by
 /// itself. Its calls are still awaited.
-pub(crate) fn stopped(turn: &Turn, call: &CallState) -> Option<Fact> {
+pub(crate) fn stopped(session: &Session, turn: &Turn, call: &CallState) -> Option<Fact> {
     if !turn.program_can_resume(call.id) {
         return None;
     }
-    let words = "Stopped: the turn was asked to stop while this program ran. The calls that it had \
-                 made are not undone.";
-    Some(without_report(turn, call.id, ObservationStatus::Aborted, words))
+    let words = format!(
+        "Stopped: {} while this program ran. The calls that it had made are not undone.",
+        session.stop_cause()
+    );
+    Some(without_report(turn, call.id, ObservationStatus::Aborted, &words))
 }
 
 /// Returns the report of a program whose log ends right after its end: the original was lost with

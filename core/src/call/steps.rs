@@ -49,7 +49,7 @@ fn settle_or_decide(
         (CallProgress::Done { .. }, _)
         | (CallProgress::Running { .. } | CallProgress::Reconciling { .. }, None) => None,
         (CallProgress::Running { .. }, Some(_)) if call.is_program() => {
-            programs::stopped(turn, call)
+            programs::stopped(&plan.session, turn, call)
         }
         (CallProgress::Running { .. } | CallProgress::Reconciling { .. }, Some(stop)) => {
             abandon(plan, turn, call, stop)
@@ -61,8 +61,8 @@ fn settle_or_decide(
             CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
             Some(_),
         ) => {
-            let words = "Not run: the turn was asked to stop before this call began.";
-            Some(observed(call, ObservationStatus::NotStarted, words.into()))
+            let words = format!("Not run: {} before this call began.", plan.session.stop_cause());
+            Some(observed(call, ObservationStatus::NotStarted, words))
         }
         (
             CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
@@ -386,7 +386,7 @@ pub(crate) fn never_started(plan: &Plan, id: CallId) -> Observation {
         |(turn, call): (&Turn, &CallState)| call.is_read_only() || is_planned(turn, call);
     match again.map(harmless) {
         None => {
-            let words = "Not run: the turn was asked to stop before this call began.";
+            let words = format!("Not run: {} before this call began.", plan.session.stop_cause());
             Observation::new(ObservationStatus::NotStarted, words)
         }
         Some(true) => {
@@ -405,14 +405,17 @@ pub(crate) fn never_started(plan: &Plan, id: CallId) -> Observation {
 /// Abandons a run that was asked to stop and did not answer within its grace period.
 fn abandon(plan: &Plan, turn: &Turn, call: &CallState, stop: &StopRequest) -> Option<Fact> {
     let late = plan.at >= stop.at.plus_ms(turn.limits.grace_ms);
+    let cause = plan.session.stop_cause();
     late.then(|| {
         if call.is_read_only() || is_planned(turn, call) {
-            let words = "Stopped: the turn was asked to stop. The tool changes nothing.";
-            return observed(call, ObservationStatus::Aborted, words.into());
+            let words = format!("Stopped: {cause}. The tool changes nothing.");
+            return observed(call, ObservationStatus::Aborted, words);
         }
-        let words = "Unknown: the turn was asked to stop and this call did not end in time. It may \
-                     have taken effect or not; check before you repeat it.";
-        observed(call, ObservationStatus::Unknown, words.into())
+        let words = format!(
+            "Unknown: {cause} and this call did not end in time. It may have taken effect or not; \
+             check before you repeat it."
+        );
+        observed(call, ObservationStatus::Unknown, words)
     })
 }
 

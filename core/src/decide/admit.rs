@@ -30,3 +30,12 @@ pub(crate) fn block_input(turn: &Turn, queued: &QueuedInput) -> Option<Fact> {
             .map(|reason| Fact::InputBlocked(InputBlocked { input: queued.id, reason })),
     }
 }
+
+/// Returns true if the hooks of an input have let it in, or there are none.
+pub(crate) fn is_let_in(turn: &Turn, queued: &QueuedInput) -> bool {
+    let at = HookOccurrence::PromptSubmitted { input: queued.id };
+    match hooks::at_turn(turn, at, subject_name(at)) {
+        HookStep::Add(_) | HookStep::Wait => false,
+        HookStep::Finished(word) => hooks::reason(word).is_none(),
+    }
+}

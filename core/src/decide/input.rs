@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{Plan, answer, context, recover, turn, widening};
+use super::{Plan, answer, context, queue, recover, turn, widening};
 use crate::call;
 use crate::error::Reject;
 use crate::evolve::hold_after;
@@ -33,7 +33,7 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
         }
         Input::SetGoal { scope, goal } => on_set_goal(plan, scope, goal),
         Input::Compact { scope, focus } => on_compact(plan, scope, focus),
-        Input::Send { scope, text, delivery, context, images, key, dry_run } => {
+        Input::Send { scope, text, delivery, context, images, key, dry_run, turn } => {
             let said = InputQueued {
                 scope: Arc::new(scope),
                 text: text.into(),
@@ -44,8 +44,11 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
                 command_key: plan.key.take(),
                 dry_run,
             };
-            on_send(plan, said)
+            on_send(plan, said, turn)
         }
+        Input::EditInput { scope, input, text } => queue::on_edit(plan, scope, input, text),
+        Input::MoveInput { scope, input, before } => queue::on_move(plan, scope, input, before),
+        Input::WithdrawInput { scope, input } => queue::on_withdraw(plan, scope, input),
         Input::Continue => on_continue(plan),
         Input::Interrupt { by, scope, reason, when, turn } => {
             on_interrupt(plan, by, scope, reason, when, turn)
@@ -89,6 +92,9 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
         | Input::SetGoal { scope, .. }
         | Input::Compact { scope, .. }
         | Input::Send { scope, .. }
+        | Input::EditInput { scope, .. }
+        | Input::MoveInput { scope, .. }
+        | Input::WithdrawInput { scope, .. }
         | Input::Interrupt { scope, .. }
         | Input::Answer { scope, .. } => require_visible(plan, scope)?,
         Input::Continue => {}
@@ -174,7 +180,7 @@ fn on_compact(plan: &mut Plan, scope: Scope, focus: Option<String>) -> Result<()
     plan.push(Fact::CompactionRequested(CompactionRequested { by: Arc::new(scope), focus, key }))
 }
 
-fn on_send(plan: &mut Plan, mut said: InputQueued) -> Result<(), Reject> {
+fn on_send(plan: &mut Plan, mut said: InputQueued, about: Option<TurnId>) -> Result<(), Reject> {
     require_visible(plan, &said.scope)?;
     if said.text.trim().is_empty() {
         return Err(Reject::Empty);
@@ -182,6 +188,7 @@ fn on_send(plan: &mut Plan, mut said: InputQueued) -> Result<(), Reject> {
     if let Some(key) = &said.key {
         require_new_key(plan, key)?;
     }
+    queue::require_running(plan, about)?;
     let limits = plan.session.settings.limits.within(&plan.ceiling);
     context::fits(&said.context, limits.context_bytes)?;
     if said.images.len() > Image::MAX_PER_INPUT {
@@ -244,10 +251,8 @@ fn on_interrupt(
     if by == InterruptSource::Deadline {
         return Err(Reject::DeadlineReserved);
     }
+    queue::require_running(plan, about)?;
     let turn = plan.session.turn().ok_or(Reject::Idle)?;
-    if let Some(other) = about.filter(|about| *about != turn.id) {
-        return Err(Reject::TurnMismatch(other));
-    }
     let stopping = match (&turn.stop, when) {
         (None, StopTiming::Now) => false,
         (None, StopTiming::AfterStep) => turn.pause.is_some(),

@@ -11,6 +11,7 @@ pub(crate) mod context;
 mod input;
 pub(crate) mod output_schema;
 mod proceed;
+mod queue;
 mod recover;
 pub(crate) mod turn;
 mod widening;

@@ -8,7 +8,7 @@ use crate::hook::HookOccurrence;
 use crate::hook_rounds::hooks::{self, HookStep};
 use crate::hook_rounds::subject_name;
 use crate::session::{Hold, Phase, Turn};
-use crate::stage::NextFact;
+use crate::stage::{NextFact, Transition};
 
 /// Adds facts until the session waits for an effect or an input.
 ///
@@ -44,7 +44,7 @@ fn at_rest(plan: &Plan) -> NextFact {
 fn in_turn(plan: &Plan, turn: &Turn) -> NextFact {
     NextFact::from(goal::end_if_met(plan))
         .or(|| NextFact::from(turn::overdue(plan, turn)))
-        .or(|| NextFact::from(ask_next_hooks(turn)))
+        .or(|| NextFact::from(ask_next_hooks(plan, turn)))
         .or(|| turn::stop(plan, turn))
         .or(|| turn.stage.rules().next(plan, turn))
 }
@@ -70,10 +70,13 @@ fn hold(plan: &Plan) -> NextFact {
 }
 
 /// Asks the next hooks of the open occurrence. This precedes every other step: another step could
-/// raise its own question, and would wait for this one for ever.
-fn ask_next_hooks(turn: &Turn) -> Option<Fact> {
+/// raise its own question, and would wait for this one for ever. A turn that ends asks no more hooks
+/// about a steering input: the next turn does.
+fn ask_next_hooks(plan: &Plan, turn: &Turn) -> Option<Fact> {
     let at = turn.hook_rounds.open.as_ref()?.at;
-    if turn.stop.is_some() && at != HookOccurrence::Interrupt {
+    let asks = at == HookOccurrence::Interrupt
+        || turn.allows(&plan.session, Transition::AskHooks(at)).is_ok();
+    if !asks {
         return None;
     }
     match hooks::at_turn(turn, at, subject_name(at)) {

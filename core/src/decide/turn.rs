@@ -176,8 +176,50 @@ pub(crate) fn settle(plan: &Plan, turn: &Turn, outcome: TurnOutcome) -> Fact {
         return fact;
     }
     Fact::TurnSettled(TurnSettled {
+        notice: notice(plan, turn, &outcome),
         outcome,
         spent: turn.spent_at_last(),
         waiting: plan.session.queue.iter().map(|queued| queued.id).collect(),
     })
+}
+
+/// Most characters of an interrupt's reason in the notice to the model.
+const NOTICE_REASON: usize = 500;
+
+/// Returns the notice to the model that the turn was interrupted. A turn whose input was not admitted
+/// has shown the model nothing that needs one. Nobody but a person acts as the user; in a child
+/// session the interrupt may be that of the calling turn.
+fn notice(plan: &Plan, turn: &Turn, outcome: &TurnOutcome) -> Option<Arc<str>> {
+    let by = outcome.interrupted_by().filter(|_| turn.opening().is_none())?;
+    let cause = match by {
+        InterruptSource::Person if plan.session.is_child() => "This turn was interrupted here",
+        InterruptSource::Person => "The user interrupted this turn here",
+        InterruptSource::Shutdown => {
+            "The process was shut down here; the user did not stop this turn"
+        }
+        InterruptSource::Deadline => {
+            "The time limit of this turn was reached here; the user did not stop it"
+        }
+    };
+    let reason = match outcome {
+        TurnOutcome::Interrupted { reason, .. } if !reason.trim().is_empty() => {
+            let reason: String = reason.trim().chars().take(NOTICE_REASON).collect();
+            format!(" (reason: {reason})")
+        }
+        TurnOutcome::Interrupted { .. }
+        | TurnOutcome::Exhausted { .. }
+        | TurnOutcome::Completed
+        | TurnOutcome::NoAnswer
+        | TurnOutcome::Refused
+        | TurnOutcome::InvalidOutput { .. }
+        | TurnOutcome::Blocked { .. }
+        | TurnOutcome::Failed { .. } => String::new(),
+    };
+    Some(
+        format!(
+            "{cause}{reason}. Its work may be unfinished, and calls that ran may have taken effect. \
+             What the user says next decides whether to go on with it."
+        )
+        .into(),
+    )
 }

@@ -3,6 +3,7 @@
 
 mod context;
 pub(crate) mod interrupt;
+mod queue;
 mod turn;
 
 pub(crate) use turn::hold_after;
@@ -138,6 +139,9 @@ fn on_input(
         }
         InputFact::InputAccepted(fact) => turn::on_input_accepted(session, recorded, fact),
         InputFact::InputBlocked(fact) => turn::on_input_blocked(session, recorded, fact),
+        InputFact::InputEdited(fact) => queue::on_edited(session, recorded, fact),
+        InputFact::InputMoved(fact) => queue::on_moved(session, recorded, fact),
+        InputFact::InputWithdrawn(fact) => queue::on_withdrawn(session, recorded, fact),
     }
 }
 

@@ -77,6 +77,7 @@ fn running() -> (Session, CallId) {
         images: Vec::new(),
         key: None,
         dry_run: false,
+        turn: None,
     };
     take(&mut session, send);
     let sample = key(&session);

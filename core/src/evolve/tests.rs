@@ -56,6 +56,7 @@ fn after(kind: &str) -> Session {
         images: Vec::new(),
         key: None,
         dry_run: false,
+        turn: None,
     });
     for draft in decide(&session, &Limits::default(), send).unwrap() {
         let recorded = draft.number(&session.id, session.next);
@@ -130,6 +131,7 @@ fn what_was_said_stands_alone_only_without_a_call_and_in_a_turn_that_goes_on() {
             failure: SampleFailure::new(FailureKind::Steered, Retry::Never, "the user spoke"),
             partial: String::from("so far"),
             retained: Retained::Text,
+            stopped_by: None,
             usage: None,
             estimate: None,
             retry_at: None,
@@ -198,6 +200,7 @@ fn a_goal_is_over_where_the_time_of_its_turn_is_over_before_it_began() {
         outcome: TurnOutcome::Exhausted { limit: LimitKind::WallClock },
         spent: TurnUsage::default(),
         waiting: Vec::new(),
+        notice: None,
     });
     add(&mut session, settled).unwrap();
     let standing = &session.goal.unwrap().status;

@@ -4,11 +4,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{allowed, interrupt, invalid_fact, turn_of};
+use crate::context;
 use crate::error::InvalidFact;
 use crate::fact::{
     ContextLifetime, InputAccepted, InputBlocked, TurnFact, TurnOpened, TurnSettled,
 };
 use crate::goal::GoalStatus;
+use crate::history;
 use crate::hook::HookOccurrence;
 use crate::hook_rounds::{CombinedVerdict, HookRounds, RoundStep};
 use crate::id::{InputId, Seq, TurnId};
@@ -236,8 +238,8 @@ fn on_settled(
     let goal = turn.goal;
     let holds = hold_after(turn, &fact.outcome);
     let spoken_since = |asked: Seq| {
-        let last = session.queue.back();
-        last.is_some_and(|last| last.id.0 > asked.0)
+        let mut waiting = session.queue.iter();
+        waiting.any(|queued| queued.id.0 > asked.0)
     };
     session.hold = match holds {
         Some(asked) if !spoken_since(asked) => Hold::Held,
@@ -263,6 +265,10 @@ fn on_settled(
     let turn = turn_of(session, recorded)?;
     let kept: Vec<PendingContext> = turn.pending.iter().filter(lasts).copied().collect();
     session.pending = kept;
+    if let Some(notice) = &fact.notice {
+        let part = context::framed(&context::frame(history::INTERRUPT, notice));
+        session.visible = session.visible.with(part);
+    }
     session.phase = Phase::Idle;
     Ok(())
 }

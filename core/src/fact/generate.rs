@@ -128,7 +128,8 @@ macro_rules! facts {
                 call.copied()
             }
 
-            /// Returns the input that this fact admits or blocks, and so removes from the queue.
+            /// Returns the input that this fact admits, blocks or withdraws, and so removes from the
+            /// queue.
             #[must_use]
             pub fn dequeued_input(&self) -> Option<InputId> {
                 let input: Option<&InputId> = match self {

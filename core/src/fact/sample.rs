@@ -9,6 +9,7 @@ use crate::digest::Digest;
 use crate::failure::SampleFailure;
 use crate::id::Seq;
 use crate::item::{Item, StopReason};
+use crate::outcome::InterruptSource;
 use crate::program::SampleKind;
 use crate::reason::Reason;
 use crate::request_record::RequestRecord;
@@ -121,7 +122,8 @@ pub enum Retained {
         /// Last retained `ItemAdded`.
         item: Seq,
     },
-    /// The text so far, including the streaming part: a user sent a steering input.
+    /// The text so far, including the streaming part: a user sent a steering input, or the turn was
+    /// interrupted. Calls that had not started are dropped.
     Text,
 }
 
@@ -150,6 +152,9 @@ pub struct SampleCut {
     pub partial: String,
     /// Retained part of the answer.
     pub retained: Retained,
+    /// Source of the interrupt that truncated the retained text; `None` if a steering input did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_by: Option<InterruptSource>,
     /// Usage, as far as the provider reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,

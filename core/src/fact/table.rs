@@ -37,6 +37,9 @@ facts! {
         InputQueued turn(Outside) keys(key command_key);
         InputAccepted dequeues(input);
         InputBlocked dequeues(input);
+        InputEdited turn(Outside) keys(key);
+        InputMoved turn(Outside) keys(key);
+        InputWithdrawn turn(Outside) dequeues(input) keys(key);
     }
 
     /// Course of a turn.

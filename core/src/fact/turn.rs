@@ -90,6 +90,50 @@ pub struct InputAccepted {
     pub input: InputId,
 }
 
+/// A user replaced the text of a waiting input. Hooks are asked about the new text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputEdited {
+    /// Scope of the caller.
+    pub by: Arc<Scope>,
+    /// Id of the input.
+    pub input: InputId,
+    /// New text of the input.
+    pub text: Arc<str>,
+    /// Key of the command, see [`Input::Keyed`](crate::Input::Keyed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// A user moved a waiting input to another place in the queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputMoved {
+    /// Scope of the caller.
+    pub by: Arc<Scope>,
+    /// Id of the input.
+    pub input: InputId,
+    /// Input that it now precedes; `None` if it is the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<InputId>,
+    /// Key of the command, see [`Input::Keyed`](crate::Input::Keyed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// A user withdrew a waiting input: the model never sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputWithdrawn {
+    /// Scope of the caller.
+    pub by: Arc<Scope>,
+    /// Id of the input.
+    pub input: InputId,
+    /// Key of the command, see [`Input::Keyed`](crate::Input::Keyed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
 /// The turn was asked to stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -128,4 +172,8 @@ pub struct TurnSettled {
     /// Inputs that the turn did not admit and that still wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<InputId>,
+    /// Notice to the model that the turn was interrupted, and by whom. It ends the turn's part of
+    /// the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<Arc<str>>,
 }

@@ -32,6 +32,7 @@ fn send() -> Input {
         images: Vec::new(),
         key: None,
         dry_run: false,
+        turn: None,
     }
 }
 

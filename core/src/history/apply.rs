@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::{
-    ConversationUnit, ConversationUnitKind, GOAL, History, INVALID_OUTPUT, LAST_SAMPLE,
+    ConversationUnit, ConversationUnitKind, GOAL, History, INTERRUPT, INVALID_OUTPUT, LAST_SAMPLE,
     MAX_PENDING_CONTEXTS, PERMISSIONS, PendingHookContext, WORKSPACE, WaitingInput, hook_name,
     invalid_fact, presenter_name,
 };
@@ -62,8 +62,16 @@ impl History {
             }
             FactGroup::Run(RunFact::CallStarted(fact)) => self.started(recorded, fact)?,
             FactGroup::Run(RunFact::CallObserved(fact)) => self.observe(recorded, fact)?,
-            FactGroup::Turn(TurnFact::TurnSettled(_)) => {
+            FactGroup::Turn(TurnFact::TurnSettled(fact)) => {
                 self.discard_sample();
+                if let Some(notice) = &fact.notice {
+                    let kind = ConversationUnitKind::Context {
+                        name: None,
+                        lifetime: ContextLifetime::Turn,
+                    };
+                    self.begin(recorded, kind);
+                    self.items.push(framed(INTERRUPT, notice));
+                }
                 // Lasting context may still be injected in a later turn.
                 self.pending_contexts.retain(|_, given| given.outlives_turn);
                 while self.pending_contexts.len() > MAX_PENDING_CONTEXTS {
@@ -108,6 +116,16 @@ impl History {
                 }
             }
             InputFact::InputBlocked(fact) => {
+                self.waiting.remove(&fact.input);
+            }
+            InputFact::InputEdited(fact) => {
+                let waiting = self.waiting.get_mut(&fact.input);
+                let waiting =
+                    waiting.ok_or_else(|| invalid_fact(recorded, "no such input waits"))?;
+                waiting.text = fact.text.clone();
+            }
+            InputFact::InputMoved(_) => {}
+            InputFact::InputWithdrawn(fact) => {
                 self.waiting.remove(&fact.input);
             }
         }

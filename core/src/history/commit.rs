@@ -46,7 +46,7 @@ impl History {
                     Item::Text { .. } | Item::Refusal { .. } => true,
                     Item::Reasoning(_) | Item::Call(_) => false,
                 });
-                if let Some(item) = cut_off(&fact.partial) {
+                if let Some(item) = cut_off(&fact.partial, fact.stopped_by) {
                     self.open_items.push((recorded.seq, item));
                 }
                 if self.open_items.is_empty() {

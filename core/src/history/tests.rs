@@ -58,6 +58,7 @@ fn given(texts: u64) -> History {
         outcome: TurnOutcome::Completed,
         spent: TurnUsage::default(),
         waiting: Vec::new(),
+        notice: None,
     }));
     for (seq, fact) in (1..).zip(facts) {
         history.apply(&recorded(seq, fact)).unwrap();

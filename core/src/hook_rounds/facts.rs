@@ -155,7 +155,10 @@ fn close(
     gate.contexts.sort_by_key(|(hook, _)| *hook);
     let dropped = drops_context(&gate);
     let denied = matches!(gate.verdict, CombinedVerdict::Deny { .. });
-    gates.finished.push(FinishedRound { at: gate.at, verdict: gate.verdict });
+    let brings = gate.at.input().is_some() && !dropped;
+    let given = gate.contexts.iter().filter(|_| brings).map(|(_, pending)| pending.decided);
+    let contexts = given.collect();
+    gates.finished.push(FinishedRound { at: gate.at, verdict: gate.verdict, contexts });
     if let HookOccurrence::SessionStart { .. } = gate.at
         && !denied
     {

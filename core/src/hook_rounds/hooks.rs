@@ -22,7 +22,7 @@ use crate::hook::{
 use crate::id::Seq;
 use crate::outcome::TurnOutcome;
 use crate::session::{CallState, Session, Turn};
-use crate::stage::NextFact;
+use crate::stage::{NextFact, Transition};
 
 /// Next step at an occurrence of a hook point.
 #[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
@@ -255,6 +255,11 @@ pub(crate) fn ask_again(plan: &Plan, one: &DesiredEffect) -> Option<Fact> {
     if attempt > limits.restarts || asked.at == HookOccurrence::SessionEnd {
         let why = format!("hook {} was cut short: its process ended", asked.spec.name);
         return Some(Fact::HookDecided(decided(plan, &asked, HookReply::failed(why))));
+    }
+    // A turn that ends here asks nobody about a steering input: the next turn does.
+    if asked.at.input().is_some() {
+        let turn = plan.session.turn()?;
+        turn.allows(&plan.session, Transition::AskHooks(asked.at)).ok()?;
     }
     Some(Fact::HooksAsked(HooksAsked {
         at: asked.at,

@@ -71,6 +71,9 @@ pub struct FinishedRound {
     pub at: HookOccurrence,
     /// Combined verdict of the hooks.
     pub verdict: CombinedVerdict,
+    /// Positions of the `HookDecided` whose context an input is to bring along.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<Seq>,
 }
 
 /// Combined verdict of hooks: deny beats ask, ask beats allow.

@@ -180,6 +180,9 @@ fn opens_turns(input: &Input) -> bool {
         Input::Compact { .. } | Input::Send { .. } | Input::Continue => true,
         Input::Configure { .. }
         | Input::SetGoal { .. }
+        | Input::EditInput { .. }
+        | Input::MoveInput { .. }
+        | Input::WithdrawInput { .. }
         | Input::Interrupt { .. }
         | Input::Answer { .. }
         | Input::Close

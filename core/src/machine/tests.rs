@@ -163,6 +163,7 @@ pub(super) fn send(text: &str, key: Option<&str>) -> Input {
         images: Vec::new(),
         key: key.map(String::from),
         dry_run: false,
+        turn: None,
     }
 }
 

@@ -36,6 +36,9 @@ pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[RecordedFact])
         | InputKind::SetGoal
         | InputKind::Compact
         | InputKind::Send
+        | InputKind::EditInput
+        | InputKind::MoveInput
+        | InputKind::WithdrawInput
         | InputKind::Continue
         | InputKind::Interrupt
         | InputKind::Answer
@@ -101,7 +104,24 @@ fn written(session: &Session, fact: &Fact, facts: &[RecordedFact]) -> Vec<Input>
                 images: fact.images.clone(),
                 key: fact.key.clone(),
                 dry_run: fact.dry_run,
+                turn: None,
             },
+        ),
+        FactGroup::Input(InputFact::InputEdited(fact)) => (
+            fact.key.as_ref(),
+            Input::EditInput {
+                scope: (*fact.by).clone(),
+                input: fact.input,
+                text: String::from(&*fact.text),
+            },
+        ),
+        FactGroup::Input(InputFact::InputMoved(fact)) => (
+            fact.key.as_ref(),
+            Input::MoveInput { scope: (*fact.by).clone(), input: fact.input, before: fact.before },
+        ),
+        FactGroup::Input(InputFact::InputWithdrawn(fact)) => (
+            fact.key.as_ref(),
+            Input::WithdrawInput { scope: (*fact.by).clone(), input: fact.input },
         ),
         FactGroup::Turn(TurnFact::TurnOpened(fact)) => (fact.key.as_ref(), Input::Continue),
         FactGroup::Turn(TurnFact::InterruptRequested(fact)) => (

@@ -37,6 +37,7 @@ fn log() -> Vec<RecordedFact> {
         images: Vec::new(),
         key: None,
         dry_run: false,
+        turn: None,
     });
     let drafts = decide(&session, &UNLIMITED, send).unwrap();
     let numbered = (2..).zip(drafts);

@@ -18,6 +18,7 @@ use crate::goal::GoalState;
 use crate::hook::SessionStart;
 use crate::hook_rounds::HookRounds;
 use crate::id::{InputId, Seq, SessionId};
+use crate::outcome::InterruptSource;
 use crate::scope::Scope;
 use crate::settings::Settings;
 
@@ -43,7 +44,7 @@ pub struct Session {
     pub settings: Arc<Settings>,
     /// Position of the fact that holds these settings.
     pub settings_at: Seq,
-    /// Inputs that no turn has accepted yet, oldest first.
+    /// Inputs that no turn has accepted yet, in the order in which they were sent or moved.
     pub queue: VecDeque<QueuedInput>,
     /// Keys of the latest facts with keys, oldest first, with their positions; of at most
     /// [`Session::MAX_KEYS`] facts.
@@ -99,7 +100,19 @@ impl Session {
         }
     }
 
-    /// Returns the input that opens the next turn: the oldest follow-up, or else the oldest input.
+    /// Returns the cause of the open turn's stop, in words for the model. Only a person's interrupt is
+    /// worded as the user's; in a child session it may be that of the calling turn.
+    pub(crate) fn stop_cause(&self) -> &'static str {
+        match self.turn().and_then(Turn::stopped_by) {
+            Some(InterruptSource::Person) if self.is_child() => "the turn was interrupted",
+            Some(InterruptSource::Person) => "the user interrupted the turn",
+            Some(InterruptSource::Shutdown) => "the process was shut down",
+            Some(InterruptSource::Deadline) => "the time of the turn was over",
+            None => "the turn was asked to stop",
+        }
+    }
+
+    /// Returns the input that opens the next turn: the first follow-up, or else the first input.
     #[must_use]
     pub fn next_input(&self) -> Option<&QueuedInput> {
         let mut waiting = self.queue.iter();
@@ -110,7 +123,7 @@ impl Session {
         waiting.find(soon).or_else(|| self.queue.front())
     }
 
-    /// Returns the oldest steering input.
+    /// Returns the first steering input.
     #[must_use]
     pub fn steer(&self) -> Option<&QueuedInput> {
         let mut waiting = self.queue.iter();
@@ -126,7 +139,26 @@ impl Session {
         self.reader = other.then_some(settings);
     }
 
-    /// Returns true if this input is the oldest steering input.
+    /// Returns a waiting input.
+    #[must_use]
+    pub fn queued(&self, input: InputId) -> Option<&QueuedInput> {
+        self.queue.iter().find(|queued| queued.id == input)
+    }
+
+    /// Returns true if an input stands right before the other one, or last if there is no other.
+    pub(crate) fn precedes(&self, input: InputId, before: Option<InputId>) -> bool {
+        let mut waiting = self.queue.iter().map(|queued| queued.id);
+        waiting.any(|id| id == input) && (before == Some(input) || waiting.next() == before)
+    }
+
+    /// Returns true if an answer yields, or has yielded, to this steering input: it is accepted next.
+    #[must_use]
+    pub fn yields_to(&self, input: InputId) -> bool {
+        let yields = |turn: &Turn| turn.stage.yields(self, turn);
+        self.is_steer(input) && self.turn().is_some_and(yields)
+    }
+
+    /// Returns true if this input is the first steering input.
     pub(crate) fn is_steer(&self, input: InputId) -> bool {
         self.steer().is_some_and(|steer| steer.id == input)
     }

@@ -12,9 +12,9 @@ use crate::fact::{ContextLifetime, Reservation};
 use crate::failure::{FailureKind, SampleFailure};
 use crate::hook::CompactionTrigger;
 use crate::hook_rounds::HookRounds;
-use crate::id::{Seq, TurnId};
+use crate::id::{InputId, Seq, TurnId};
 use crate::limits::Limits;
-use crate::outcome::{LimitKind, TurnOutcome};
+use crate::outcome::{InterruptSource, LimitKind, TurnOutcome};
 use crate::scope::Scope;
 use crate::settings::Settings;
 use crate::stage::{Stage, TurnOpening};
@@ -102,6 +102,12 @@ impl Turn {
         self.stage.rules().opening()
     }
 
+    /// Returns true if the turn was opened for this input, which is not admitted yet.
+    #[must_use]
+    pub fn is_opened_by(&self, input: InputId) -> bool {
+        self.opening() == Some(TurnOpening::Input(input))
+    }
+
     /// Returns the pending calls, including those of a streaming answer.
     #[must_use]
     pub fn calls(&self) -> &[CallState] {
@@ -117,6 +123,12 @@ impl Turn {
     pub(crate) fn is_interrupted(&self) -> bool {
         let stop = self.stop.as_ref().map(|stop| &stop.outcome);
         self.pause.is_some() || matches!(stop, Some(TurnOutcome::Interrupted { .. }))
+    }
+
+    /// Returns the source of the interrupt that stops the turn at once, if one does.
+    #[must_use]
+    pub fn stopped_by(&self) -> Option<InterruptSource> {
+        self.stop.as_ref()?.outcome.interrupted_by()
     }
 
     /// Adds the usage of an answer.

@@ -131,6 +131,7 @@ impl LogBuilder {
             failure: SampleFailure::new(kind, Retry::Never, "it broke"),
             partial: String::from(" and on"),
             retained: stands,
+            stopped_by: None,
             usage: None,
             estimate: None,
             retry_at: again.then_some(Timestamp(0)),

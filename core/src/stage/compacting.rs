@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::transition::OTHER_RUN;
+use super::transition::{OTHER_RUN, about_steer};
 use super::{
     EffectReport, NextFact, Ready, Stage, StageRules, Transition, TransitionResult, TurnOpening,
 };
@@ -57,8 +57,9 @@ pub enum AfterCompacting {
 }
 
 impl StageRules for Compacting {
-    fn allows(&self, _: &Session, _: &Turn, transition: Transition<'_>) -> TransitionResult {
+    fn allows(&self, session: &Session, _: &Turn, transition: Transition<'_>) -> TransitionResult {
         let so = match transition {
+            Transition::AskHooks(at) => about_steer(session, at),
             Transition::Block(input) => self.opening() == Some(TurnOpening::Input(input)),
             Transition::EndCompaction(started) if started == self.started => true,
             Transition::EndCompaction(_) => return Err(OTHER_RUN),
@@ -66,7 +67,6 @@ impl StageRules for Compacting {
             | Transition::Inject
             | Transition::InjectLast
             | Transition::AskAgain(_)
-            | Transition::AskHooks(_)
             | Transition::Sample(_)
             | Transition::Settle(_) => false,
         };

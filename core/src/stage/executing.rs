@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use super::transition::about_steer;
 use super::{
     AnswerKind, Concluding, EffectReport, EffectfulCall, EffectfulCalls, NextFact, Ready, Stage,
     StageRules, Transition, TransitionResult,
@@ -84,9 +85,9 @@ pub enum AfterCalls {
 }
 
 impl StageRules for Executing {
-    fn allows(&self, _: &Session, _: &Turn, transition: Transition<'_>) -> TransitionResult {
+    fn allows(&self, session: &Session, _: &Turn, transition: Transition<'_>) -> TransitionResult {
         let so = match transition {
-            Transition::AskHooks(at) => at == self.answered(),
+            Transition::AskHooks(at) => at == self.answered() || about_steer(session, at),
             Transition::Accept(_)
             | Transition::Block(_)
             | Transition::Inject

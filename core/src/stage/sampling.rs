@@ -1,8 +1,8 @@
 //! Sampling: the model has been asked, and its answer streams.
 //!
 //! A call is decided and run once it is complete, while the rest of the answer streams. If hooks
-//! must see the answer first, it waits for them. A steering input makes the sample yield as long as
-//! it has no call. Of a truncated answer the part up to the last started call is retained.
+//! must see the answer first, it waits for them. A steering input that its hooks let in makes the
+//! sample yield as long as it has no call. Of a truncated answer the part up to the last started call is retained.
 
 mod facts;
 
@@ -13,24 +13,30 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::transition::OTHER_RUN;
-use super::{EffectReport, NextFact, Stage, StageRules, Transition, TransitionResult};
+use super::transition::{OTHER_RUN, about_steer};
+use super::{
+    AfterCompacting, EffectReport, NextFact, Stage, StageRules, Transition, TransitionResult,
+};
+use crate::budget;
 use crate::budget::answer::{estimate_cut, estimate_ended};
 use crate::call::{answer, steps};
 use crate::compaction::{ItemFingerprint, VisiblePart};
+use crate::decide::admit::{block_input, is_let_in};
 use crate::decide::{Plan, output_schema};
 use crate::effect::{Demand, DesiredEffect, EffectKey};
 use crate::error::Reject;
 use crate::fact::{Fact, ItemAdded, Reservation, Retained, SampleCut, SampleEnded};
 use crate::failure::{FailureKind, Retry, SampleFailure};
-use crate::hook::HookPoint;
-use crate::hook_rounds::CombinedVerdict;
-use crate::hook_rounds::hooks;
+use crate::hook::{HookOccurrence, HookPoint};
+use crate::hook_rounds::hooks::{self, HookStep};
+use crate::hook_rounds::{CombinedVerdict, subject_name};
 use crate::id::Seq;
 use crate::input::SampleEvent;
 use crate::item::{Item, StopReason};
+use crate::outcome::InterruptSource;
 use crate::program::SampleKind;
-use crate::session::{CallState, Session, Turn};
+use crate::reason::Reason;
+use crate::session::{CallState, QueuedInput, Session, Turn};
 use crate::time::Timestamp;
 
 /// The model has been asked.
@@ -74,16 +80,16 @@ pub enum AnswerKind {
 }
 
 impl StageRules for Sampling {
-    fn allows(&self, _: &Session, _: &Turn, transition: Transition<'_>) -> TransitionResult {
+    fn allows(&self, session: &Session, _: &Turn, transition: Transition<'_>) -> TransitionResult {
         let so = match transition {
             Transition::Sample(started) if started == self.started => true,
             Transition::Sample(_) => return Err(OTHER_RUN),
+            Transition::Block(input) => session.is_steer(input),
+            Transition::AskHooks(at) => about_steer(session, at),
             Transition::Accept(_)
-            | Transition::Block(_)
             | Transition::Inject
             | Transition::InjectLast
             | Transition::AskAgain(_)
-            | Transition::AskHooks(_)
             | Transition::EndCompaction(_)
             | Transition::Settle(_) => false,
         };
@@ -119,13 +125,14 @@ impl StageRules for Sampling {
         Ok(alloc::vec![fact])
     }
 
+    /// A steering input is put to its hooks first. Hooks on the answer precede its calls.
     fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
         let listens = hooks::has_hooks(&turn.settings.hooks, HookPoint::AfterAnswer);
-        if listens && turn.stop.is_none() {
-            return NextFact::Wait;
-        }
-        NextFact::from(steps::next(plan, turn, &CombinedVerdict::Pass))
-            .or(|| self.abandon(plan, turn))
+        let calls = || match listens && turn.stop.is_none() {
+            true => NextFact::Wait,
+            false => NextFact::from(steps::next(plan, turn, &CombinedVerdict::Pass)),
+        };
+        self.screen_steer(plan, turn).or(calls).or(|| self.abandon(plan, turn))
     }
 
     fn desired_effect(&self, session: &Session, turn: &Turn) -> Option<DesiredEffect> {
@@ -161,13 +168,22 @@ impl StageRules for Sampling {
     }
 }
 
-/// Returns the demand on the sample. It yields to a steering input while it has no call.
+/// Returns the demand on the sample. While it has no call, it yields to a steering input that its
+/// hooks let in.
 fn demand(session: &Session, turn: &Turn, sampling: &Sampling) -> Demand {
-    let more = turn.pause.is_none() && turn.samples() < turn.limits.samples;
+    let steer = sampling.awaited_steer(session, turn);
     match &turn.stop {
         Some(_) => Demand::Cancel,
-        None if more && sampling.calls.is_empty() && session.steer().is_some() => Demand::Yield,
+        None if steer.is_some_and(|steer| is_let_in(turn, steer)) => Demand::Yield,
         None => Demand::Run,
+    }
+}
+
+/// Returns the source of the interrupt that truncated the retained text, if one did.
+fn stopped_by(turn: &Turn, stands: Retained) -> Option<InterruptSource> {
+    match stands {
+        Retained::Text => turn.stopped_by(),
+        Retained::Nothing | Retained::Through { .. } => None,
     }
 }
 
@@ -189,6 +205,27 @@ impl Sampling {
         whole && self.calls.is_empty() && self.answer_kind() == AnswerKind::Text
     }
 
+    /// Returns the steering input that the answer may yield to: it has no call yet, and the model may
+    /// be asked again.
+    fn awaited_steer<'a>(&self, session: &'a Session, turn: &Turn) -> Option<&'a QueuedInput> {
+        let more = turn.pause.is_none() && turn.samples() < turn.limits.samples;
+        session.steer().filter(|_| more && turn.stop.is_none() && self.calls.is_empty())
+    }
+
+    /// Asks the hooks on a steering input while the answer streams, so that one that they block cuts
+    /// nothing off.
+    fn screen_steer(&self, plan: &Plan, turn: &Turn) -> NextFact {
+        let awaited = self.awaited_steer(&plan.session, turn);
+        let Some(steer) = awaited.filter(|_| budget::exhausted_limit(turn).is_none()) else {
+            return NextFact::Pass;
+        };
+        let at = HookOccurrence::PromptSubmitted { input: steer.id };
+        match hooks::at_turn(turn, at, subject_name(at)) {
+            HookStep::Add(fact) => NextFact::Fact(fact),
+            HookStep::Wait | HookStep::Finished(_) => NextFact::from(block_input(turn, steer)),
+        }
+    }
+
     fn on_event(&self, plan: &Plan, turn: &Turn, news: SampleEvent) -> Fact {
         let started = self.started;
         match news {
@@ -208,7 +245,7 @@ impl Sampling {
                 })
             }
             SampleEvent::Failed { failure, partial, usage, asked } => {
-                let stands = self.retained(turn, &failure);
+                let stands = self.retained(turn, &failure, &partial);
                 self.cut(
                     plan,
                     turn,
@@ -218,6 +255,7 @@ impl Sampling {
                         failure,
                         partial,
                         retained: stands,
+                        stopped_by: stopped_by(turn, stands),
                         usage,
                         estimate: None,
                         request: asked,
@@ -264,11 +302,14 @@ impl Sampling {
         failure: SampleFailure,
         retry_at: Option<Timestamp>,
     ) -> SampleCut {
+        let partial = String::new();
+        let stands = self.retained(turn, &failure, &partial);
         SampleCut {
             started: self.started,
-            retained: self.retained(turn, &failure),
+            retained: stands,
+            stopped_by: stopped_by(turn, stands),
             failure,
-            partial: String::new(),
+            partial,
             usage: None,
             estimate: None,
             retry_at,
@@ -277,11 +318,13 @@ impl Sampling {
     }
 
     /// Returns the retained part of a truncated answer: up to the last started call; all of the
-    /// text if it yielded to the user; else nothing.
-    fn retained(&self, turn: &Turn, failure: &SampleFailure) -> Retained {
+    /// text if it yielded to the user or the turn was interrupted; else nothing.
+    fn retained(&self, turn: &Turn, failure: &SampleFailure, partial: &str) -> Retained {
         let last = self.calls.iter().rfind(|call| call.has_started());
+        let said = self.answer_kind() > AnswerKind::Nothing || !partial.trim().is_empty();
         match last {
             Some(call) => Retained::Through { item: Seq(call.id.0) },
+            None if said && turn.stopped_by().is_some() => Retained::Text,
             None if failure.kind == FailureKind::Steered
                 && self.calls.is_empty()
                 && turn.stop.is_none() =>
@@ -309,7 +352,7 @@ impl Sampling {
             self.failures.saturating_add(1) >= turn.limits.attempts
         };
         match stands {
-            Retained::Text => return Some(plan.at),
+            Retained::Text => return turn.stop.is_none().then_some(plan.at),
             Retained::Nothing if turn.overflows(failure) => return None,
             Retained::Nothing | Retained::Through { .. } => {}
         }
@@ -322,6 +365,20 @@ impl Sampling {
 }
 
 impl Stage {
+    /// Returns true if an answer yields, or has yielded, to the first steering input.
+    pub(crate) fn yields(&self, session: &Session, turn: &Turn) -> bool {
+        match self {
+            Self::Sampling(sampling) => demand(session, turn, sampling) == Demand::Yield,
+            Self::Ready(ready) => ready.reason == Reason::Retry,
+            Self::Compacting(compacting) => compacting.after == AfterCompacting::Ask(Reason::Retry),
+            Self::Opening(_)
+            | Self::Backoff(_)
+            | Self::Executing(_)
+            | Self::Concluding(_)
+            | Self::Ending(_) => false,
+        }
+    }
+
     /// Returns the streaming sample.
     #[must_use]
     pub fn sampling(&self) -> Option<&Sampling> {

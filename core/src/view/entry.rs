@@ -7,9 +7,10 @@ use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Compacted,
     CompactionFact, CompactionFailed, CompactionRequested, CompactionStarted, ContextFact,
     ContextInjected, FactGroup, GoalEnded, GoalFact, GoalSet, HookDecided, HookFact, HooksAsked,
-    InputBlocked, InputFact, InputQueued, InterruptRequested, PermissionFact, ProgramFact,
-    ProgramRun, RunFact, SampleCut, SampleEnded, SampleFact, SampleStarted, SessionFact,
-    SessionOpened, SettingsChanged, TurnFact, TurnOpened, TurnSettled,
+    InputBlocked, InputEdited, InputFact, InputMoved, InputQueued, InputWithdrawn,
+    InterruptRequested, PermissionFact, ProgramFact, ProgramRun, RunFact, SampleCut, SampleEnded,
+    SampleFact, SampleStarted, SessionFact, SessionOpened, SettingsChanged, TurnFact, TurnOpened,
+    TurnSettled,
 };
 use crate::id::{CallId, InputId, Seq};
 use crate::item::{CallItem, Item, ReasoningItem};
@@ -54,6 +55,9 @@ pub enum InputEntry<'a> {
     Queued(&'a InputQueued),
     Accepted(InputId),
     Blocked(&'a InputBlocked),
+    Edited(&'a InputEdited),
+    Moved(&'a InputMoved),
+    Withdrawn(&'a InputWithdrawn),
 }
 
 /// Entries about a turn as a whole.
@@ -152,6 +156,9 @@ impl<'a> TimelineEntry<'a> {
                 InputFact::InputQueued(fact) => InputEntry::Queued(fact),
                 InputFact::InputAccepted(fact) => InputEntry::Accepted(fact.input),
                 InputFact::InputBlocked(fact) => InputEntry::Blocked(fact),
+                InputFact::InputEdited(fact) => InputEntry::Edited(fact),
+                InputFact::InputMoved(fact) => InputEntry::Moved(fact),
+                InputFact::InputWithdrawn(fact) => InputEntry::Withdrawn(fact),
             }),
             FactGroup::Turn(fact) => Self::Turn(match fact {
                 TurnFact::TurnOpened(fact) => TurnEntry::Opened(fact),

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use windlass_core::{CallProgress, Demand, EffectKey, Session};
+use windlass_core::{CallProgress, Demand, EffectKey, Fact, Session};
 
 use super::key::{Counts, Loss, kind};
 use super::search::Extent;
@@ -166,6 +166,22 @@ impl Bounded {
             |wanted: fn(&EffectKey) -> bool| running.keys().filter(|key| wanted(key)).count();
         let samples = count(|key| matches!(key, EffectKey::Sample { .. }));
         match step {
+            Step::Edit { text, .. } => {
+                let texts = |nth| Step::Edit { nth, text: text.clone() };
+                steps.extend((0..inputs(world)).map(texts));
+            }
+            Step::Move { before, .. } => {
+                let all = inputs(world);
+                let before = before.map(|_| 0..all);
+                let befores: Vec<Option<usize>> = match before {
+                    Some(all) => all.map(Some).collect(),
+                    None => vec![None],
+                };
+                let each = |nth| befores.iter().map(move |before| (nth, *before));
+                let moves = (0..all).flat_map(each);
+                steps.extend(moves.map(|(nth, before)| Step::Move { nth, before }));
+            }
+            Step::Withdraw(_) => steps.extend((0..inputs(world)).map(Step::Withdraw)),
             Step::Send { .. }
             | Step::Goal(_)
             | Step::Continue
@@ -273,6 +289,12 @@ fn until(world: &World, before_ms: u64) -> Option<Step> {
         0 => Some(Step::Wait(wait)),
         _ => (wait > before_ms).then(|| Step::Wait(wait - before_ms)),
     }
+}
+
+/// Inputs that somebody can change: those that wait, or the latest that was sent.
+fn inputs(world: &World) -> usize {
+    let sent = world.log().iter().any(|one| matches!(one.fact, Fact::InputQueued(_)));
+    world.session().queue.len().max(usize::from(sent))
 }
 
 /// Items of the answer that streams.

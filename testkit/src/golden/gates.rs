@@ -26,7 +26,8 @@ pub(super) fn lines(lines: &mut Lines, name: &str, gates: &HookRounds) {
             state::pending(lines, &name, std::iter::once(pending));
         }
     }
-    for (index, FinishedRound { at, verdict: said }) in passed.iter().enumerate() {
+    // The log says which replies gave context.
+    for (index, FinishedRound { at, verdict: said, contexts: _ }) in passed.iter().enumerate() {
         let name = format!("{name}.passed.{index}");
         lines.put(&format!("{name}.at"), at);
         word(lines, &name, said);

@@ -18,6 +18,8 @@ const LOST_SUMMARIES_COUNT: &str =
 const PROGRAMS_TELL: &str =
     "of a program that is stopped the model is told which of its calls change something";
 const RESULTS_ARE_CUT: &str = "a result that is too long for the window is shown in part";
+const STOPS_ARE_TOLD: &str = "a call that is stopped, an answer that is cut off and a turn that is \
+                              interrupted say by whom";
 const SURPLUS_CALLS: &str = "calls beyond the most of an answer are surplus, and the turn goes on";
 
 /// Intended differences between the decisions of this engine and those of a golden log: the log,
@@ -37,7 +39,7 @@ pub const MEANT: &[(&str, u64, &str)] = &[
     ("agents_are_lent_a_budget", 15, ANSWERS_ARE_RESERVED),
     ("agents_are_lent_a_budget", 18, AGENTS_ARE_HEARD),
     ("agents_are_lent_a_budget", 21, ANSWERS_ARE_RESERVED),
-    ("agents_are_lent_time", 18, BROKEN_ATTEMPTS_COUNT),
+    ("agents_are_lent_time", 17, STOPS_ARE_TOLD),
     ("answers_denied_by_hooks", 10, DENIALS_SAY_SO),
     ("answers_denied_by_hooks", 18, DENIALS_SAY_SO),
     ("answers_of_a_shape", 18, EACH_HOOK_OF_AN_END),
@@ -62,8 +64,12 @@ pub const MEANT: &[(&str, u64, &str)] = &[
     ("failures_of_every_kind", 157, BROKEN_ATTEMPTS_COUNT),
     ("failures_of_every_kind", 166, BROKEN_ATTEMPTS_COUNT),
     ("money_is_spent", 5, ANSWERS_ARE_RESERVED),
-    ("programs_come_to_results", 78, PROGRAMS_TELL),
+    ("programs_come_to_results", 77, STOPS_ARE_TOLD),
+    ("programs_come_to_results", 79, STOPS_ARE_TOLD),
+    ("programs_tell_of_their_calls", 230, STOPS_ARE_TOLD),
+    ("programs_tell_of_their_calls", 247, STOPS_ARE_TOLD),
     ("random_world_1", 26, ANSWERS_ARE_RESERVED),
+    ("random_world_1", 29, STOPS_ARE_TOLD),
     ("random_world_1", 30, BROKEN_ATTEMPTS_COUNT),
     ("random_world_2", 12, ANSWERS_ARE_RESERVED),
     ("random_world_2", 21, BROKEN_ATTEMPTS_COUNT),
@@ -79,14 +85,20 @@ pub const MEANT: &[(&str, u64, &str)] = &[
     ("random_world_5", 18, ANSWERS_ARE_RESERVED),
     ("random_world_5", 19, ANSWERS_ARE_RESERVED),
     ("random_world_6", 9, EACH_HOOK_OF_AN_END),
+    ("random_world_6", 13, STOPS_ARE_TOLD),
     ("random_world_7", 7, EACH_HOOK_OF_AN_END),
+    ("random_world_7", 18, STOPS_ARE_TOLD),
+    ("random_world_7", 20, STOPS_ARE_TOLD),
+    ("random_world_7", 22, STOPS_ARE_TOLD),
     ("random_world_7", 23, BROKEN_ATTEMPTS_COUNT),
+    ("random_world_7", 26, STOPS_ARE_TOLD),
     ("random_world_8", 5, ANSWERS_ARE_RESERVED),
     ("random_world_8", 7, ANSWERS_ARE_RESERVED),
     ("random_world_8", 11, ANSWERS_ARE_RESERVED),
     ("random_world_8", 17, RESULTS_ARE_CUT),
     ("recorded_hooks", 32, EACH_HOOK_OF_AN_END),
     ("recorded_hooks", 38, EACH_HOOK_OF_AN_END),
+    ("recorded_interrupted", 12, STOPS_ARE_TOLD),
     ("recorded_nobody_to_ask", 13, DENIALS_SAY_SO),
     ("said_under_keys", 17, BROKEN_ATTEMPTS_COUNT),
 ];

@@ -10,7 +10,8 @@ use super::{
     law_07_nothing_said_is_lost, law_08_no_sample_without_reason, law_09_limits_hold,
     law_10_prompts_extend, law_11_finishing_order_does_not_matter, law_15_denied_calls_never_start,
     law_16_effectful_starts_once, law_17_forks_repeat_nothing, law_18_results_are_shown,
-    law_20_denied_context_is_dropped, law_21_the_last_turn_is_the_last,
+    law_20_denied_context_is_dropped, law_21_the_last_turn_is_the_last, law_22_interrupts_are_told,
+    law_23_hooks_see_what_enters,
 };
 use crate::world::Transitions;
 
@@ -61,6 +62,7 @@ const NOW: &[Check] = &[
     |it| law_16_effectful_starts_once::check(it.log, it.begun),
     |it| law_20_denied_context_is_dropped::check(it.log),
     |it| law_21_the_last_turn_is_the_last::check(it.log),
+    |it| law_23_hooks_see_what_enters::check(it.log),
 ];
 
 /// What looks at all prefixes of the log: its cost grows with the square of it, or worse.
@@ -70,6 +72,7 @@ const PREFIXES: &[Check] = &[
     |it| law_11_finishing_order_does_not_matter::check(it.transitions, it.log),
     |it| law_17_forks_repeat_nothing::check(it.transitions, it.ceiling, it.log),
     |it| law_18_results_are_shown::check(it.transitions.remember, it.log),
+    |it| law_22_interrupts_are_told::check(it.transitions.remember, it.log),
 ];
 
 impl Evidence<'_> {

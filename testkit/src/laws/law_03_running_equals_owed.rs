@@ -3,7 +3,8 @@
 //! By the log, a sample is out from its `SampleStarted` to its `SampleEnded` or `SampleCut`, and
 //! a call from its latest `CallStarted`, or the question what became of it, to its `CallObserved`;
 //! both are to run, or to wind down once the turn was asked to stop. A sample that has brought no
-//! call is to yield while the user has a word for this turn and the model may be asked again. A program
+//! call is to yield while the user has a word for this turn that its hooks have let in and the model
+//! may be asked again. A program
 //! that waits for calls of its own is not out; it is again from the fact that ends the last of them, and
 //! never once the turn was asked to stop. A hook is out from its `HooksAsked` to its `HookDecided`, a
 //! question to a person to its answer, a compaction to its end; after a stop nobody waits for these. `owed` says exactly this. A driver
@@ -11,18 +12,20 @@
 //! runs ahead of a log in which the sample before it is not durable.
 //!
 //! It kills: an `owed` that forgets a call, a hook or a question, that never winds down or yields, that
+//! yields to a word before its hooks have let it in, that
 //! has a program go on while its calls are out, or that asks for too little durability.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
-    CallId, CompactionFact, Delivery, Demand, DesiredEffect, EffectKey, EffectStart, FactGroup,
-    HookDecided, HookFact, HookOccurrence, HookVerdict, InputFact, InputId, Item, PermissionFact,
-    ProgramFact, RecordedFact, Retained, RunFact, SampleCut, SampleFact, Seq, SessionFact,
-    StopTiming, TurnFact,
+    CallId, CompactionFact, CompactionTrigger, Demand, DesiredEffect, EffectKey, EffectStart,
+    FactGroup, HookDecided, HookFact, HookOccurrence, HookPoint, HookVerdict, InputFact, InputId,
+    Item, PermissionFact, ProgramFact, Reason, RecordedFact, Retained, RunFact, SampleCut,
+    SampleFact, Seq, SessionFact, StopTiming, TurnFact,
 };
 
-use super::{Held, hold};
+use super::law_23_hooks_see_what_enters::on_prompts;
+use super::{Held, hold, reading};
 
 /// Checks what is owed and what runs, after a driver has reconciled them.
 ///
@@ -59,7 +62,7 @@ pub fn check(
 fn expected(log: &[RecordedFact]) -> (BTreeMap<EffectKey, Demand>, Seq) {
     let mut out = Out::default();
     for recorded in log {
-        out.take(recorded);
+        out.take(log, recorded);
     }
     (out.owed(), out.before.unwrap_or(Seq::ZERO))
 }
@@ -77,8 +80,14 @@ struct Out {
     hooks: BTreeMap<EffectKey, HookOccurrence>,
     questions: BTreeMap<CallId, Seq>,
     compaction: Option<Seq>,
-    /// Inputs that are meant for the turn that runs.
-    steers: BTreeSet<InputId>,
+    /// Inputs that wait.
+    queue: reading::Queue,
+    /// What the turn was opened for, until it is let in.
+    opening: Option<InputId>,
+    /// Hooks of the turn on prompts.
+    screens: BTreeSet<u32>,
+    /// Those of them that have let an input in.
+    passed: BTreeMap<InputId, BTreeSet<u32>>,
     stopped: bool,
     paused: bool,
     /// Samples that the turn has had, and may have.
@@ -99,8 +108,8 @@ struct Made {
 }
 
 impl Out {
-    fn take(&mut self, recorded: &RecordedFact) {
-        self.take_one(recorded);
+    fn take(&mut self, log: &[RecordedFact], recorded: &RecordedFact) {
+        self.take_one(log, recorded);
         self.programs(recorded.seq);
     }
 
@@ -126,26 +135,31 @@ impl Out {
         }
     }
 
-    fn take_one(&mut self, recorded: &RecordedFact) {
+    fn take_one(&mut self, log: &[RecordedFact], recorded: &RecordedFact) {
+        self.queue.apply(recorded);
         match recorded.fact.group() {
             FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
                 let made = self.programs.entry(fact.program).or_default();
                 made.calls.insert(CallId(recorded.seq.0), false);
             }
-            FactGroup::Input(InputFact::InputQueued(fact)) => {
-                if fact.delivery == Delivery::Steer {
-                    self.steers.insert(InputId(recorded.seq.0));
-                }
-            }
-            FactGroup::Input(InputFact::InputAccepted(fact)) => {
-                self.steers.remove(&fact.input);
-            }
-            FactGroup::Input(InputFact::InputBlocked(fact)) => {
-                self.steers.remove(&fact.input);
-            }
+            FactGroup::Input(fact) => self.input(fact),
             FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
                 self.clear();
                 self.samples = (0, fact.limits.samples);
+                let settings = reading::settings(log, fact.settings);
+                self.screens = settings.map(on_prompts).unwrap_or_default();
+                self.opening = match fact.reason {
+                    Reason::Input { input } => Some(input),
+                    Reason::Goal { .. }
+                    | Reason::CompactionRequested { .. }
+                    | Reason::ToolResults
+                    | Reason::Retry
+                    | Reason::Unfinished
+                    | Reason::PendingInput { .. }
+                    | Reason::HookContext { .. }
+                    | Reason::InvalidOutput { .. }
+                    | Reason::Compacted => None,
+                };
             }
             FactGroup::Turn(TurnFact::TurnSettled(_)) => self.clear(),
             FactGroup::Hook(HookFact::HooksAsked(fact)) => {
@@ -162,7 +176,7 @@ impl Out {
                 let keys = fact.hooks.iter().map(|hook| EffectKey::Hook { hook: *hook, asked });
                 self.hooks.extend(keys.map(|key| (key, fact.at)));
             }
-            FactGroup::Hook(HookFact::HookDecided(fact)) => self.hear(fact),
+            FactGroup::Hook(HookFact::HookDecided(fact)) => self.hear(log, recorded, fact),
             FactGroup::Compaction(CompactionFact::CompactionStarted(_)) => {
                 self.compaction = Some(recorded.seq)
             }
@@ -225,11 +239,41 @@ impl Out {
         }
     }
 
+    /// What hooks say of a text counts for no other text, and they are asked of one steer at a time.
+    fn input(&mut self, fact: InputFact<'_>) {
+        let changed = match fact {
+            InputFact::InputEdited(fact) => Some(fact.input),
+            InputFact::InputWithdrawn(fact) => Some(fact.input),
+            InputFact::InputAccepted(_) | InputFact::InputBlocked(_) => {
+                self.opening = None;
+                None
+            }
+            InputFact::InputQueued(_) | InputFact::InputMoved(_) => None,
+        };
+        if let Some(input) = changed {
+            self.passed.remove(&input);
+        }
+        if changed.is_some() || matches!(fact, InputFact::InputMoved(_)) {
+            // Whether room must be made for an input is considered again.
+            let trigger = Some(CompactionTrigger::Window);
+            let for_room = |at: &HookOccurrence| {
+                at.point() == HookPoint::BeforeCompaction && at.trigger() == trigger
+            };
+            self.hooks.retain(|_, at| !for_room(at));
+        }
+        let (first, opening) = (self.queue.steer(), self.opening);
+        self.hooks.retain(|_, at| {
+            at.input().is_none_or(|input| {
+                changed != Some(input) && (first == Some(input) || opening == Some(input))
+            })
+        });
+    }
+
     fn clear(&mut self) {
         *self = Self {
             latest: self.latest,
             before: self.before,
-            steers: std::mem::take(&mut self.steers),
+            queue: std::mem::take(&mut self.queue),
             ..Self::default()
         };
     }
@@ -248,9 +292,16 @@ impl Out {
     }
 
     /// A hook that halts, or says more than it may, stops the turn.
-    fn hear(&mut self, fact: &HookDecided) {
+    fn hear(&mut self, log: &[RecordedFact], recorded: &RecordedFact, fact: &HookDecided) {
         let (hook, asked) = (fact.hook, fact.asked);
-        self.hooks.remove(&EffectKey::Hook { hook, asked });
+        let at = self.hooks.remove(&EffectKey::Hook { hook, asked });
+        let settings = recorded.turn.and_then(|turn| reading::frozen(log, turn));
+        let counts = settings.map(|settings| reading::counts_as(settings, fact));
+        if let Some(input) = at.and_then(|at| at.input())
+            && counts != Some(HookVerdict::Deny)
+        {
+            self.passed.entry(input).or_default().insert(hook);
+        }
         match fact.verdict {
             HookVerdict::Halt | HookVerdict::Overrun => self.stop(),
             HookVerdict::Pass
@@ -279,7 +330,10 @@ impl Out {
             false => Demand::Run,
         };
         let more = !self.stopped && !self.paused && self.samples.0 < self.samples.1;
-        let yields = more && !self.calls && !self.steers.is_empty();
+        let let_in = |input: InputId| {
+            self.screens.is_empty() || self.passed.get(&input) == Some(&self.screens)
+        };
+        let yields = more && !self.calls && self.queue.steer().is_some_and(let_in);
         let sample = self.sample.map(|started| {
             let demand = if yields { Demand::Yield } else { demand };
             (EffectKey::Sample { started }, demand)

@@ -1,34 +1,30 @@
 //! Law 7: nothing the user said and was acknowledged is lost, and a turn never completes over
 //! waiting input.
 //!
-//! Each input that was queued is accepted once, or blocked once by a hook that says so, or it still
-//! waits in the state that the log folds to. A turn that settles lists exactly the inputs that
-//! wait; one that the model has completed leaves none behind that was meant for it.
+//! Each input that was queued is accepted once, or blocked once by a hook that says so, or withdrawn
+//! once by a user, or it still waits in the state that the log folds to, in the order that users have
+//! given it. A turn that settles lists exactly the inputs that wait; one that the model has completed leaves none behind that was meant for it.
 //!
-//! It kills: a queue that a stop or a restart empties, an input that is let in twice, a turn that
+//! It kills: a queue that a stop or a restart empties, one that keeps what was withdrawn, an input that is let in twice, a turn that
 //! does not look at its queue before it completes.
 
-use std::collections::BTreeMap;
-
 use windlass_core::{
-    Delivery, DenialEffect, Fact, FactGroup, HookOccurrence, HookVerdict, InputBlocked, InputFact,
-    InputId, Reason, RecordedFact, Session, TurnFact, TurnOutcome, TurnSettled,
+    DenialEffect, Fact, FactGroup, HookOccurrence, HookVerdict, InputBlocked, InputFact, InputId,
+    Reason, RecordedFact, Session, TurnFact, TurnOutcome, TurnSettled,
 };
 
-use super::{Held, hold, reading};
+use super::reading::{self, Queue};
+use super::{Held, hold};
 
 /// Checks a log, and the state that it folds to.
 ///
 /// # Errors
 /// [`Broken`](super::Broken) with the first input that is lost, or heard twice.
 pub fn check(log: &[RecordedFact], session: &Session) -> Held {
-    let mut waiting = BTreeMap::<InputId, Delivery>::new();
+    let mut waiting = Queue::default();
     let mut compacts = false;
     for recorded in log {
         match recorded.fact.group() {
-            FactGroup::Input(InputFact::InputQueued(fact)) => {
-                waiting.insert(InputId(recorded.seq.0), fact.delivery);
-            }
             FactGroup::Input(InputFact::InputBlocked(fact)) => blocked(log, recorded, fact)?,
             FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
                 compacts = matches!(fact.reason, Reason::CompactionRequested { .. });
@@ -36,7 +32,13 @@ pub fn check(log: &[RecordedFact], session: &Session) -> Held {
             FactGroup::Turn(TurnFact::TurnSettled(fact)) => {
                 settled(recorded, fact, &waiting, compacts)?;
             }
-            FactGroup::Input(InputFact::InputAccepted(_))
+            FactGroup::Input(
+                InputFact::InputQueued(_)
+                | InputFact::InputAccepted(_)
+                | InputFact::InputEdited(_)
+                | InputFact::InputMoved(_)
+                | InputFact::InputWithdrawn(_),
+            )
             | FactGroup::Turn(TurnFact::InterruptRequested(_))
             | FactGroup::Session(_)
             | FactGroup::Recovery(_)
@@ -49,15 +51,12 @@ pub fn check(log: &[RecordedFact], session: &Session) -> Held {
             | FactGroup::Run(_)
             | FactGroup::Program(_) => {}
         }
-        let Some(heard) = recorded.fact.dequeued_input() else {
-            continue;
-        };
-        hold(7, waiting.remove(&heard).is_some(), || {
-            format!("{} speaks of input {heard}, which does not wait", recorded.seq)
+        hold(7, waiting.apply(recorded), || {
+            format!("{} speaks of an input that does not wait", recorded.seq)
         })?;
     }
     let queue: Vec<InputId> = session.queue.iter().map(|queued| queued.id).collect();
-    hold(7, queue.iter().eq(waiting.keys()), || {
+    hold(7, queue.iter().copied().eq(waiting.ids()), || {
         format!("by the log {waiting:?} wait, and the session holds {queue:?}")
     })
 }
@@ -92,13 +91,8 @@ fn blocked(log: &[RecordedFact], at: &RecordedFact, fact: &InputBlocked) -> Held
 }
 
 /// A turn that only compacts completes over anything: nothing was meant for it.
-fn settled(
-    recorded: &RecordedFact,
-    fact: &TurnSettled,
-    waiting: &BTreeMap<InputId, Delivery>,
-    compacts: bool,
-) -> Held {
-    hold(7, fact.waiting.iter().eq(waiting.keys()), || {
+fn settled(recorded: &RecordedFact, fact: &TurnSettled, waiting: &Queue, compacts: bool) -> Held {
+    hold(7, fact.waiting.iter().copied().eq(waiting.ids()), || {
         format!("{} says that {:?} wait, and {waiting:?} do", recorded.seq, fact.waiting)
     })?;
     let completes = match fact.outcome {
@@ -109,7 +103,7 @@ fn settled(
         | TurnOutcome::Exhausted { .. }
         | TurnOutcome::Failed { .. } => false,
     };
-    let meant = waiting.values().any(|delivery| *delivery == Delivery::Steer);
+    let meant = waiting.steer().is_some();
     hold(7, !(completes && meant) || compacts, || {
         format!("{} completes over {waiting:?}", recorded.seq)
     })

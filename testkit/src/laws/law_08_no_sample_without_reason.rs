@@ -17,7 +17,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
-    CallId, CompactionFact, ContextFact, ContextSource, Delivery, FactGroup, FailureKind, HookFact,
+    CallId, CompactionFact, ContextFact, ContextSource, FactGroup, FailureKind, HookFact,
     InputFact, InputId, Item, ProgramFact, Reason, RecordedFact, Retained, RunFact, SampleCut,
     SampleEnded, SampleFact, Seq, StopReason, Timestamp, TurnFact, TurnOpened,
 };
@@ -36,7 +36,7 @@ pub fn check(log: &[RecordedFact]) -> Held {
 /// What the log holds that may be a reason.
 #[derive(Default)]
 struct Reader {
-    waiting: BTreeMap<InputId, Delivery>,
+    waiting: reading::Queue,
     /// The goal that is set and whose end is not recorded.
     goal: Option<Seq>,
     /// The compaction that a user asked for and that no turn was opened for.
@@ -73,12 +73,9 @@ struct Evidence {
 
 impl Reader {
     fn take(&mut self, log: &[RecordedFact], recorded: &RecordedFact) -> Held {
+        self.waiting.apply(recorded);
         match recorded.fact.group() {
             FactGroup::Goal(fact) => self.goal = fact.goal().map(|_| recorded.seq),
-            FactGroup::Input(InputFact::InputQueued(fact)) => {
-                let input = InputId(recorded.seq.0);
-                self.waiting.insert(input, fact.delivery);
-            }
             FactGroup::Turn(TurnFact::TurnOpened(fact)) => self.open(recorded, fact)?,
             FactGroup::Hook(HookFact::HookDecided(_)) => {
                 if reading::answers_the_model(log, recorded.seq) {
@@ -86,12 +83,15 @@ impl Reader {
                 }
             }
             FactGroup::Input(InputFact::InputAccepted(fact)) => {
-                self.waiting.remove(&fact.input);
                 self.evidence.accepted.push(fact.input);
             }
-            FactGroup::Input(InputFact::InputBlocked(fact)) => {
-                self.waiting.remove(&fact.input);
-            }
+            FactGroup::Input(
+                InputFact::InputQueued(_)
+                | InputFact::InputBlocked(_)
+                | InputFact::InputEdited(_)
+                | InputFact::InputMoved(_)
+                | InputFact::InputWithdrawn(_),
+            ) => {}
             FactGroup::Context(ContextFact::ContextInjected(fact)) => match &fact.from {
                 ContextSource::Hook { decided } => {
                     let hook = self.evidence.hooks.get_mut(decided);
@@ -170,11 +170,8 @@ impl Reader {
     }
 
     fn open(&mut self, recorded: &RecordedFact, fact: &TurnOpened) -> Held {
-        let soon = |delivery: &Delivery| *delivery != Delivery::Turn;
-        let first = self.waiting.iter().find(|(_, delivery)| soon(delivery));
-        let next = first.or_else(|| self.waiting.iter().next());
-        let named = match next {
-            Some((input, _)) => Some(Reason::Input { input: *input }),
+        let named = match self.waiting.next() {
+            Some(input) => Some(Reason::Input { input }),
             None => self.goal.map(|set| Reason::Goal { set }),
         };
         let compaction = self.compaction.take();

@@ -101,6 +101,12 @@ impl Requests {
             FactGroup::Input(InputFact::InputQueued(fact)) => {
                 self.waiting.insert(InputId(recorded.seq.0), fact.text.clone());
             }
+            FactGroup::Input(InputFact::InputEdited(fact)) => {
+                self.waiting.insert(fact.input, fact.text.clone());
+            }
+            FactGroup::Input(InputFact::InputWithdrawn(fact)) => {
+                self.waiting.remove(&fact.input);
+            }
             FactGroup::Hook(HookFact::HookDecided(fact)) => {
                 let place = reading::place(log, fact);
                 if let (Some(edit), Some(HookOccurrence::PromptSubmitted { input })) =
@@ -123,7 +129,7 @@ impl Requests {
                 (self.current, self.goal) = (Vec::new(), None);
             }
             FactGroup::Hook(HookFact::HooksAsked(_))
-            | FactGroup::Input(InputFact::InputBlocked(_))
+            | FactGroup::Input(InputFact::InputBlocked(_) | InputFact::InputMoved(_))
             | FactGroup::Turn(TurnFact::InterruptRequested(_))
             | FactGroup::Session(_)
             | FactGroup::Recovery(_)

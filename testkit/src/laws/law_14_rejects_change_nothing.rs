@@ -3,7 +3,8 @@
 //! After a reject the log, the state and what runs are as they were before it. An answer of a
 //! run that nobody waits for, the word that something never began which is not to wind down, a
 //! person's answer to a question that is not open or about other arguments than those asked about, a
-//! goal without words or turns, a compaction of nothing, and an input whose key was used before, are rejected. What is said
+//! word for a turn that does not run, a change of an input that does not wait, a goal without words or turns,
+//! a compaction of nothing, and an input whose key was used before, are rejected. What is said
 //! under a key leaves the key in the log, in the fact that it became itself, and no key is left twice
 //! while it is remembered: so what is said again is rejected also by who knows nothing but the log.
 //!
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 
 use windlass_core::{
     CallId, CallProgress, Demand, DesiredEffect, Digest, EffectKey, Goal, Input, RecordedFact, Seq,
-    Session,
+    Session, TurnId, TurnOpening,
 };
 
 use super::{Held, hold};
@@ -83,6 +84,9 @@ fn becomes(input: &Input) -> Option<&'static str> {
         Input::SetGoal { .. } => Some("GoalSet"),
         Input::Compact { .. } => Some("CompactionRequested"),
         Input::Send { .. } => Some("InputQueued"),
+        Input::EditInput { .. } => Some("InputEdited"),
+        Input::MoveInput { .. } => Some("InputMoved"),
+        Input::WithdrawInput { .. } => Some("InputWithdrawn"),
         Input::Continue => Some("TurnOpened"),
         Input::Interrupt { .. } => Some("InterruptRequested"),
         Input::Answer { .. } => Some("ApprovalAnswered"),
@@ -105,6 +109,13 @@ fn becomes(input: &Input) -> Option<&'static str> {
 /// Whether an input must be rejected.
 fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
     let known = |key| before.session.keys.iter().any(|(known, _)| known == key);
+    let running = before.session.turn().map(|turn| turn.id);
+    let over = |turn: Option<TurnId>| turn.is_some() && turn != running;
+    let waits = |input| before.session.queue.iter().any(|queued| queued.id == input);
+    let opened = |input| {
+        let turn = before.session.turn();
+        turn.and_then(|turn| turn.opening()) == Some(TurnOpening::Input(input))
+    };
     match input {
         Input::Keyed { key, input } => {
             known(key) || becomes(input).is_none() || refusable(before, owed, input)
@@ -126,17 +137,22 @@ fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
             let empty = |goal: &Goal| goal.text.trim().is_empty() || goal.turns == 0;
             goal.as_ref().is_some_and(empty)
         }
-        Input::Send { key, text, .. } => text.trim().is_empty() || key.as_ref().is_some_and(known),
+        Input::Send { key, text, turn, .. } => {
+            text.trim().is_empty() || key.as_ref().is_some_and(known) || over(*turn)
+        }
+        Input::Interrupt { turn, .. } => before.session.turn().is_none() || over(*turn),
+        Input::EditInput { input, text, .. } => !waits(*input) || text.trim().is_empty(),
+        Input::MoveInput { input, before, .. } => {
+            !waits(*input) || opened(*input) || before.is_some_and(|before| !waits(before))
+        }
+        Input::WithdrawInput { input, .. } => !waits(*input) || opened(*input),
         Input::Compact { .. } => {
             let idle = before.session.turn().is_none();
             idle && before.session.visible.items == 0
         }
-        Input::Configure { .. }
-        | Input::Continue
-        | Input::Interrupt { .. }
-        | Input::Close
-        | Input::Recover
-        | Input::Tick => false,
+        Input::Configure { .. } | Input::Continue | Input::Close | Input::Recover | Input::Tick => {
+            false
+        }
     }
 }
 

@@ -26,6 +26,8 @@ pub mod law_17_forks_repeat_nothing;
 pub mod law_18_results_are_shown;
 pub mod law_20_denied_context_is_dropped;
 pub mod law_21_the_last_turn_is_the_last;
+pub mod law_22_interrupts_are_told;
+pub mod law_23_hooks_see_what_enters;
 
 mod begun;
 mod evidence;

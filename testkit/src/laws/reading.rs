@@ -1,9 +1,9 @@
 //! Reading a log without the core: facts by position, turns, the tools and the arguments of calls.
 
 use windlass_core::{
-    CallId, CallItem, Digest, Fact, HookDecided, HookFailurePolicy, HookOccurrence, HookSpec,
-    HookTopic, HookVerdict, Item, PROGRAM_TOOL, RecordedFact, Seq, Settings, ToolSpec, TurnId,
-    TurnOpened,
+    CallId, CallItem, Delivery, Digest, Fact, HookDecided, HookFailurePolicy, HookOccurrence,
+    HookSpec, HookTopic, HookVerdict, InputId, Item, PROGRAM_TOOL, RecordedFact, Seq, Settings,
+    ToolSpec, TurnId, TurnOpened,
 };
 
 /// The fact at a position.
@@ -121,4 +121,57 @@ pub(super) fn at_the_end(log: &[RecordedFact], decided: Seq) -> bool {
     };
     let place = place(log, fact);
     matches!(place, Some(HookOccurrence::Stop { .. } | HookOccurrence::SubTurnStop { .. }))
+}
+
+/// The inputs that wait by a log, in their order.
+#[derive(Debug, Default)]
+pub(super) struct Queue(Vec<(InputId, Delivery)>);
+
+impl Queue {
+    /// Reads a fact. Returns false if it speaks of an input that does not wait.
+    pub(super) fn apply(&mut self, recorded: &RecordedFact) -> bool {
+        if let Fact::InputQueued(fact) = &recorded.fact {
+            self.0.push((InputId(recorded.seq.0), fact.delivery));
+        }
+        if let Fact::InputEdited(fact) = &recorded.fact {
+            return self.place(fact.input).is_some();
+        }
+        if let Fact::InputMoved(fact) = &recorded.fact {
+            let Some(place) = self.place(fact.input) else {
+                return false;
+            };
+            let moved = self.0.remove(place);
+            let before = fact.before.map(|before| self.place(before));
+            match before {
+                Some(Some(before)) => self.0.insert(before, moved),
+                Some(None) => return false,
+                None => self.0.push(moved),
+            }
+        }
+        let Some(input) = recorded.fact.dequeued_input() else {
+            return true;
+        };
+        let place = self.place(input);
+        place.map(|place| self.0.remove(place)).is_some()
+    }
+
+    fn place(&self, input: InputId) -> Option<usize> {
+        self.0.iter().position(|(id, _)| *id == input)
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = InputId> {
+        self.0.iter().map(|(id, _)| *id)
+    }
+
+    /// The first input that is meant for the turn that runs.
+    pub(super) fn steer(&self) -> Option<InputId> {
+        let mut steers = self.0.iter().filter(|(_, delivery)| *delivery == Delivery::Steer);
+        steers.next().map(|(id, _)| *id)
+    }
+
+    /// The input that opens the next turn.
+    pub(super) fn next(&self) -> Option<InputId> {
+        let soon = self.0.iter().find(|(_, delivery)| *delivery != Delivery::Turn);
+        soon.or_else(|| self.0.first()).map(|(id, _)| *id)
+    }
 }

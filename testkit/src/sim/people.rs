@@ -236,6 +236,7 @@ impl Said {
             images: Vec::new(),
             key: self.key.clone(),
             dry_run: false,
+            turn: None,
         }
     }
 }

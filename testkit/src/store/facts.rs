@@ -6,12 +6,12 @@ use std::sync::Arc;
 use windlass_core::{
     ArgumentPattern, CompactionStrategy, Concurrency, ContextPart, ContextWindow, Delivery, Draft,
     Edit, EffectClass, Fact, FailureKind, HookFailurePolicy, HookOrder, HookPoint, HookSpec, Image,
-    ImageMedia, InputAccepted, InputBlocked, InputId, InputQueued, InterruptRequested,
-    InterruptSource, LimitKind, Limits, Lineage, Mode, OfferedTools, OutputSchema, Permissions,
-    Price, ProgramLimits, ProgramMode, ProgramTransport, Reason, RecordedFact, RequestOptions,
-    ResultForm, Rule, RuleVerdict, Scope, Seq, SessionId, SessionOpened, SessionResumed, Settings,
-    SettingsChanged, StopTiming, Timestamp, ToolChoice, ToolSpec, TurnId, TurnOpened, TurnOutcome,
-    TurnSettled, TurnUsage,
+    ImageMedia, InputAccepted, InputBlocked, InputEdited, InputId, InputMoved, InputQueued,
+    InputWithdrawn, InterruptRequested, InterruptSource, LimitKind, Limits, Lineage, Mode,
+    OfferedTools, OutputSchema, Permissions, Price, ProgramLimits, ProgramMode, ProgramTransport,
+    Reason, RecordedFact, RequestOptions, ResultForm, Rule, RuleVerdict, Scope, Seq, SessionId,
+    SessionOpened, SessionResumed, Settings, SettingsChanged, StopTiming, Timestamp, ToolChoice,
+    ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled, TurnUsage,
 };
 
 use crate::world::facts::{call_with, compaction_with, goal_with, hook_with, sample_with};
@@ -131,6 +131,23 @@ fn facts_with(text: &str) -> Vec<Fact> {
         }),
         Fact::InputAccepted(InputAccepted { input: InputId(3) }),
         Fact::InputBlocked(InputBlocked { input: InputId(3), reason: text.into() }),
+        Fact::InputEdited(InputEdited {
+            by: principal(text).into(),
+            input: InputId(3),
+            text: text.into(),
+            key: Some(text.into()),
+        }),
+        Fact::InputMoved(InputMoved {
+            by: principal(text).into(),
+            input: InputId(3),
+            before: Some(InputId(4)),
+            key: Some(text.into()),
+        }),
+        Fact::InputWithdrawn(InputWithdrawn {
+            by: principal(text).into(),
+            input: InputId(3),
+            key: Some(text.into()),
+        }),
     ];
     facts.extend(goal_with(text));
     facts.extend(hook_with(text));
@@ -149,6 +166,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
             outcome,
             spent: TurnUsage::default(),
             waiting: vec![InputId(u64::MAX)],
+            notice: None,
         })
     }));
     facts

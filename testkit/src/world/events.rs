@@ -16,6 +16,9 @@ pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
         | Input::SetGoal { .. }
         | Input::Compact { .. }
         | Input::Send { .. }
+        | Input::EditInput { .. }
+        | Input::MoveInput { .. }
+        | Input::WithdrawInput { .. }
         | Input::Continue
         | Input::Interrupt { .. }
         | Input::Answer { .. }

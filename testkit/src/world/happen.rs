@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use windlass_core::{
     ApprovalAnswer, CallId, CallItem, CallProgress, CompactionResult, ContextPart, CutPoint,
-    Digest, Edit, EffectKey, Fact, FailureKind, HookReply, Input, Item, Observation, ReasoningItem,
-    Retry, SampleEvent, SampleFailure, Scope, Seq, Usage, fallback_summary, plan_compaction,
+    Digest, Edit, EffectKey, Fact, FailureKind, HookReply, Input, InputId, Item, Observation,
+    ReasoningItem, RecordedFact, Retry, SampleEvent, SampleFailure, Scope, Seq, TurnId, Usage,
+    fallback_summary, plan_compaction,
 };
 
 use super::declared::rules_met;
@@ -40,7 +41,7 @@ impl World {
 
     fn happen(&mut self, step: &Step) -> Held {
         match step {
-            Step::Send { delivery, key, dry_run, context, images, text } => {
+            Step::Send { delivery, turn, key, dry_run, context, images, text } => {
                 let part = |(from, text): &(String, String)| ContextPart {
                     from: from.clone(),
                     text: text.as_str().into(),
@@ -53,20 +54,38 @@ impl World {
                     images: (0..*images).map(picture).collect(),
                     key: key.clone(),
                     dry_run: *dry_run,
+                    turn: turn.map(TurnId),
                 })
             }
+            Step::Edit { nth, text } => match self.input(*nth) {
+                Some(input) => {
+                    self.take(Input::EditInput { scope: somebody(), input, text: text.clone() })
+                }
+                None => Ok(()),
+            },
+            Step::Move { nth, before } => match self.input(*nth) {
+                Some(input) => {
+                    let before = before.and_then(|before| self.input(before));
+                    self.take(Input::MoveInput { scope: somebody(), input, before })
+                }
+                None => Ok(()),
+            },
+            Step::Withdraw(nth) => match self.input(*nth) {
+                Some(input) => self.take(Input::WithdrawInput { scope: somebody(), input }),
+                None => Ok(()),
+            },
             Step::Goal(goal) => self.take(Input::SetGoal { scope: somebody(), goal: goal.clone() }),
             Step::Continue => self.take(Input::Continue),
             Step::Compact(focus) => {
                 let focus = Some(focus.clone()).filter(|focus| !focus.is_empty());
                 self.take(Input::Compact { scope: somebody(), focus })
             }
-            Step::Interrupt { by, when } => self.take(Input::Interrupt {
+            Step::Interrupt { by, when, turn } => self.take(Input::Interrupt {
                 by: *by,
                 scope: somebody(),
                 reason: String::from("enough"),
                 when: *when,
-                turn: None,
+                turn: turn.map(TurnId),
             }),
             Step::Configure { posture, widening } => self.take(Input::Configure {
                 scope: somebody(),
@@ -202,6 +221,16 @@ impl World {
             Step::Sync => self.sync(),
             Step::Crash { lose, away_ms } => self.crash(*lose, *away_ms),
         }
+    }
+
+    /// Of the inputs that wait, the nth; of none, the latest that was sent.
+    fn input(&self, nth: usize) -> Option<InputId> {
+        let queue = &self.machine.session().queue;
+        if let Some(nth) = nth.checked_rem(queue.len()) {
+            return queue.get(nth).map(|queued| queued.id);
+        }
+        let sent = |recorded: &&RecordedFact| matches!(recorded.fact, Fact::InputQueued(_));
+        self.log.iter().rfind(sent).map(|recorded| InputId(recorded.seq.0))
     }
 
     /// Of the effects of a kind that run, the nth.

@@ -61,15 +61,26 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
         "goal" => goal(rest)?,
         "continue" => Step::Continue,
         "compact" => Step::Compact(rest.to_owned()),
+        "edit" => {
+            let (nth, text) = split(rest);
+            Step::Edit { nth: number(nth)?, text: long(text) }
+        }
+        "move" => {
+            let (nth, rest) = split(rest);
+            let (before, _) = option("before=", rest);
+            let before = before.map(|before| number(&before)).transpose()?;
+            Step::Move { nth: number(nth)?, before }
+        }
+        "withdraw" => Step::Withdraw(number(rest)?),
         "interrupt" => {
-            let (by, after) = split(rest);
-            Step::Interrupt {
-                by: word(by)?,
-                when: match after {
-                    "after" => StopTiming::AfterStep,
-                    _ => StopTiming::Now,
-                },
-            }
+            let (by, rest) = split(rest);
+            let (when, rest) = match split(rest) {
+                ("after", rest) => (StopTiming::AfterStep, rest),
+                (_, _) => (StopTiming::Now, rest),
+            };
+            let (turn, _) = option("turn=", rest);
+            let turn = turn.map(|turn| number(&turn)).transpose()?;
+            Step::Interrupt { by: word(by)?, when, turn }
         }
         "configure" => configure(rest)?,
         "keyed" => {
@@ -171,6 +182,7 @@ fn read_took(text: &str) -> Result<BudgetUsage, String> {
 }
 
 fn send(delivery: Delivery, rest: &str) -> Result<Step, String> {
+    let (turn, rest) = option("turn=", rest);
     let (key, rest) = option("key=", rest);
     let (dry_run, mut rest) = match split(rest) {
         ("dry", text) => (true, text),
@@ -186,6 +198,7 @@ fn send(delivery: Delivery, rest: &str) -> Result<Step, String> {
     let (images, rest) = option("images=", rest);
     Ok(Step::Send {
         delivery,
+        turn: turn.map(|turn| number(&turn)).transpose()?,
         key,
         dry_run,
         context,

@@ -63,11 +63,13 @@ pub enum Kin {
 /// several that a step may mean, `N` says which one, counted from 0 and around.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// `send|steer|followup [key=K] [dry] [ctx=NAME:WORD].. [images=N] TEXT`: a user says
+    /// `send|steer|followup [turn=N] [key=K] [dry] [ctx=NAME:WORD].. [images=N] TEXT`: a user says
     /// something.
     Send {
         /// When it is meant to be heard.
         delivery: Delivery,
+        /// The turn that it is meant for.
+        turn: Option<u64>,
         /// The user's own key.
         key: Option<String>,
         /// Whether the turn is a dry run.
@@ -85,12 +87,31 @@ pub enum Step {
     Continue,
     /// `compact [FOCUS]`: a user asks to compact the conversation.
     Compact(String),
-    /// `interrupt WHO [after]`: somebody asks the turn to stop, now or after its step.
+    /// `edit N TEXT`: a user replaces the text of an input that waits, or of the latest input if none
+    /// does.
+    Edit {
+        /// Which one.
+        nth: usize,
+        /// What it says now.
+        text: String,
+    },
+    /// `move N [before=N]`: a user moves an input that waits before another one, or to the end.
+    Move {
+        /// Which one.
+        nth: usize,
+        /// Which one it is to precede.
+        before: Option<usize>,
+    },
+    /// `withdraw N`: a user withdraws an input that waits, or the latest input if none does.
+    Withdraw(usize),
+    /// `interrupt WHO [after] [turn=N]`: somebody asks the turn to stop, now or after its step.
     Interrupt {
         /// Who asks.
         by: InterruptSource,
         /// When it is to stop.
         when: StopTiming,
+        /// The turn that is meant.
+        turn: Option<u64>,
     },
     /// `configure [meant] [mode=..] [permissions=..] [LIMIT=N] ..`: a user changes the settings.
     Configure {
@@ -283,6 +304,7 @@ impl Step {
     pub fn send(text: &str) -> Self {
         Self::Send {
             delivery: Delivery::Turn,
+            turn: None,
             key: None,
             dry_run: false,
             context: Vec::new(),
@@ -297,6 +319,9 @@ impl Step {
         matches!(
             self,
             Self::Send { .. }
+                | Self::Edit { .. }
+                | Self::Move { .. }
+                | Self::Withdraw(_)
                 | Self::Goal(_)
                 | Self::Continue
                 | Self::Compact(_)

@@ -40,12 +40,13 @@ impl fmt::Display for Opening {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Send { delivery, key, dry_run, context, images, text } => {
+            Self::Send { delivery, turn, key, dry_run, context, images, text } => {
                 f.write_str(match delivery {
                     Delivery::Turn => "send",
                     Delivery::Steer => "steer",
                     Delivery::FollowUp => "followup",
                 })?;
+                option("turn", turn.as_ref(), f)?;
                 option("key", key.as_ref(), f)?;
                 if *dry_run {
                     f.write_str(" dry")?;
@@ -65,12 +66,19 @@ impl fmt::Display for Step {
                 f.write_str("compact")?;
                 spaced(focus, f)
             }
-            Self::Interrupt { by, when } => {
+            Self::Edit { nth, text } => write!(f, "edit {nth} {}", short(text)),
+            Self::Move { nth, before } => {
+                write!(f, "move {nth}")?;
+                option("before", before.as_ref(), f)
+            }
+            Self::Withdraw(nth) => write!(f, "withdraw {nth}"),
+            Self::Interrupt { by, when, turn } => {
                 let when = match when {
                     StopTiming::Now => "",
                     StopTiming::AfterStep => " after",
                 };
-                write!(f, "interrupt {}{when}", spell(by))
+                write!(f, "interrupt {}{when}", spell(by))?;
+                option("turn", turn.as_ref(), f)
             }
             Self::Configure { posture, widening } => {
                 let meant = match widening {

@@ -91,6 +91,9 @@ pub enum Told {
     Steer,
     FollowUp,
     Compact,
+    EditInput,
+    MoveInput,
+    WithdrawInput,
     Continue,
     InterruptNow,
     InterruptAfterStep,
@@ -113,13 +116,16 @@ pub enum Told {
 
 impl Told {
     /// All kinds, in the order of [`Input`].
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 27] = [
         Self::Configure,
         Self::SetGoal,
         Self::Send,
         Self::Steer,
         Self::FollowUp,
         Self::Compact,
+        Self::EditInput,
+        Self::MoveInput,
+        Self::WithdrawInput,
         Self::Continue,
         Self::InterruptNow,
         Self::InterruptAfterStep,
@@ -153,6 +159,9 @@ impl Told {
                 Delivery::FollowUp => Self::FollowUp,
             },
             Input::Compact { .. } => Self::Compact,
+            Input::EditInput { .. } => Self::EditInput,
+            Input::MoveInput { .. } => Self::MoveInput,
+            Input::WithdrawInput { .. } => Self::WithdrawInput,
             Input::Continue => Self::Continue,
             Input::Interrupt { when, .. } => match when {
                 StopTiming::Now => Self::InterruptNow,
@@ -190,6 +199,9 @@ impl Told {
             Self::Steer => "steer",
             Self::FollowUp => "follow-up",
             Self::Compact => "compact",
+            Self::EditInput => "edit input",
+            Self::MoveInput => "move input",
+            Self::WithdrawInput => "withdraw input",
             Self::Continue => "continue",
             Self::InterruptNow => "interrupt now",
             Self::InterruptAfterStep => "interrupt after step",
@@ -305,6 +317,9 @@ pub(super) fn refusal(reject: &Reject) -> &'static str {
         Reject::Stale(_) => "Stale",
         Reject::Idle => "Idle",
         Reject::TurnMismatch(_) => "OtherTurn",
+        Reject::InputNotWaiting(_) => "NotWaiting",
+        Reject::InputLocked(_) => "InputLocked",
+        Reject::InputOpened { .. } => "InputOpened",
         Reject::NoPendingInput => "NothingWaits",
         Reject::NothingToCompact => "NothingToCompact",
         Reject::Stopping => "Stopping",

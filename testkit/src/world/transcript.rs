@@ -56,6 +56,14 @@ fn essentials(recorded: &RecordedFact) -> String {
         FactGroup::Input(InputFact::InputBlocked(fact)) => {
             format!(" input {}: {}", fact.input, fact.reason)
         }
+        FactGroup::Input(InputFact::InputEdited(fact)) => {
+            format!(" input {} {:?}", fact.input, short(&fact.text))
+        }
+        FactGroup::Input(InputFact::InputMoved(fact)) => match fact.before {
+            Some(before) => format!(" input {} before {before}", fact.input),
+            None => format!(" input {} to the end", fact.input),
+        },
+        FactGroup::Input(InputFact::InputWithdrawn(fact)) => format!(" input {}", fact.input),
         FactGroup::Context(ContextFact::ContextInjected(fact)) => {
             format!(" {}", source(&fact.from))
         }
@@ -298,7 +306,10 @@ fn cut(recorded: &RecordedFact, fact: &SampleCut) -> String {
     let stands = match fact.retained {
         Retained::Nothing => String::new(),
         Retained::Through { item } => format!(", stands through {item}"),
-        Retained::Text => String::from(", what it said stands"),
+        Retained::Text => match fact.stopped_by {
+            None => String::from(", what it said stands"),
+            Some(by) => format!(", what it said stands, stopped by {}", spell(&by)),
+        },
     };
     let next = match fact.retry_at {
         Some(at) => format!(", next attempt in {} ms", at.since_ms(recorded.ts)),

@@ -1,10 +1,18 @@
 //! What kills words and work that outlast their end: what a hook gave that denied an input, turns for a
-//! goal after its last (laws 20 and 21).
+//! goal after its last; ends that are not told, or not as what they were; what users took back (laws 7
+//! and 20 to 23).
 
-use windlass_core::{ContextInjected, ContextLifetime, ContextSource, Fact, Reason};
-use windlass_testkit::laws::{law_20_denied_context_is_dropped, law_21_the_last_turn_is_the_last};
+use windlass_core::{
+    ContextInjected, ContextLifetime, ContextSource, Fact, History, InterruptSource, QueuedInput,
+    Reason, RecordedFact, Retained,
+};
+use windlass_testkit::laws::law_01_live_equals_fold::fold;
+use windlass_testkit::laws::{
+    Held, law_07_nothing_said_is_lost, law_20_denied_context_is_dropped,
+    law_21_the_last_turn_is_the_last, law_22_interrupts_are_told, law_23_hooks_see_what_enters,
+};
 
-use super::{find, kills_log};
+use super::{find, kills_log, log};
 
 const DENIED_STEER: &str = "open hooks=prompt_submitted\nsend hello\nhook 0 pass\ncall read {}\n\
     end stop\nsteer tell me the password\ndone 0 ok\nhook 0 deny context=secret no secrets";
@@ -49,4 +57,87 @@ fn law_21_kills_a_goal_that_goes_on_though_it_is_met() {
         }
         log.push(opened);
     });
+}
+
+const STOPPED: &str = "send hello\ntext one\ninterrupt person\nfail cancelled never two";
+
+fn told(log: &[RecordedFact]) -> Held {
+    law_22_interrupts_are_told::check(History::apply, log)
+}
+
+#[test]
+fn law_22_kills_an_interrupt_that_is_not_told() {
+    kills_log(STOPPED, told, |log| {
+        let at = find(log, "TurnSettled", 0);
+        if let Fact::TurnSettled(fact) = &mut log[at].fact {
+            fact.notice = None;
+        }
+    });
+    kills_log("send hello\ntext one\nend stop", told, |log| {
+        let at = find(log, "TurnSettled", 0);
+        if let Fact::TurnSettled(fact) = &mut log[at].fact {
+            fact.notice = Some("The user interrupted this turn here.".into());
+        }
+    });
+}
+
+#[test]
+fn law_22_kills_a_shutdown_that_is_told_as_an_act_of_the_user() {
+    let script = "send hello\ninterrupt shutdown\nfail cancelled never";
+    kills_log(script, told, |log| {
+        let at = find(log, "TurnSettled", 0);
+        if let Fact::TurnSettled(fact) = &mut log[at].fact {
+            fact.notice = Some("The user interrupted: the process was shut down.".into());
+        }
+    });
+    kills_log(STOPPED, told, |log| {
+        let at = find(log, "SampleCut", 0);
+        if let Fact::SampleCut(fact) = &mut log[at].fact {
+            fact.stopped_by = Some(InterruptSource::Shutdown);
+        }
+    });
+}
+
+#[test]
+fn law_22_kills_an_interrupt_that_takes_the_answer_back() {
+    kills_log(STOPPED, told, |log| {
+        let at = find(log, "SampleCut", 0);
+        if let Fact::SampleCut(fact) = &mut log[at].fact {
+            (fact.retained, fact.stopped_by) = (Retained::Nothing, None);
+        }
+    });
+}
+
+const EDITED: &str = "open hooks=prompt_submitted\nsend hello\nedit 0 bye\nhook 0 pass";
+
+#[test]
+fn law_23_kills_an_edit_that_hooks_have_not_seen() {
+    kills_log(EDITED, law_23_hooks_see_what_enters::check, |log| {
+        let edited = log.remove(find(log, "InputEdited", 0));
+        let accepted = find(log, "InputAccepted", 0);
+        log.insert(accepted, edited);
+    });
+    kills_log(EDITED, law_23_hooks_see_what_enters::check, |log| {
+        log.remove(find(log, "HookDecided", 0));
+    });
+}
+
+#[test]
+fn law_07_kills_an_input_that_is_accepted_though_it_was_withdrawn() {
+    let script = "send hello\nsend more\nwithdraw 0\ntext hi\nend stop";
+    let log = log(script);
+    let (mut session, _) = fold(&log).unwrap();
+    law_07_nothing_said_is_lost::check(&log, &session).unwrap();
+    let mut kept = log.clone();
+    kept.remove(find(&log, "InputWithdrawn", 0));
+    law_07_nothing_said_is_lost::check(&kept, &session).unwrap_err();
+    session.queue.push_back(queued(&log));
+    law_07_nothing_said_is_lost::check(&log, &session).unwrap_err();
+}
+
+/// What waits after the second input was queued.
+fn queued(log: &[RecordedFact]) -> QueuedInput {
+    let at = find(log, "InputQueued", 1);
+    let (session, _) = fold(&log[..=at]).unwrap();
+    session.queue.back().unwrap().clone()
 }

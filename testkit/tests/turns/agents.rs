@@ -166,7 +166,7 @@ fn a_call_that_was_to_stop_before_it_began_took_nothing() {
            8 CallStarted call 6 attempt 1, lent 3 samples
         > interrupt person => request 9, wind sample@5
              never call 6@8
-          10 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began., took 0 samples
+          10 CallObserved call 6 not_started: Not run: the user interrupted the turn before this call began., took 0 samples
         > never 0
     "#]]);
 }

@@ -135,9 +135,9 @@ fn a_compaction_leaves_inputs_held() {
         > compact
           17 CompactionRequested
           18 TurnOpened because compaction requested at 17
-          19 CompactionStarted 1 attempt 1: manual, summary to 1503 bytes => runs
+          19 CompactionStarted 1 attempt 1: manual, summary to 1612 bytes => runs
         > compacted They spoke.
-          20 Compacted cleared before 0, left out before 2, summary "They spoke.", leaves 70 bytes in 2 items
+          20 Compacted cleared before 0, left out before 2, summary "They spoke.", leaves 289 bytes in 3 items
           21 TurnSettled completed, waiting: 13
         > continue
           22 TurnOpened because opened by input 13 => sample@24
@@ -160,9 +160,9 @@ fn a_request_of_an_interrupted_turn_waits_for_the_user() {
           16 TurnSettled interrupted by person
         > continue
           17 TurnOpened because compaction requested at 13
-          18 CompactionStarted 1 attempt 1: manual, summary to 1503 bytes => runs
+          18 CompactionStarted 1 attempt 1: manual, summary to 1612 bytes => runs
         > compacted They spoke.
-          19 Compacted cleared before 0, left out before 2, summary "They spoke.", leaves 70 bytes in 2 items
+          19 Compacted cleared before 0, left out before 2, summary "They spoke.", leaves 289 bytes in 3 items
           20 TurnSettled completed
     "#]]);
 }

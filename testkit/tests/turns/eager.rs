@@ -107,11 +107,12 @@ fn an_interrupt_while_the_answer_streams_pairs_each_call() {
         > call write {"n":1} => permitted call 6@8
         > call shell {"n":2} => permitted call 9 decided
         > interrupt person => request 11
-          12 CallObserved call 9 not_started: Not run: the turn was asked to stop before this call began.
+          12 CallObserved call 9 not_started: Not run: the user interrupted the turn before this call began.
              wind sample@5
              wind call 6@8
         > aborted 0 stopped
-          13 CallObserved call 6 aborted: stopped
+          13 CallObserved call 6 aborted: Stopped: the user interrupted the turn.
+        stopped
         > fail cancelled never
           14 SampleCut cancelled, stands through 6, about 147 tokens, no further attempt
           15 TurnSettled interrupted by person

@@ -42,7 +42,8 @@ fn it_is_not_asked_for_twice_but_it_may_be_hurried() {
         > interrupt person => request 11
              wind call 6@8
         > aborted 0 stopped
-          12 CallObserved call 6 aborted: stopped
+          12 CallObserved call 6 aborted: Stopped: the user interrupted the turn.
+        stopped
           13 TurnSettled interrupted by person
     "#]]);
 }

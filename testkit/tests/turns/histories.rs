@@ -43,6 +43,60 @@ fn the_latest_answer_is_told_while_it_arrives_and_after() {
     assert_eq!(history("send hello").latest_answer(), (String::new(), Vec::new()));
 }
 
+/// What the model is shown after the input of a turn that is stopped while it answers.
+fn shown_of_a_stop(script: &str) -> Vec<String> {
+    let history = history(script);
+    let shown = history.items().iter().filter_map(|item| match item {
+        PromptItem::Text { text, .. } | PromptItem::Context { text } => Some(text.to_string()),
+        PromptItem::User { .. }
+        | PromptItem::Image { .. }
+        | PromptItem::Refusal { .. }
+        | PromptItem::Reasoning { .. }
+        | PromptItem::Call { .. }
+        | PromptItem::Result { .. }
+        | PromptItem::CallReport { .. } => None,
+    });
+    shown.collect()
+}
+
+#[test]
+fn an_interrupt_is_told_as_what_it_was() {
+    let rest = "Its work may be unfinished, and calls that ran may have taken effect. What the user \
+                says next decides whether to go on with it.";
+    let told = |notice: &str| format!("<context from=\"interrupt\">\n{notice} {rest}\n</context>");
+    for (script, mark, notice) in [
+        (
+            "send hello\ntext one\ninterrupt person\nfail cancelled never two",
+            "two [cut off here: the turn was interrupted]",
+            "The user interrupted this turn here (reason: enough).",
+        ),
+        (
+            "send hello\ntext one\ninterrupt shutdown\nfail cancelled never two",
+            "two [cut off here: the process was shut down]",
+            "The process was shut down here; the user did not stop this turn (reason: enough).",
+        ),
+        (
+            "open turn_ms=50\nsend hello\ntext one\nwait 50\nfail cancelled never two",
+            "two [cut off here: the time of the turn was over]",
+            "The time limit of this turn was reached here; the user did not stop it.",
+        ),
+        (
+            "open child\nsend hello\ntext one\ninterrupt person\nfail cancelled never two",
+            "two [cut off here: the turn was interrupted]",
+            "This turn was interrupted here (reason: enough).",
+        ),
+    ] {
+        let shown = shown_of_a_stop(script);
+        assert_eq!(shown, [String::from("one"), mark.to_owned(), told(notice)], "{script}");
+    }
+}
+
+#[test]
+fn a_turn_that_is_stopped_before_its_input_is_let_in_tells_the_model_nothing() {
+    let shown = shown_of_a_stop("open hooks=prompt_submitted\nsend hello\ninterrupt person");
+    assert_eq!(shown, Vec::<String>::new());
+}
+
 #[test]
 fn what_was_said_before_the_user_spoke_stands_and_nothing_else() {
     let items = |said: &str| {

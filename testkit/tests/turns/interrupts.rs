@@ -11,7 +11,7 @@ fn an_interrupt_winds_a_sample_down() {
         > text Half => item 6
         > interrupt person => request 7, wind sample@5
         > fail cancelled never Half an
-           8 SampleCut cancelled, partial "Half an", about 143 tokens, no further attempt
+           8 SampleCut cancelled, partial "Half an", what it said stands, stopped by person, about 143 tokens, no further attempt
            9 TurnSettled interrupted by person
     "#]]);
 }
@@ -26,11 +26,12 @@ fn an_interrupt_winds_calls_down_and_starts_no_more() {
         > call write {"n":3} => permitted call 12 decided
         > end stop => sample ended at 14
         > interrupt person => request 15
-          16 CallObserved call 12 not_started: Not run: the turn was asked to stop before this call began.
+          16 CallObserved call 12 not_started: Not run: the user interrupted the turn before this call began.
              wind call 6@8
              wind call 9@11
         > aborted 1 stopped
-          17 CallObserved call 9 aborted: stopped
+          17 CallObserved call 9 aborted: Stopped: the user interrupted the turn.
+        stopped
         > done 0 just made it => call 6 observed at 18
           19 TurnSettled interrupted by person
     "#]]);
@@ -61,8 +62,8 @@ fn what_does_not_stop_within_its_grace_is_abandoned() {
              wind call 9@11
         > wait 49
         > wait 1
-          14 CallObserved call 6 unknown: Unknown: the turn was asked to stop and this call did not end in time. It may have taken effect or not; check before you repeat it.
-          15 CallObserved call 9 aborted: Stopped: the turn was asked to stop. The tool changes nothing.
+          14 CallObserved call 6 unknown: Unknown: the user interrupted the turn and this call did not end in time. It may have taken effect or not; check before you repeat it.
+          15 CallObserved call 9 aborted: Stopped: the user interrupted the turn. The tool changes nothing.
           16 TurnSettled interrupted by person
         > late 0
              rejected: the answer of the sample at 5 came late: that run is no longer waited for
@@ -119,7 +120,7 @@ fn a_call_that_was_to_wait_and_then_to_stop_never_began() {
         > end stop => sample ended at 9
         > interrupt person => request 10
              never call 6@8
-          11 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
+          11 CallObserved call 6 not_started: Not run: the user interrupted the turn before this call began.
           12 TurnSettled interrupted by person
         > sync
     "#]]);

@@ -145,6 +145,7 @@ fn a_session_does_not_exist_for_another_tenant() {
             images: Vec::new(),
             key: None,
             dry_run: false,
+            turn: None,
         },
     ];
     for input in inputs {

@@ -42,6 +42,7 @@ mod programs;
 mod programs_bounded;
 mod programs_cut;
 mod prompts;
+mod queue;
 mod rare_orders;
 mod rare_waits;
 mod reconcile;

@@ -51,7 +51,7 @@ fn an_interrupt_takes_the_question_back() {
         > call write {} => approval of call 7@9 within a week
         > end stop => sample ended at 10
         > interrupt person => request 11
-          12 CallObserved call 7 not_started: Not run: the turn was asked to stop before this call began.
+          12 CallObserved call 7 not_started: Not run: the user interrupted the turn before this call began.
           13 TurnSettled interrupted by person
         > answer 0 allow
              rejected: nobody is asked about call 7: it was answered already, or never asked

@@ -165,10 +165,12 @@ fn an_interrupt_winds_down_what_a_program_has_called_and_ends_it() {
              wind call 10@14
              wind call 11@15
         > aborted 0 stopped
-          17 CallObserved call 10 aborted: stopped
+          17 CallObserved call 10 aborted: Stopped: the user interrupted the turn.
+        stopped
         > aborted 0 stopped
-          18 CallObserved call 11 aborted: stopped
-          19 CallObserved call 6 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone., tells 10 11
+          18 CallObserved call 11 aborted: Stopped: the user interrupted the turn.
+        stopped
+          19 CallObserved call 6 aborted: Stopped: the user interrupted the turn while this program ran. The calls that it had made are not undone., tells 10 11
           20 TurnSettled interrupted by person
     "#]]);
 }
@@ -181,7 +183,7 @@ fn an_interrupt_ends_a_program_that_computes() {
         > call run_program {"source":"x"} => read-only call 6 decided
         > end stop => call 6@9
         > interrupt person => request 10
-          11 CallObserved call 6 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone.
+          11 CallObserved call 6 aborted: Stopped: the user interrupted the turn while this program ran. The calls that it had made are not undone.
           12 TurnSettled interrupted by person
         > program 0 value 1
         > late 0

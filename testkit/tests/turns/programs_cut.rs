@@ -99,7 +99,7 @@ fn an_interrupt_while_a_program_is_written_runs_none_of_it() {
            6 ItemAdded call run_program x, spoken
            7 CallDecided call 6 allow: the tool is read-only
         > interrupt person => request 8
-           9 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
+           9 CallObserved call 6 not_started: Not run: the user interrupted the turn before this call began.
              wind sample@5
         > fail cancelled never
           10 SampleCut cancelled, about 99 tokens, no further attempt
@@ -132,7 +132,7 @@ fn a_program_that_is_stopped_tells_of_what_its_calls_have_changed_and_so_does_th
         > done 0 ok => call 12 observed at 21
              run call 6@21
         > interrupt person => request 22
-          23 CallObserved call 6 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone., tells 10 12
+          23 CallObserved call 6 aborted: Stopped: the user interrupted the turn while this program ran. The calls that it had made are not undone., tells 10 12
           24 TurnSettled interrupted by person
         > send go on => turn, sample@28
     "#]]);
@@ -161,8 +161,8 @@ fn a_spoken_program_that_is_stopped_tells_of_it_too() {
         > interrupt person => request 18
              wind call 15@17
         > wait 5000
-          19 CallObserved call 15 unknown: Unknown: the turn was asked to stop and this call did not end in time. It may have taken effect or not; check before you repeat it.
-          20 CallObserved call 7 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone., tells 11 15
+          19 CallObserved call 15 unknown: Unknown: the user interrupted the turn and this call did not end in time. It may have taken effect or not; check before you repeat it.
+          20 CallObserved call 7 aborted: Stopped: the user interrupted the turn while this program ran. The calls that it had made are not undone., tells 11 15
           21 TurnSettled interrupted by person
         > send go on => turn, sample@25
     "#]]);

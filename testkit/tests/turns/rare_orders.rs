@@ -80,7 +80,7 @@ fn hooks_that_see_an_answer_are_not_asked_again_after_a_stop() {
         > call read {} => call 6
         > end stop => sample ended at 7, hook 0@8 sees the answer of 5
         > interrupt person => request 9
-          10 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
+          10 CallObserved call 6 not_started: Not run: the user interrupted the turn before this call began.
           11 TurnSettled interrupted by person
     "#]]);
 }
@@ -104,10 +104,10 @@ fn a_steer_at_the_end_waits_for_its_hook() {
         > open hooks=prompt_submitted
         > send hello => first turn, prompt hook 0@4
         > hook 0 pass => passed at 5, input 2 accepted, sample@7
-        > steer more => input 8, yield sample@7
-        > text hi => item 9
-        > end stop => sample ended at 10
-          11 HooksAsked prompt_submitted input 8: hook 0 => runs
+        > steer more => input 8
+           9 HooksAsked prompt_submitted input 8: hook 0 => runs
+        > text hi => item 10
+        > end stop => sample ended at 11
         > interrupt person after => request 12
         > hook 0 pass => passed at 13
           14 TurnSettled interrupted by person, waiting: 8
@@ -120,10 +120,10 @@ fn a_steer_at_the_end_is_heard_after_its_hook() {
         > open hooks=prompt_submitted
         > send hello => first turn, prompt hook 0@4
         > hook 0 pass => passed at 5, input 2 accepted, sample@7
-        > steer more => input 8, yield sample@7
-        > text hi => item 9
-        > end stop => sample ended at 10
-          11 HooksAsked prompt_submitted input 8: hook 0 => runs
+        > steer more => input 8
+           9 HooksAsked prompt_submitted input 8: hook 0 => runs
+        > text hi => item 10
+        > end stop => sample ended at 11
         > wait 1
         > hook 0 pass => passed at 12
           13 InputAccepted input 8 => sample 2@14

@@ -138,7 +138,7 @@ fn a_stop_does_not_wait_for_the_hooks_that_see_the_answer() {
         > send hello => first turn, sample@5
         > call read {} => call 6
         > interrupt person => request 7
-           8 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
+           8 CallObserved call 6 not_started: Not run: the user interrupted the turn before this call began.
              wind sample@5
     "#]]);
     check(expect![[r#"
@@ -147,7 +147,7 @@ fn a_stop_does_not_wait_for_the_hooks_that_see_the_answer() {
         > call read {} => call 6
         > end stop => sample ended at 7, hook 0@8 sees the answer of 5
         > interrupt person => request 9
-          10 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
+          10 CallObserved call 6 not_started: Not run: the user interrupted the turn before this call began.
           11 TurnSettled interrupted by person
     "#]]);
 }

@@ -74,7 +74,7 @@ fn an_interrupt_winds_the_question_down() {
         > interrupt person => request 11
              wind reconcile call 6@10
         > wait 50
-          12 CallObserved call 6 unknown: Unknown: the turn was asked to stop and this call did not end in time. It may have taken effect or not; check before you repeat it.
+          12 CallObserved call 6 unknown: Unknown: the user interrupted the turn and this call did not end in time. It may have taken effect or not; check before you repeat it.
           13 TurnSettled interrupted by person
     "#]]);
 }

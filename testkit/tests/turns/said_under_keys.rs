@@ -151,7 +151,7 @@ fn a_word_to_go_on_opens_one_turn() {
         > keyed w continue
              rejected: an input with this key was taken at 11 already
         > crash => log ends at 13
-          14 SampleCut restart, about 127 tokens, next attempt in 0 ms
+          14 SampleCut restart, about 212 tokens, next attempt in 0 ms
           15 SampleStarted sample 1 attempt 2 because retry => runs
         > interrupt person => request 16, wind sample@15
         > keyed w continue

@@ -11,10 +11,10 @@ fn what_a_user_says_over_a_faulty_answer_is_heard_in_its_place() {
         > open shape=1 hooks=prompt_submitted
         > send hello => first turn, prompt hook 0@4
         > hook 0 pass => passed at 5, input 2 accepted, sample@7
-        > steer more => input 8, yield sample@7
-        > text one => item 9
-        > end stop fault=odd => sample ended at 10
-          11 HooksAsked prompt_submitted input 8: hook 0 => runs
+        > steer more => input 8
+           9 HooksAsked prompt_submitted input 8: hook 0 => runs
+        > text one => item 10
+        > end stop fault=odd => sample ended at 11
         > hook 0 pass => passed at 12
           13 InputAccepted input 8 => sample 2@14
         > text two => item 15

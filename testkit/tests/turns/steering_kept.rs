@@ -37,23 +37,6 @@ fn a_steer_goes_through_the_prompt_hooks() {
 }
 
 #[test]
-fn a_steer_that_is_blocked_after_the_cut_leaves_the_answer_to_be_finished() {
-    check(expect![[r#"
-        > open hooks=prompt_submitted
-        > send hello => first turn, prompt hook 0@4
-        > hook 0 pass => passed at 5, input 2 accepted, sample@7
-        > steer tell me the password => input 8, yield sample@7
-        > yielded Once upon a
-           9 SampleCut steered, partial "Once upon a", what it said stands, about 131 tokens, next attempt in 0 ms
-          10 HooksAsked prompt_submitted input 8: hook 0 => runs
-        > hook 0 deny no secrets
-          11 HookDecided h0 deny: no secrets
-          12 InputBlocked input 8: no secrets
-          13 SampleStarted sample 2 attempt 1 because retry => runs
-    "#]]);
-}
-
-#[test]
 fn a_steer_before_anything_was_said() {
     check(expect![[r#"
         > send hello => first turn, sample@5
@@ -102,7 +85,8 @@ fn an_interrupt_keeps_what_was_not_heard() {
         > interrupt person => request 11
              wind call 6@8
         > aborted 0 stopped
-          12 CallObserved call 6 aborted: stopped
+          12 CallObserved call 6 aborted: Stopped: the user interrupted the turn.
+        stopped
           13 TurnSettled interrupted by person, waiting: 10
         > continue
           14 TurnOpened because opened by input 10 => sample@16

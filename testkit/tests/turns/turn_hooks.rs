@@ -158,7 +158,7 @@ fn hooks_hear_of_an_interrupt() {
         > send hello => first turn, sample@5
         > interrupt person => request 6, wind sample@5
         > fail cancelled never half
-           7 SampleCut cancelled, partial "half", about 129 tokens, no further attempt
+           7 SampleCut cancelled, partial "half", what it said stands, stopped by person, about 129 tokens, no further attempt
            8 HooksAsked interrupt: hook 0 => runs
         > hook 0 pass => passed at 9
           10 TurnSettled interrupted by person
@@ -189,7 +189,7 @@ fn after_a_stop_nobody_waits_for_a_hook() {
         > call write {} => tool hook 0@7 for call 6
         > end stop => sample ended at 8
         > interrupt person => request 9
-          10 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
+          10 CallObserved call 6 not_started: Not run: the user interrupted the turn before this call began.
           11 TurnSettled interrupted by person
         > late 0
              rejected: the answer of the sample at 5 came late: that run is no longer waited for

@@ -28,6 +28,7 @@ pub(crate) fn settled(id: &SessionId, after: u64, count: u64) -> Vec<Arc<Recorde
             Fact::InputQueued(_)
                 | Fact::InputAccepted(_)
                 | Fact::InputBlocked(_)
+                | Fact::InputWithdrawn(_)
                 | Fact::TurnOpened(_)
                 | Fact::TurnSettled(_)
         )

@@ -65,6 +65,7 @@ impl TurnFollower<'_> {
                     images: self.images,
                     key: None,
                     dry_run: self.task.dry_run,
+                    turn: None,
                 });
                 session.follow(events, input.await?)
             }

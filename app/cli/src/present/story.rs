@@ -3,9 +3,9 @@
 use windlass_engine::agent_session;
 use windlass_engine::core::{
     ApprovalAnswered, CallEntry, CallId, CompactionEntry, ContentPart, ContextSource, HookDecided,
-    HookEntry, HookVerdict, InputEntry, InputQueued, Observation, ProgramEnd, ProgramRun,
-    RecordedFact, Retained, SampleCut, SampleEntry, SessionEntry, SessionId, TimelineEntry,
-    TurnEntry, TurnSettled, Verdict, result_text,
+    HookEntry, HookVerdict, InputEntry, InputQueued, InterruptSource, Observation, ProgramEnd,
+    ProgramRun, RecordedFact, Retained, SampleCut, SampleEntry, SessionEntry, SessionId,
+    TimelineEntry, TurnEntry, TurnSettled, Verdict, result_text,
 };
 
 use super::words::{
@@ -20,6 +20,16 @@ pub(crate) fn story(recorded: &RecordedFact) -> Option<String> {
         TimelineEntry::Input(InputEntry::Queued(queued)) => describe_input(queued),
         TimelineEntry::Input(InputEntry::Blocked(blocked)) => {
             format!("the prompt {} was blocked: {}", blocked.input, blocked.reason)
+        }
+        TimelineEntry::Input(InputEntry::Edited(edited)) => {
+            format!("the prompt {} was changed: {}", edited.input, edited.text)
+        }
+        TimelineEntry::Input(InputEntry::Moved(moved)) => match moved.before {
+            Some(before) => format!("the prompt {} was moved before {before}", moved.input),
+            None => format!("the prompt {} was moved to the end", moved.input),
+        },
+        TimelineEntry::Input(InputEntry::Withdrawn(withdrawn)) => {
+            format!("the prompt {} was withdrawn", withdrawn.input)
         }
         TimelineEntry::Turn(TurnEntry::Interrupted(fact)) => {
             format!("asked to stop: {}", fact.reason)
@@ -201,9 +211,15 @@ pub(super) fn program(run: &ProgramRun) -> String {
 }
 
 fn broken_off(cut: &SampleCut) -> String {
+    let cause = match cut.stopped_by {
+        None => "the user spoke",
+        Some(InterruptSource::Person) => "the user interrupted",
+        Some(InterruptSource::Shutdown) => "the process was shut down",
+        Some(InterruptSource::Deadline) => "the time of the turn was over",
+    };
     match (cut.retained, cut.partial.as_str()) {
-        (Retained::Text, "") => "the model was cut short: the user spoke".to_owned(),
-        (Retained::Text, partial) => format!("model, cut short as the user spoke: {partial}"),
+        (Retained::Text, "") => format!("the model was cut short: {cause}"),
+        (Retained::Text, partial) => format!("model, cut short as {cause}: {partial}"),
         (Retained::Nothing | Retained::Through { .. }, _) => {
             format!("the model was cut off: {}", cut.failure.message)
         }

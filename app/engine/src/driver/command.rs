@@ -11,6 +11,7 @@ use super::Driver;
 use crate::approvals::PendingApproval;
 use crate::error::{DriverEnd, SendError};
 use crate::prefix::PrefixReport;
+use crate::queue::{WaitingInput, waiting_inputs};
 
 /// Receiver of an acknowledgement.
 pub(crate) type AckSender = oneshot::Sender<AckResult>;
@@ -33,6 +34,8 @@ pub(crate) enum DriverCommand {
     State { answer: oneshot::Sender<Session> },
     /// Returns the open approvals.
     Pending { answer: oneshot::Sender<Vec<PendingApproval>> },
+    /// Returns the inputs that wait.
+    Inputs { answer: oneshot::Sender<Vec<WaitingInput>> },
     /// Returns the relation of the session's requests to one another.
     Prefix { answer: oneshot::Sender<PrefixReport> },
     /// Checks the mailbox for remote commands.
@@ -57,6 +60,7 @@ impl DriverCommand {
             }
             Self::State { .. }
             | Self::Pending { .. }
+            | Self::Inputs { .. }
             | Self::Prefix { .. }
             | Self::CheckMailbox
             | Self::Close
@@ -78,6 +82,10 @@ impl Driver {
                 let calls = turn.map_or(&[][..], |turn| turn.calls());
                 let pending = calls.iter().filter_map(|call| self.pending(call));
                 let _ = answer.send(pending.collect());
+            }
+            Some(DriverCommand::Inputs { answer }) => {
+                let (session, history) = (self.machine.session(), self.machine.history());
+                let _ = answer.send(waiting_inputs(session, history));
             }
             Some(DriverCommand::Prefix { answer }) => {
                 let _ = answer.send(self.prefix.report());

@@ -49,7 +49,10 @@ impl Driver {
                 }
             }
             Input::Answer { call, answer, .. } => self.validate_edit(*call, answer)?,
-            Input::Continue
+            Input::EditInput { text, .. } => self.fits(&[text])?,
+            Input::MoveInput { .. }
+            | Input::WithdrawInput { .. }
+            | Input::Continue
             | Input::Close
             | Input::Recover
             | Input::Tick

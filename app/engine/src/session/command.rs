@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_core::{
-    ApprovalAnswer, CallId, ContextPart, Delivery, Digest, Goal, Image, Input, InterruptSource,
-    Scope, Settings, StopTiming, TurnId, Widening,
+    ApprovalAnswer, CallId, ContextPart, Delivery, Digest, Goal, Image, Input, InputId,
+    InterruptSource, Scope, Settings, StopTiming, TurnId, Widening,
 };
 
 /// A command to a session. Its serialised form is stable: a node of another release may read it.
@@ -51,6 +51,25 @@ pub enum SessionCommand {
         /// The answer.
         answer: ApprovalAnswer,
     },
+    /// Replaces the text of an input that was not accepted yet.
+    EditInput {
+        /// Id of the input.
+        input: InputId,
+        /// New text.
+        text: String,
+    },
+    /// Moves a waiting input within the queue.
+    MoveInput {
+        /// Id of the input.
+        input: InputId,
+        /// Waiting input that it is to precede; `None` to make it the last.
+        before: Option<InputId>,
+    },
+    /// Withdraws a waiting input.
+    WithdrawInput {
+        /// Id of the input.
+        input: InputId,
+    },
     /// Opens the next turn for an input that waits.
     #[serde(rename = "go_on")]
     Resume {},
@@ -72,6 +91,9 @@ pub struct UserInput {
     pub key: Option<String>,
     /// Plans tool calls without running them.
     pub dry_run: bool,
+    /// Running turn that the input is meant for; `None` for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
 }
 
 /// A user input to send.
@@ -93,6 +115,9 @@ pub struct NewInput {
     pub key: Option<String>,
     /// Plans tool calls without running them.
     pub dry_run: bool,
+    /// Running turn that the input is meant for, for example of a steering input; `None` for any. If
+    /// that turn is over, the input is rejected, see [`Reject::TurnMismatch`](windlass_core::Reject::TurnMismatch).
+    pub turn: Option<TurnId>,
 }
 
 impl SessionCommand {
@@ -105,6 +130,9 @@ impl SessionCommand {
             Self::Compact { .. } => "compact",
             Self::Interrupt { .. } => "interrupt",
             Self::Answer { .. } => "answer",
+            Self::EditInput { .. } => "edit_input",
+            Self::MoveInput { .. } => "move_input",
+            Self::WithdrawInput { .. } => "withdraw_input",
             Self::Resume {} => "go_on",
         }
     }
@@ -118,6 +146,9 @@ impl SessionCommand {
             | Self::Compact { .. }
             | Self::Interrupt { .. }
             | Self::Answer { .. }
+            | Self::EditInput { .. }
+            | Self::MoveInput { .. }
+            | Self::WithdrawInput { .. }
             | Self::Resume {} => None,
         }
     }
@@ -133,7 +164,11 @@ impl SessionCommand {
                 images: input.images,
                 key: input.key,
                 dry_run: input.dry_run,
+                turn: input.turn,
             },
+            Self::EditInput { input, text } => Input::EditInput { scope, input, text },
+            Self::MoveInput { input, before } => Input::MoveInput { scope, input, before },
+            Self::WithdrawInput { input } => Input::WithdrawInput { scope, input },
             Self::Configure { settings, widening } => {
                 Input::Configure { scope, settings: *settings, widening }
             }
@@ -165,6 +200,7 @@ impl NewInput {
             images: Vec::new(),
             key: None,
             dry_run: false,
+            turn: None,
         }
     }
 
@@ -177,6 +213,7 @@ impl NewInput {
             images,
             key: self.key,
             dry_run: self.dry_run,
+            turn: self.turn,
         };
         (self.scope, SessionCommand::Send(Box::new(input)))
     }

@@ -10,6 +10,7 @@ use crate::bus::EventBus;
 use crate::driver::{AckResult, DriverCommand};
 use crate::error::{DriverEnd, SendError};
 use crate::prefix::PrefixReport;
+use crate::queue::WaitingInput;
 use crate::slot::{DriverLink, Slot};
 
 /// One user of a driver.
@@ -57,6 +58,11 @@ impl DriverRef {
     pub(crate) async fn pending(&self) -> Result<Vec<PendingApproval>, Arc<DriverEnd>> {
         let (answer, answered) = oneshot::channel();
         self.ask(DriverCommand::Pending { answer }, answered).await
+    }
+
+    pub(crate) async fn inputs(&self) -> Result<Vec<WaitingInput>, Arc<DriverEnd>> {
+        let (answer, answered) = oneshot::channel();
+        self.ask(DriverCommand::Inputs { answer }, answered).await
     }
 
     pub(crate) async fn prefix(&self) -> Result<PrefixReport, Arc<DriverEnd>> {

@@ -25,6 +25,7 @@ use crate::fork::{ForkError, ForkReport};
 use crate::images;
 use crate::load::{Loaded, load, load_at};
 use crate::prefix::PrefixReport;
+use crate::queue::{WaitingInput, waiting_inputs};
 use crate::report::TurnReport;
 use crate::stream::EventStream;
 
@@ -164,13 +165,70 @@ impl SessionHandle {
 
     /// Sends a user input to the running turn, whatever its own delivery: at once if only text is
     /// streaming, else before the next sample. An input that the turn can no longer accept opens
-    /// the next turn, and so does one that finds no turn open.
+    /// the next turn, and so does one that finds no turn open. [`NewInput::turn`] may name the turn
+    /// that is meant: the input is rejected if that one is over.
     ///
     /// # Errors
     /// As [`SessionHandle::send`].
     pub async fn steer(&self, send: NewInput) -> Result<InputId, SendError> {
         let delivery = Delivery::Steer;
         self.send(NewInput { delivery, ..send }).await
+    }
+
+    /// Returns the inputs that wait, in their order: those that no turn has accepted yet.
+    ///
+    /// # Errors
+    /// As [`SessionHandle::state`].
+    pub async fn inputs(&self) -> Result<Vec<WaitingInput>, SendError> {
+        if let Some(driver) = self.driver()
+            && let Ok(inputs) = driver.inputs().await
+        {
+            return Ok(inputs);
+        }
+        let loaded = self.loaded().await?;
+        Ok(waiting_inputs(&loaded.session, &loaded.history))
+    }
+
+    /// Replaces the text of an input that was not accepted yet. Hooks that have seen the old text are
+    /// asked again.
+    ///
+    /// # Errors
+    /// [`SendError`] when the input does not wait any more, when the text is empty or too large, and
+    /// as [`SessionHandle::execute`].
+    pub async fn edit_input(
+        &self,
+        input: InputId,
+        text: impl Into<String>,
+        scope: Scope,
+    ) -> Result<(), SendError> {
+        let command = SessionCommand::EditInput { input, text: text.into() };
+        self.execute(command, scope, None).await.map(drop)
+    }
+
+    /// Moves a waiting input before another one, or to the end of the queue. Steering inputs and
+    /// follow-ups still precede inputs for turns of their own.
+    ///
+    /// # Errors
+    /// [`SendError`] when one of them does not wait any more, when a turn is open for the input, and
+    /// as [`SessionHandle::execute`].
+    pub async fn move_input(
+        &self,
+        input: InputId,
+        before: Option<InputId>,
+        scope: Scope,
+    ) -> Result<(), SendError> {
+        let command = SessionCommand::MoveInput { input, before };
+        self.execute(command, scope, None).await.map(drop)
+    }
+
+    /// Withdraws a waiting input: the model never sees it.
+    ///
+    /// # Errors
+    /// [`SendError`] when the input does not wait any more, when a turn is open for it, and as
+    /// [`SessionHandle::execute`].
+    pub async fn withdraw_input(&self, input: InputId, scope: Scope) -> Result<(), SendError> {
+        let command = SessionCommand::WithdrawInput { input };
+        self.execute(command, scope, None).await.map(drop)
     }
 
     /// Replaces the settings, for turns that open from now on. Equal settings change nothing.

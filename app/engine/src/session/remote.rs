@@ -137,13 +137,17 @@ impl Acknowledgement {
 
 /// Returns the time for which a stored command may be executed, in milliseconds.
 ///
-/// A user input, a goal and an answer are still meant a day later: an answer names its question and
-/// fits no other. Settings, a compaction, an interrupt and a resumption concern the moment and last ten minutes.
+/// A user input, a goal, an answer and a change of a waiting input are still meant a day later: an
+/// answer names its question and fits no other, and a change its input. Settings, a
+/// compaction, an interrupt and a resumption concern the moment and last ten minutes.
 /// Clocks of nodes differ by seconds, which affects neither.
 pub(super) fn valid_ms(command: &SessionCommand) -> u64 {
     match command {
         SessionCommand::Send(_)
         | SessionCommand::SetGoal { .. }
+        | SessionCommand::EditInput { .. }
+        | SessionCommand::MoveInput { .. }
+        | SessionCommand::WithdrawInput { .. }
         | SessionCommand::Answer { .. } => DAY_MS,
         SessionCommand::Configure { .. }
         | SessionCommand::Compact { .. }

@@ -17,7 +17,7 @@ const PAGE: usize = 256;
 /// Turn whose end is awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AwaitedTurn {
-    /// The turn that accepts this input, or whose hooks block it.
+    /// The turn that accepts this input, or whose hooks block it. Fails once it is withdrawn.
     Input(InputId),
     /// This turn.
     Turn(TurnId),
@@ -111,7 +111,7 @@ impl TurnStream {
     /// Cancel safe.
     ///
     /// # Errors
-    /// [`AwaitError`] when the turn does not exist, when the log cannot be read, or when the driver
+    /// [`AwaitError`] when the turn does not exist, when the awaited input is withdrawn, when the log cannot be read, or when the driver
     /// has ended. For a bound handle that is its own driver; else the driver here, unless another
     /// node may continue the session.
     pub async fn next(&mut self) -> Result<(Event, Option<TurnReport>), AwaitError> {
@@ -158,6 +158,11 @@ impl TurnStream {
             && fact.turn != Some(turn)
         {
             return Err(AwaitError::NoTurn(turn));
+        }
+        if let Fact::InputWithdrawn(withdrawn) = &fact.fact
+            && self.awaited == AwaitedTurn::Input(withdrawn.input)
+        {
+            return Err(AwaitError::Withdrawn(withdrawn.input));
         }
         if self.fold.is_none() {
             self.fold = self.begun(fact).await?;

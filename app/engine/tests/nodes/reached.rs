@@ -5,7 +5,7 @@ use windlass_engine::core::{
     ApprovalAnswer, EffectClass, Fact, Goal, InputId, InterruptSource, Reject, Scope, StopTiming,
     TurnId, TurnOutcome, Widening,
 };
-use windlass_engine::{SendError, SessionCommand, StartError};
+use windlass_engine::{AwaitError, SendError, SessionCommand, StartError, WaitingInput};
 use windlass_testkit::Gate;
 use windlass_testkit::approver::ScriptedApprover;
 use windlass_testkit::provider::{call, say};
@@ -104,6 +104,37 @@ async fn a_turn_is_interrupted_and_gone_on_with() {
     soon(reached.resume()).await.unwrap();
     let report = soon(conversation.outcome(waits)).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn inputs_that_wait_are_listed_edited_moved_and_withdrawn() {
+    let gate = Gate::new();
+    let fleet = Fleet::new([say("one").end_after(&gate), say("two"), say("three")]);
+    let (one, other) = (fleet.member(), fleet.member());
+    let conversation = fleet.drives(&one).await;
+    let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
+    soon(reached.send(said("first"))).await.unwrap();
+    let second = soon(reached.send(said("second"))).await.unwrap();
+    let third = soon(reached.send(said("third"))).await.unwrap();
+    let fourth = soon(reached.send(said("fourth"))).await.unwrap();
+    gate.reached().await;
+    soon(reached.edit_input(second, "second, please", me())).await.unwrap();
+    soon(reached.move_input(third, Some(second), me())).await.unwrap();
+    soon(reached.withdraw_input(fourth, me())).await.unwrap();
+    let texts = |inputs: Vec<WaitingInput>| -> Vec<String> {
+        inputs.into_iter().map(|input| input.text.to_string()).collect()
+    };
+    let wanted = ["third", "second, please"];
+    assert_eq!(texts(soon(reached.inputs()).await.unwrap()), wanted);
+    assert_eq!(texts(soon(conversation.inputs()).await.unwrap()), wanted);
+    let again = soon(reached.withdraw_input(fourth, me())).await;
+    let not_there = SendError::Rejected(Reject::InputNotWaiting(fourth));
+    assert_eq!(again.unwrap_err().to_string(), not_there.to_string());
+    let never = soon(reached.outcome(fourth)).await;
+    assert!(matches!(never, Err(AwaitError::Withdrawn(input)) if input == fourth));
+    gate.open();
+    let report = soon(conversation.outcome(second)).await.unwrap();
+    assert_eq!((report.outcome, &*report.answer), (TurnOutcome::Completed, "three"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -181,6 +181,11 @@ impl Projection {
     /// Applies the next fact.
     pub(super) fn apply(&mut self, fact: &RecordedFact, out: &mut Vec<AguiEvent>) {
         self.last = fact.seq;
+        if let TimelineEntry::Input(entry) = TimelineEntry::of(fact)
+            && let Some(input) = changed_input(entry)
+        {
+            return self.on_queue_change(fact, input, entry, out);
+        }
         if !self.concerns(fact) {
             return;
         }
@@ -194,6 +199,23 @@ impl Projection {
         (self.run, self.next_run, self.parent_run) = (run, named, None);
         if let Some(sample) = &mut self.sample {
             sample.is_step = false;
+        }
+    }
+
+    /// Presents a change of a waiting input. A run whose input is withdrawn has ended.
+    fn on_queue_change(
+        &mut self,
+        fact: &RecordedFact,
+        input: InputId,
+        entry: InputEntry<'_>,
+        out: &mut Vec<AguiEvent>,
+    ) {
+        let awaited = matches!(self.filter, TurnFilter::Input(awaited) if awaited == input);
+        if fact.seq > self.known {
+            self.custom_fact(fact, out);
+        }
+        if awaited && matches!(entry, InputEntry::Withdrawn(_)) {
+            self.fail("withdrawn", "the input was withdrawn", out);
         }
     }
 
@@ -241,8 +263,15 @@ impl Projection {
             | TimelineEntry::Input(InputEntry::Blocked(_))
             | TimelineEntry::Program(_)
             | TimelineEntry::Turn(TurnEntry::Interrupted(_)) => self.custom_fact(fact, out),
+            // Changes of waiting inputs are presented before.
             TimelineEntry::Session(_)
-            | TimelineEntry::Input(InputEntry::Queued(_) | InputEntry::Accepted(_))
+            | TimelineEntry::Input(
+                InputEntry::Queued(_)
+                | InputEntry::Accepted(_)
+                | InputEntry::Edited(_)
+                | InputEntry::Moved(_)
+                | InputEntry::Withdrawn(_),
+            )
             | TimelineEntry::Turn(TurnEntry::Opened(_))
             | TimelineEntry::Context(_) => {}
         }
@@ -446,4 +475,14 @@ fn continues(entry: TimelineEntry<'_>) -> bool {
 /// Returns the name of a serialised enum value.
 fn name(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Returns the waiting input that an entry changes, if it changes one.
+fn changed_input(entry: InputEntry<'_>) -> Option<InputId> {
+    match entry {
+        InputEntry::Edited(fact) => Some(fact.input),
+        InputEntry::Moved(fact) => Some(fact.input),
+        InputEntry::Withdrawn(fact) => Some(fact.input),
+        InputEntry::Queued(_) | InputEntry::Accepted(_) | InputEntry::Blocked(_) => None,
+    }
 }

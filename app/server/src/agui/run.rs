@@ -256,6 +256,7 @@ fn new_input(
         images: images(&shown)?,
         key,
         dry_run: false,
+        turn: None,
     })
 }
 

@@ -33,11 +33,14 @@ pub(crate) struct InterruptRequest {
     when: StopTiming,
     /// Reason; cut after 1,024 bytes.
     reason: String,
+    /// Turn to stop; without it, the one that runs. Refused if that turn is over.
+    #[schema(value_type = Option<u64>)]
+    turn: Option<TurnId>,
 }
 
 impl Default for InterruptRequest {
     fn default() -> Self {
-        Self { when: StopTiming::Now, reason: String::from("interrupted") }
+        Self { when: StopTiming::Now, reason: String::from("interrupted"), turn: None }
     }
 }
 
@@ -77,13 +80,13 @@ pub(crate) async fn interrupt(
     let whole = app.views.get(tenant, &seen.first).await?;
     if whole.view.turn.is_none() && key.for_command().is_none() {
         // Checked first, so that the session is not opened needlessly.
-        let idle = SendError::Rejected(Reject::Idle);
-        return Err(failure::send(&idle));
+        let idle = how.turn.map_or(Reject::Idle, Reject::TurnMismatch);
+        return Err(failure::send(&SendError::Rejected(idle)));
     }
     let handle = handle(&app, &seen.caller, &seen.id).await?;
     let state = handle.state().await;
     let state = state.map_err(|error| failure::send(&error))?;
-    let turn = state.turn().map(|turn| turn.id);
+    let turn = how.turn.or_else(|| state.turn().map(|turn| turn.id));
     let stop = SessionCommand::Interrupt {
         by: InterruptSource::Person,
         reason: how.reason,

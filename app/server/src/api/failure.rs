@@ -99,7 +99,10 @@ pub(crate) fn send(error: &SendError) -> Problem {
 /// Maps a rejected input.
 fn rejected(reject: &Reject) -> Problem {
     let code = match reject {
-        Reject::Idle | Reject::TurnMismatch(_) => ProblemCode::NothingRuns,
+        Reject::Idle => ProblemCode::NothingRuns,
+        Reject::TurnMismatch(_) => ProblemCode::TurnOver,
+        Reject::InputNotWaiting(_) => ProblemCode::InputNotWaiting,
+        Reject::InputLocked(_) | Reject::InputOpened { .. } => ProblemCode::InputLocked,
         Reject::NoPendingInput => ProblemCode::NothingWaits,
         Reject::Stopping => ProblemCode::Stopping,
         Reject::QueueFull { .. } => ProblemCode::QueueFull,

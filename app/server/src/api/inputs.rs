@@ -73,6 +73,10 @@ pub(crate) struct InputRequest {
     /// True if the turn only plans what its tools would do.
     #[serde(default)]
     dry_run: bool,
+    /// Running turn that the input is meant for. Refused if that turn is over.
+    #[serde(default)]
+    #[schema(value_type = Option<u64>)]
+    turn: Option<TurnId>,
 }
 
 /// Accepted input, which is durable.
@@ -116,6 +120,7 @@ pub(crate) async fn turn(
         context: words.context,
         images: words.images,
         dry_run: words.dry_run,
+        turn: None,
     };
     submit(&app, &seen, &key, input).await
 }
@@ -160,6 +165,7 @@ async fn submit(
         images: images(&input.images)?,
         key: key.for_input(),
         dry_run: input.dry_run,
+        turn: input.turn,
     };
     let taken = accept(app, seen, send).await?;
     Ok((StatusCode::ACCEPTED, Json(taken)))
@@ -300,6 +306,8 @@ pub(crate) enum InputState {
     Accepted,
     /// Blocked by a hook; the model never receives it.
     Blocked,
+    /// Withdrawn by a user; the model never receives it.
+    Withdrawn,
 }
 
 /// Result of an input.
@@ -394,6 +402,11 @@ impl InputStatus {
             self.state = InputState::Blocked;
             self.turn = fact.turn;
             self.reason = Some(blocked.reason.clone());
+        }
+        if let TimelineEntry::Input(InputEntry::Withdrawn(withdrawn)) = entry
+            && withdrawn.input == self.input
+        {
+            self.state = InputState::Withdrawn;
         }
         self.state != InputState::Waiting
     }

@@ -14,6 +14,7 @@ mod key;
 mod output;
 mod prefer;
 mod query;
+mod queue;
 mod session_access;
 mod session_handle;
 mod sessions;
@@ -48,8 +49,8 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(inputs::turn, turns::list))
         .routes(routes!(turns::one))
         .routes(routes!(snapshots::page))
-        .routes(routes!(inputs::send))
-        .routes(routes!(inputs::one))
+        .routes(routes!(inputs::send, queue::list))
+        .routes(routes!(inputs::one, queue::change, queue::withdraw))
         .routes(routes!(control::interrupt))
         .routes(routes!(control::resume))
         .routes(routes!(control::compact))

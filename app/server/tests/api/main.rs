@@ -15,6 +15,7 @@ mod description;
 mod forks;
 mod nodes;
 mod programs;
+mod queue;
 mod schemathesis;
 mod sessions;
 mod snapshots;

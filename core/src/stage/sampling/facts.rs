@@ -202,7 +202,7 @@ fn on_cut(
     let begun = |call: &CallState| call.has_started();
     let last = sampling.calls.iter().rfind(|call| begun(call));
     let shown = match (fact.retained, last.map(|call| Seq(call.id.0))) {
-        (Retained::Nothing, None) => {
+        (Retained::Nothing, None) if fact.stopped_by.is_none() => {
             turn.stage = if overflow {
                 Stage::Ready(Ready { overflow: true, ..Ready::for_reason(Reason::Compacted) })
             } else {
@@ -210,13 +210,16 @@ fn on_cut(
             };
             return Ok(());
         }
-        (Retained::Through { item }, Some(last)) if item == last => {
+        (Retained::Through { item }, Some(last)) if item == last && fact.stopped_by.is_none() => {
             retain_through(turn, sampling, fact, item)
         }
-        (Retained::Text, None) if sampling.calls.is_empty() && turn.stop.is_none() => {
-            turn.stage = Stage::Ready(Ready::for_reason(Reason::Retry));
+        (Retained::Text, None) if may_retain_text(turn, &sampling, fact) => {
+            turn.stage = match fact.stopped_by {
+                None => Stage::Ready(Ready::for_reason(Reason::Retry)),
+                Some(_) => Stage::Ending(failed(fact)),
+            };
             let texts = sampling.items.iter().filter(|(_, _, said)| *said != AnswerKind::Nothing);
-            let partial = history::cut_off(&fact.partial);
+            let partial = history::cut_off(&fact.partial, fact.stopped_by);
             let partial = partial.iter().map(context::item);
             with(sampling.request, texts.map(|(_, part, _)| *part).chain(partial))
         }
@@ -227,6 +230,16 @@ fn on_cut(
     session.visible = shown;
     leave_if_done(session);
     Ok(())
+}
+
+/// Returns true if the text of a truncated answer may stand: it yielded to a steering input, or an
+/// interrupt stops the turn.
+fn may_retain_text(turn: &Turn, sampling: &Sampling, fact: &SampleCut) -> bool {
+    match (fact.stopped_by, &turn.stop) {
+        (None, None) => sampling.calls.is_empty(),
+        (Some(by), Some(_)) => turn.stopped_by() == Some(by),
+        (None, Some(_)) | (Some(_), None) => false,
+    }
 }
 
 /// Retains the items up to a started call, whose observation is awaited.

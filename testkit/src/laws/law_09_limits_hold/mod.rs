@@ -54,7 +54,12 @@ impl<'a> Reader<'a> {
             FactGroup::Session(SessionFact::SettingsChanged(_)) => self.settings = recorded.seq,
             FactGroup::Goal(fact) => self.goal = fact.goal().map(|goal| (&**goal, 0)),
             FactGroup::Input(InputFact::InputQueued(fact)) => self.queued(log, recorded, fact)?,
-            FactGroup::Input(InputFact::InputAccepted(_) | InputFact::InputBlocked(_)) => {
+            FactGroup::Input(InputFact::InputEdited(_) | InputFact::InputMoved(_)) => {}
+            FactGroup::Input(
+                InputFact::InputAccepted(_)
+                | InputFact::InputBlocked(_)
+                | InputFact::InputWithdrawn(_),
+            ) => {
                 self.queue = self.queue.saturating_sub(1);
             }
             FactGroup::Turn(TurnFact::TurnOpened(fact)) => self.opened(log, recorded, fact)?,

@@ -249,7 +249,13 @@ impl Tally {
                 }
                 Ok(())
             }
-            FactGroup::Input(InputFact::InputQueued(_) | InputFact::InputBlocked(_))
+            FactGroup::Input(
+                InputFact::InputQueued(_)
+                | InputFact::InputBlocked(_)
+                | InputFact::InputEdited(_)
+                | InputFact::InputMoved(_)
+                | InputFact::InputWithdrawn(_),
+            )
             | FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::TurnSettled(_))
             | FactGroup::Permission(PermissionFact::CallDecided(_))
             | FactGroup::Compaction(CompactionFact::CompactionRequested(_))

@@ -8,8 +8,8 @@ use windlass_core::{
     CallId, Compacted, CompactionFailed, CompactionRequested, CompactionStarted,
     CompactionStrategy as How, CompactionTrigger, ContextInjected, ContextLifetime, ContextSource,
     CutPoint, Digest, Fact, Goal, GoalEnd, GoalEnded, GoalSet, HookDecided, HookOccurrence,
-    HookPoint, HookVerdict, HooksAsked, InputBlocked, InputId, Reservation, Seq, SessionResumed,
-    SessionStart, Usage, VisiblePart,
+    HookPoint, HookVerdict, HooksAsked, InputBlocked, InputEdited, InputId, InputMoved,
+    InputWithdrawn, Reservation, Seq, SessionResumed, SessionStart, Usage, VisiblePart,
 };
 
 use serde_json::json;
@@ -29,6 +29,7 @@ pub(super) fn fact() -> impl Strategy<Value = Fact> {
             input: InputId(input),
             reason,
         })),
+        queued().boxed(),
         context_injected().boxed(),
         compaction_requested().boxed(),
         compaction_started().boxed(),
@@ -38,6 +39,19 @@ pub(super) fn fact() -> impl Strategy<Value = Fact> {
             Fact::CompactionFailed(CompactionFailed { started, reason, lost })
         }),
     ]
+}
+
+/// A user changes what waits.
+fn queued() -> impl Strategy<Value = Fact> {
+    let whole = (scope(), number(), text(), prop::option::of(number()), key());
+    (whole, 0..3_u8).prop_map(|((by, input, text, before, key), which)| {
+        let (by, input, before) = (Arc::new(by), InputId(input), before.map(InputId));
+        match which {
+            0 => Fact::InputEdited(InputEdited { by, input, text: text.into(), key }),
+            1 => Fact::InputMoved(InputMoved { by, input, before, key }),
+            _ => Fact::InputWithdrawn(InputWithdrawn { by, input, key }),
+        }
+    })
 }
 
 fn goal_set() -> impl Strategy<Value = Fact> {

@@ -177,8 +177,9 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
         }
     });
     let waiting = prop::collection::vec(number().prop_map(InputId), 0..3);
-    (outcome, spent, waiting).prop_map(|(outcome, spent, waiting)| {
-        Fact::TurnSettled(TurnSettled { outcome, spent, waiting })
+    let notice = prop::option::of(text().prop_map(Arc::from));
+    (outcome, spent, waiting, notice).prop_map(|(outcome, spent, waiting, notice)| {
+        Fact::TurnSettled(TurnSettled { outcome, spent, waiting, notice })
     })
 }
 

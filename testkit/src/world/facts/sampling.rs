@@ -108,19 +108,24 @@ fn sample_cut() -> impl Strategy<Value = Fact> {
         Just(Retained::Text),
     ];
     let usage = (prop::option::of(usage()), prop::option::of(reserved()));
-    let whole = (number(), failure, text(), stands, usage, prop::option::of(number()), asked());
-    whole.prop_map(|(started, failure, partial, stands, (usage, estimate), retry_at, asked)| {
-        Fact::SampleCut(SampleCut {
-            started: Seq(started),
-            failure,
-            partial,
-            retained: stands,
-            usage,
-            estimate,
-            retry_at: retry_at.map(Timestamp),
-            request: asked,
-        })
-    })
+    let cause = prop::option::of(super::interrupter());
+    let retry_at = prop::option::of(number());
+    let whole = (number(), failure, text(), (stands, cause), usage, retry_at, asked());
+    whole.prop_map(
+        |(started, failure, partial, (stands, stopped_by), (usage, estimate), retry_at, asked)| {
+            Fact::SampleCut(SampleCut {
+                started: Seq(started),
+                failure,
+                partial,
+                retained: stands,
+                stopped_by,
+                usage,
+                estimate,
+                retry_at: retry_at.map(Timestamp),
+                request: asked,
+            })
+        },
+    )
 }
 
 fn item() -> impl Strategy<Value = Item> {
@@ -201,6 +206,7 @@ pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
         },
         partial: text.into(),
         retained: Retained::Through { item: Seq(7) },
+        stopped_by: None,
         usage: Some(Usage::default()),
         estimate: Some(Reservation { tokens: 1, cost_micros: 0 }),
         retry_at: Some(Timestamp(u64::MAX)),

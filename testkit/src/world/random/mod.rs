@@ -52,7 +52,9 @@ fn user() -> impl Strategy<Value = Step> {
         1 => goal(),
         1 => Just(Step::Continue),
         1 => select(vec!["", "ports"]).prop_map(|focus| Step::Compact(focus.to_owned())),
-        2 => (interrupter(), when).prop_map(|(by, when)| Step::Interrupt { by, when }),
+        2 => (interrupter(), when, meant())
+            .prop_map(|(by, when, turn)| Step::Interrupt { by, when, turn }),
+        2 => queued(),
         1 => (posture().boxed(), widening)
             .prop_map(|(posture, widening)| Step::Configure { posture, widening }),
     ];
@@ -60,6 +62,21 @@ fn user() -> impl Strategy<Value = Step> {
         11 => keyed(said.boxed()),
         5 => prop_oneof![0..3_u64, 0..3_000_u64].prop_map(Step::Wait),
         1 => (1..2_000_u64).prop_map(Step::Back),
+    ]
+}
+
+/// A turn that is meant, now and then: most of these are not the one that runs.
+fn meant() -> impl Strategy<Value = Option<u64>> {
+    prop_oneof![9 => Just(None), 1 => (3..12_u64).prop_map(Some)]
+}
+
+/// What becomes of inputs that wait.
+fn queued() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        2 => (0..3_usize, words()).prop_map(|(nth, text)| Step::Edit { nth, text }),
+        1 => (0..3_usize, prop::option::of(0..3_usize))
+            .prop_map(|(nth, before)| Step::Move { nth, before }),
+        1 => (0..3_usize).prop_map(Step::Withdraw),
     ]
 }
 
@@ -138,9 +155,10 @@ fn send() -> impl Strategy<Value = Step> {
     let part = part.prop_map(|(from, text)| (from.to_owned(), text.to_owned()));
     let context = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(part, 1..3)];
     let images = prop_oneof![8 => Just(0), 1 => 1..3_u32, 1 => Just(17)];
-    let whole = (delivery, key, dry_run, context, images, text);
-    whole.prop_map(|(delivery, key, dry_run, context, images, text)| Step::Send {
+    let whole = (delivery, meant(), key, dry_run, context, images, text);
+    whole.prop_map(|(delivery, turn, key, dry_run, context, images, text)| Step::Send {
         delivery,
+        turn,
         key: key.map(String::from),
         dry_run,
         context,

@@ -121,7 +121,7 @@ fn lent() -> Step {
 }
 
 fn enough() -> Step {
-    Step::Interrupt { by: InterruptSource::Person, when: StopTiming::Now }
+    Step::Interrupt { by: InterruptSource::Person, when: StopTiming::Now, turn: None }
 }
 
 /// A call that its tool can say of what became of it.
@@ -151,6 +151,7 @@ fn deny() -> Step {
 fn steer(text: String) -> Step {
     Step::Send {
         delivery: Delivery::Steer,
+        turn: None,
         key: None,
         dry_run: false,
         context: Vec::new(),

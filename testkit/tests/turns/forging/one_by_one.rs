@@ -227,6 +227,7 @@ fn with_answers_of(script: &str, tokens: u64) -> Vec<Fact> {
         images: Vec::new(),
         key: None,
         dry_run: false,
+        turn: None,
     };
     taken(&state, send).unwrap()
 }
@@ -387,6 +388,7 @@ fn a_turn_ends_for_its_shape_with_the_last_fault_and_not_before_the_returns_are_
             outcome: TurnOutcome::InvalidOutput { fault: fault.to_owned() },
             spent: state.turn().unwrap().spent,
             waiting: Vec::new(),
+            notice: None,
         })
     };
     let not_so = "the turn does not end in this way";

@@ -93,6 +93,7 @@ impl Node {
                     outcome: TurnOutcome::Completed,
                     spent: TurnUsage::default(),
                     waiting: Vec::new(),
+                    notice: None,
                 }));
             }
             self.append(facts).await;
@@ -194,6 +195,7 @@ impl Node {
                 failure,
                 partial: String::new(),
                 retained: Retained::Nothing,
+                stopped_by: None,
                 usage: None,
                 estimate: None,
                 retry_at: None,

@@ -25,6 +25,9 @@ pub(super) const PROBLEMS: &[(&str, &str, &[&str])] = &[
         &[
             "nothing_runs",
             "nothing_waits",
+            "turn_over",
+            "input_not_waiting",
+            "input_locked",
             "stopping",
             "not_asked",
             "other_arguments",

@@ -1,0 +1,186 @@
+//! Law 22: an interrupt is told to the model as what it was.
+//!
+//! A turn that an interrupt ends after its input was admitted ends with a notice in the
+//! conversation. The notice says who stopped the turn: the user only if a person did, and never in
+//! a child session. The text of an answer that the interrupt cut off stays in the conversation,
+//! with the same cause, unless a call of the answer had started.
+//!
+//! It kills: an interrupt that the next request does not mention, a shutdown that is worded as an
+//! act of the user, an answer that the interrupt takes back.
+
+use windlass_core::{
+    Ancestor, CallId, ContextSource, Fact, History, InterruptSource, InvalidFact, Item, LimitKind,
+    Lineage, PromptItem, RecordedFact, Retained, SampleCut, Seq, StopTiming, TurnId, TurnOutcome,
+    TurnSettled,
+};
+
+use super::{Held, broken, hold};
+
+/// Checks a log, with the history that `remember` makes of it.
+///
+/// # Errors
+/// [`Broken`](super::Broken) with the first interrupt that is not told, or told as another.
+pub fn check(
+    remember: fn(&mut History, &RecordedFact) -> Result<(), InvalidFact>,
+    log: &[RecordedFact],
+) -> Held {
+    let mut history = History::default();
+    for recorded in log {
+        remember(&mut history, recorded)
+            .map_err(|misfit| broken(22, format!("the history does not take it: {misfit}")))?;
+        let (Fact::TurnSettled(fact), Some(turn)) = (&recorded.fact, recorded.turn) else {
+            continue;
+        };
+        let before = log.iter().take_while(|other| other.seq < recorded.seq);
+        let own: Vec<&RecordedFact> = before.filter(|other| other.turn == Some(turn)).collect();
+        let Some(by) = source(&fact.outcome) else {
+            hold(22, fact.notice.is_none(), || format!("{} tells of an interrupt", recorded.seq))?;
+            continue;
+        };
+        notice(log, recorded.seq, fact, &own, by, &history)?;
+        answers(turn, &own, by, &history)?;
+    }
+    Ok(())
+}
+
+/// Who interrupted a turn that ends in this way.
+fn source(outcome: &TurnOutcome) -> Option<InterruptSource> {
+    match outcome {
+        TurnOutcome::Interrupted { by, .. } => Some(*by),
+        TurnOutcome::Exhausted { limit: LimitKind::WallClock } => Some(InterruptSource::Deadline),
+        TurnOutcome::Exhausted { .. }
+        | TurnOutcome::Completed
+        | TurnOutcome::NoAnswer
+        | TurnOutcome::Refused
+        | TurnOutcome::InvalidOutput { .. }
+        | TurnOutcome::Blocked { .. }
+        | TurnOutcome::Failed { .. } => None,
+    }
+}
+
+/// The notice is the last that the model is shown of the turn, and names who stopped it.
+fn notice(
+    log: &[RecordedFact],
+    at: Seq,
+    fact: &TurnSettled,
+    own: &[&RecordedFact],
+    by: InterruptSource,
+    history: &History,
+) -> Held {
+    let admitted = own.iter().any(|recorded| admits(&recorded.fact));
+    hold(22, fact.notice.is_some() == admitted, || {
+        format!("{at} ends an interrupted turn, admitted: {admitted}, with {:?}", fact.notice)
+    })?;
+    let Some(notice) = &fact.notice else {
+        return Ok(());
+    };
+    let says = |words: &str| notice.contains(words);
+    let cause = match by {
+        InterruptSource::Person => says("interrupted"),
+        InterruptSource::Shutdown => says("process was shut down"),
+        InterruptSource::Deadline => says("time limit"),
+    };
+    let user = by == InterruptSource::Person && !is_child(log, at);
+    let told = cause && says("The user interrupted") == user;
+    hold(22, told, || format!("{at} tells of {by:?} as {notice:?}"))?;
+    let last = history.items().iter().last();
+    let frame = "<context from=\"interrupt\">";
+    let shown = matches!(last, Some(PromptItem::Context { text }) if text.starts_with(frame));
+    hold(22, shown, || format!("{at} ends with {last:?}, and not with its notice"))
+}
+
+/// Whether a fact admits what its turn is about.
+fn admits(fact: &Fact) -> bool {
+    if let Fact::ContextInjected(fact) = fact {
+        return matches!(fact.from, ContextSource::Goal { .. });
+    }
+    matches!(fact, Fact::InputAccepted(_))
+}
+
+/// Whether the session that wrote a fact was opened by a call. A fork writes what it did not inherit.
+fn is_child(log: &[RecordedFact], seq: Seq) -> bool {
+    let Some(Fact::SessionOpened(fact)) = log.first().map(|first| &first.fact) else {
+        return false;
+    };
+    match &fact.lineage {
+        Lineage::Root => false,
+        Lineage::Child { .. } => true,
+        Lineage::Fork { at, ancestors, .. } => {
+            let own = |ancestor: &&Ancestor| match ancestor {
+                Ancestor::Fork { at, .. } => seq > *at,
+                Ancestor::Child { .. } => true,
+            };
+            let writer = ancestors.iter().find(own).filter(|_| seq <= *at);
+            matches!(writer, Some(Ancestor::Child { .. }))
+        }
+    }
+}
+
+/// The texts of an answer that the interrupt cut off are shown.
+fn answers(turn: TurnId, own: &[&RecordedFact], by: InterruptSource, history: &History) -> Held {
+    let stops = |recorded: &&&RecordedFact| matches!(&recorded.fact, Fact::InterruptRequested(fact) if fact.when == StopTiming::Now);
+    let Some(stop) = own.iter().find(stops) else {
+        return Ok(());
+    };
+    let cut = own.iter().filter(|recorded| recorded.seq > stop.seq).find_map(|recorded| {
+        let Fact::SampleCut(fact) = &recorded.fact else {
+            return None;
+        };
+        Some((recorded.seq, fact)).filter(|(_, fact)| !has_started(own, fact.started))
+    });
+    let Some((at, cut)) = cut else {
+        return Ok(());
+    };
+    let texts = texts(own, cut);
+    let stands = cut.retained == Retained::Text && cut.stopped_by == Some(by);
+    hold(22, stands || texts.is_empty(), || {
+        format!("{at} cuts an answer of turn {turn} that {by:?} stopped, and drops its text")
+    })?;
+    let shown: Vec<&str> = history.items().iter().filter_map(said).collect();
+    let all = texts.iter().all(|text| shown.iter().any(|shown| shown.starts_with(text)));
+    hold(22, all, || format!("{texts:?}, which {at} cut off, is not in the conversation"))
+}
+
+/// The texts of an answer: its whole ones, and the one that streamed.
+fn texts<'a>(own: &'a [&RecordedFact], cut: &'a SampleCut) -> Vec<&'a str> {
+    let whole = own.iter().filter_map(|recorded| {
+        let Fact::ItemAdded(fact) = &recorded.fact else {
+            return None;
+        };
+        match &fact.item {
+            Item::Text { text } | Item::Refusal { text } => Some(&**text),
+            Item::Reasoning(_) | Item::Call(_) => None,
+        }
+        .filter(|_| fact.started == cut.started)
+    });
+    let partial = Some(cut.partial.as_str()).filter(|partial| !partial.trim().is_empty());
+    whole.chain(partial).collect()
+}
+
+/// Whether a call of an answer has started.
+fn has_started(own: &[&RecordedFact], started: Seq) -> bool {
+    own.iter().any(|recorded| {
+        let Fact::ItemAdded(fact) = &recorded.fact else {
+            return false;
+        };
+        let call = CallId(recorded.seq.0);
+        fact.started == started
+            && own
+                .iter()
+                .any(|other| matches!(&other.fact, Fact::CallStarted(fact) if fact.call == call))
+    })
+}
+
+/// What the model said to the user.
+fn said(item: &PromptItem) -> Option<&str> {
+    match item {
+        PromptItem::Text { text, .. } | PromptItem::Refusal { text, .. } => Some(text),
+        PromptItem::User { .. }
+        | PromptItem::Image { .. }
+        | PromptItem::Context { .. }
+        | PromptItem::Reasoning { .. }
+        | PromptItem::Call { .. }
+        | PromptItem::Result { .. }
+        | PromptItem::CallReport { .. } => None,
+    }
+}

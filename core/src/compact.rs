@@ -61,7 +61,7 @@ const MIN_LIST_BYTES: u64 = 1024;
 
 /// Bytes reserved for a model's summary, with its frame. These sizes are at most a quarter of the
 /// target.
-const SUMMARY_ROOM: u64 = 8 * 1024;
+pub(crate) const SUMMARY_ROOM: u64 = 8 * 1024;
 
 /// The part of a compaction that needs no model.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,6 +7,8 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentSpec;
+use crate::call::Verdict;
+use crate::call::policy::mode_verdict;
 use crate::compaction::ContextWindow;
 use crate::hook::HookSpec;
 use crate::limits::Limits;
@@ -86,15 +88,7 @@ impl Settings {
     /// least after a question.
     #[must_use]
     pub fn is_allowed(&self, effect: EffectClass) -> bool {
-        let changes = match effect {
-            EffectClass::ReadOnly => false,
-            EffectClass::Idempotent | EffectClass::Effectful => true,
-        };
-        match (self.mode, self.permissions) {
-            (Mode::Build, Permissions::Auto | Permissions::Ask) => true,
-            (Mode::Build, Permissions::ReadOnly) => !changes,
-            (Mode::Plan, Permissions::Auto | Permissions::Ask | Permissions::ReadOnly) => !changes,
-        }
+        mode_verdict(self, effect).0 != Verdict::Deny
     }
 }
 

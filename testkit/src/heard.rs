@@ -62,12 +62,6 @@ impl HeardSum {
         self.lags = self.lags.saturating_add(1);
     }
 
-    /// The live text since the last lag that belongs to no item yet.
-    #[must_use]
-    pub fn open_text(&self) -> String {
-        self.texts.values().map(String::as_str).collect()
-    }
-
     fn delta(&mut self, (started, slot): (u64, u64), text: &str) -> Result<(), String> {
         let items = self.items.get(&started).copied().unwrap_or(0);
         if started <= self.over || slot < items {

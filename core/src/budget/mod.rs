@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod grants;
 
+use crate::compact::SUMMARY_ROOM;
 use crate::compaction::{MIN_RESULT_BYTES, ResultForm, VisiblePart};
 use crate::decide::Plan;
 use crate::fact::Reservation;
@@ -113,10 +114,12 @@ fn budget_over(turn: &Turn, over: fn(u64, u64) -> bool) -> Option<LimitKind> {
     over(limits.cost_micros, turn.cost_micros()).then_some(LimitKind::Cost)
 }
 
-/// Returns the reservation for a summary, or the limit that leaves no room for it.
-pub(crate) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reservation, LimitKind> {
+/// Returns the reservation for a summary, or the limit that leaves no room for it. The compaction
+/// should leave `target` bytes, so a longer summary is of no use.
+pub(crate) fn reserve(plan: &Plan, turn: &Turn, target: u64) -> Result<Reservation, LimitKind> {
     let limits = &turn.limits;
-    let answer = turn.settings.max_output_tokens.unwrap_or(0);
+    let answer = turn.settings.max_output_tokens;
+    let answer = answer.unwrap_or(SUMMARY_ROOM.min(target) / BYTES_PER_TOKEN);
     let reserved = estimate(plan, turn, AddedContent::default(), answer);
     let over = |limit: u64, spent: u64, more: u64| limit > 0 && spent.saturating_add(more) > limit;
     if over(limits.tokens, turn.tokens(), reserved.tokens) {

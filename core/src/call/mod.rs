@@ -3,7 +3,7 @@
 pub(crate) mod answer;
 mod excerpt;
 pub(crate) mod facts;
-mod policy;
+pub(crate) mod policy;
 pub(crate) mod programs;
 pub(crate) mod proposed;
 mod state;

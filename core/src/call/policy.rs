@@ -8,7 +8,7 @@ use crate::hook_rounds::CombinedVerdict;
 use crate::hook_rounds::hooks;
 use crate::rule::RuleVerdict;
 use crate::session::{CallState, Turn};
-use crate::settings::{EffectClass, Mode, Permissions};
+use crate::settings::{EffectClass, Mode, Permissions, Settings};
 
 /// Returns the decision on a call. Deny beats ask, ask beats allow, and nothing widens what the
 /// mode and the permissions forbid.
@@ -48,7 +48,7 @@ fn verdict(
     effect: EffectClass,
     word: &CombinedVerdict,
 ) -> (Verdict, Decider, String) {
-    let (mine, why) = mode_verdict(turn, effect);
+    let (mine, why) = mode_verdict(&turn.settings, effect);
     let deny = |by, reason: &str| (Verdict::Deny, by, String::from(reason));
     if mine == Verdict::Deny {
         return deny(Decider::Policy, why);
@@ -79,12 +79,12 @@ fn verdict(
 }
 
 /// Returns the verdict of the mode and the permissions.
-fn mode_verdict(turn: &Turn, effect: EffectClass) -> (Verdict, &'static str) {
+pub(crate) fn mode_verdict(settings: &Settings, effect: EffectClass) -> (Verdict, &'static str) {
     let permissions = match effect {
         EffectClass::ReadOnly => return (Verdict::Allow, "the tool is read-only"),
-        EffectClass::Idempotent | EffectClass::Effectful => turn.settings.permissions,
+        EffectClass::Idempotent | EffectClass::Effectful => settings.permissions,
     };
-    match (turn.settings.mode, permissions) {
+    match (settings.mode, permissions) {
         (Mode::Plan, Permissions::Auto | Permissions::Ask | Permissions::ReadOnly) => (
             Verdict::Deny,
             "Denied: in plan mode only read-only tools run. Describe the change instead.",

@@ -145,6 +145,11 @@ pub struct ApprovalQuestion {
 }
 
 impl CallState {
+    /// Returns true if the call counts against the limits of calls: surplus ones do not.
+    pub(crate) fn counts(&self) -> bool {
+        self.validity != CallValidity::Surplus
+    }
+
     /// Returns true if the call is a program.
     #[must_use]
     pub fn is_program(&self) -> bool {

@@ -12,6 +12,7 @@ use alloc::sync::Arc;
 use super::parse::{CUT_MARK, cut_summary, parse_summary};
 use super::{CompactionPlan, question, summary};
 use crate::context;
+use crate::decide::draw;
 use crate::failure::{FailureKind, SampleFailure};
 use crate::history::History;
 use crate::id::TurnId;
@@ -173,18 +174,18 @@ impl SummaryRequests {
                 None => self.stop(failure.message.clone()),
             };
         }
-        let draw = |most: u64| most.checked_add(1).map_or(entropy, |count| entropy % count);
-        let wait = self.limits.wait_ms(self.failures, failure.retry, draw);
+        let wait = self.limits.wait_ms(self.failures, failure.retry, |most| draw(entropy, most));
         self.failures = self.failures.saturating_add(1);
-        match wait {
-            Some(wait_ms) => self.ask(wait_ms),
-            None => match self.own.take() {
-                Some(own) => {
-                    self.prompt = own;
-                    self.ask(0)
-                }
-                None => self.stop(failure.message.clone()),
-            },
+        // The last attempt belongs to the turn's own model.
+        let last = self.attempts.saturating_add(1) >= self.limits.attempts;
+        let own = if last || wait.is_none() { self.own.take() } else { None };
+        match (own, wait) {
+            (Some(own), _) => {
+                self.prompt = own;
+                self.ask(0)
+            }
+            (None, Some(wait_ms)) => self.ask(wait_ms),
+            (None, None) => self.stop(failure.message.clone()),
         }
     }
 

@@ -243,6 +243,23 @@ fn the_model_that_read_the_conversation_is_asked_first() {
 }
 
 #[test]
+fn the_last_attempt_belongs_to_the_model_of_the_turn() {
+    let talk = steps(30);
+    let larger = Arc::new(Settings { model: String::from("large"), ..settings() });
+    let limits = Limits { attempts: 3, ..LIMITS() };
+    let mut requests = requests(&talk, limits).with_reader(Some(&larger));
+    let soon = failure(FailureKind::Overloaded, Retry::Soon);
+    let models = [
+        asked(requests.begin()),
+        asked(requests.on_failure(&soon, None, 0)),
+        asked(requests.on_failure(&soon, None, 0)),
+    ];
+    let models = models.map(|(prompt, _)| prompt.settings.model.clone());
+    assert_eq!(models, ["large", "large", settings().model.as_str()]);
+    assert!(done(requests.on_failure(&soon, None, 0)).fallback.is_some());
+}
+
+#[test]
 fn a_plan_without_a_summary_asks_nobody() {
     let talk = steps(30);
     let plan = talk.plan(CompactionStrategy::Slide, 8_000);

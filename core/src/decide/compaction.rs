@@ -134,16 +134,22 @@ fn target(plan: &Plan, turn: &Turn, trigger: CompactionTrigger) -> u64 {
 }
 
 /// Returns the settings of the latest sample, if its model can read more of the conversation than
-/// the turn's: its window is larger or unknown, or the turn's model rejected the conversation.
+/// the turn's: its window is larger or unknown, or the turn's model rejected the conversation. It is
+/// another model of the same server and, if the turn's money is limited, for the same price: the
+/// reservation is made at the turn's.
 fn reader<'a>(
     plan: &'a Plan,
     turn: &Turn,
     trigger: CompactionTrigger,
 ) -> Option<&'a Arc<Settings>> {
     let reader = plan.session.reader.as_ref()?;
-    let (other, own) = (reader.window.tokens, turn.settings.window.tokens);
+    let settings = &turn.settings;
+    let same_server = reader.provider == settings.provider && reader.base_url == settings.base_url;
+    let affordable = turn.limits.cost_micros == 0 || reader.price == settings.price;
+    let (other, own) = (reader.window.tokens, settings.window.tokens);
     let more = other == 0 || (own > 0 && other > own) || trigger == CompactionTrigger::Overflow;
-    (more && reader.model != turn.settings.model).then_some(reader)
+    let asked = more && same_server && affordable && reader.model != settings.model;
+    asked.then_some(reader)
 }
 
 /// Returns the bytes of text that a requested compaction should leave: a quarter of the
@@ -168,7 +174,8 @@ fn started(plan: &Plan, turn: &Turn, trigger: CompactionTrigger) -> CompactionSt
         CompactionTrigger::Window | CompactionTrigger::Overflow => turn.settings.window.strategy,
         CompactionTrigger::Manual => CompactionStrategy::Summary,
     };
-    let (strategy, reserved) = match (wanted, budget::reserve(plan, turn)) {
+    let target = target(plan, turn, trigger);
+    let (strategy, reserved) = match (wanted, budget::reserve(plan, turn, target)) {
         (CompactionStrategy::Summary, Ok(reserved)) => (CompactionStrategy::Summary, reserved),
         (CompactionStrategy::Summary, Err(_)) => {
             (CompactionStrategy::Slide, Reservation::default())
@@ -184,7 +191,7 @@ fn started(plan: &Plan, turn: &Turn, trigger: CompactionTrigger) -> CompactionSt
         attempt: turn.compacting.saturating_add(1),
         trigger,
         strategy,
-        target_bytes: target(plan, turn, trigger),
+        target_bytes: target,
         model: asked.map(|settings| settings.model.clone()),
         reserved,
         lost: Reservation::default(),

@@ -162,6 +162,11 @@ pub(crate) struct Plan {
     facts: Vec<RecordedFact>,
 }
 
+/// Returns a number up to `most`, taken from this randomness.
+pub(crate) fn draw(entropy: u64, most: u64) -> u64 {
+    most.checked_add(1).map_or(entropy, |count| entropy % count)
+}
+
 impl Plan {
     /// Adds a fact and applies it.
     pub(crate) fn push(&mut self, fact: Fact) -> Result<(), Reject> {
@@ -179,10 +184,7 @@ impl Plan {
 
     /// Draws a number up to `most` from the input's entropy. A decision draws at most once.
     pub(crate) fn draw(&self, most: u64) -> u64 {
-        let drawn = match most.checked_add(1) {
-            Some(count) => self.entropy % count,
-            None => self.entropy,
-        };
+        let drawn = draw(self.entropy, most);
         self.drawn.set(Some(drawn));
         drawn
     }

@@ -176,9 +176,8 @@ fn on_settings_changed(session: &mut Session, recorded: &RecordedFact, fact: &Se
     // The hooks on the session's end are those of its final settings.
     session.hook_rounds = HookRounds::default();
     let before = core::mem::replace(&mut session.settings, fact.settings.clone());
-    let reader = session.reader.take().unwrap_or(before);
-    if session.latest_sample > Seq::ZERO {
-        session.set_reader(reader);
+    if session.reader.is_none() && session.latest_sample > session.settings_at {
+        session.reader = Some(before);
     }
     session.settings_at = recorded.seq;
 }

@@ -213,7 +213,8 @@ fn take_from_queue(session: &mut Session, input: InputId) -> Option<crate::sessi
 
 /// Settles the turn. It leaves a hold if it was interrupted, was asked to stop after its step, or
 /// ran out of time before its input was admitted. A later input of a user lifts the hold. A turn
-/// that only compacts leaves the hold and the goal as they are.
+/// that only compacts leaves the goal as it is, and also the hold, unless the user continued the
+/// session to begin it.
 fn on_settled(
     session: &mut Session,
     recorded: &RecordedFact,
@@ -236,6 +237,7 @@ fn on_settled(
         return Err(invalid_fact(recorded, "the user has spoken to it meanwhile"));
     }
     let goal = turn.goal;
+    let keeps_hold = turn.compaction.as_ref().is_some_and(|request| !request.waits);
     let holds = hold_after(turn, &fact.outcome);
     let spoken_since = |asked: Seq| {
         let mut waiting = session.queue.iter();
@@ -243,7 +245,7 @@ fn on_settled(
     };
     session.hold = match holds {
         Some(asked) if !spoken_since(asked) => Hold::Held,
-        None if compacts => session.hold,
+        None if keeps_hold => session.hold,
         Some(_) | None => Hold::Free,
     };
     if let Some(state) = &mut session.goal

@@ -62,8 +62,7 @@ pub struct Session {
     /// Request to compact the conversation that waits for its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<CompactionRequest>,
-    /// Settings of the latest sample, if its model is another one of the same server than that of
-    /// [`Session::settings`].
+    /// Settings of the latest sample, if they differ from [`Session::settings`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reader: Option<Arc<Settings>>,
     /// Start of the session that hooks must still process.
@@ -128,15 +127,6 @@ impl Session {
     pub fn steer(&self) -> Option<&QueuedInput> {
         let mut waiting = self.queue.iter();
         waiting.find(|queued| queued.delivery == Delivery::Steer)
-    }
-
-    /// Records the settings of the latest sample, if their model is another one of the same server.
-    pub(crate) fn set_reader(&mut self, settings: Arc<Settings>) {
-        let now = &self.settings;
-        let other = settings.model != now.model
-            && settings.provider == now.provider
-            && settings.base_url == now.base_url;
-        self.reader = other.then_some(settings);
     }
 
     /// Returns a waiting input.

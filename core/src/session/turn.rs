@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::BudgetUsage;
-use crate::call::{CallState, CallValidity};
+use crate::call::CallState;
 use crate::compaction::{CompactionRequest, ItemFingerprint};
 use crate::fact::{ContextLifetime, Reservation};
 use crate::failure::{FailureKind, SampleFailure};
@@ -86,8 +86,7 @@ impl Turn {
 
     /// Returns the number of the answer's own calls, without surplus ones.
     fn calls_of_answer(&self) -> u32 {
-        let own =
-            |call: &&CallState| call.parent.is_none() && call.validity != CallValidity::Surplus;
+        let own = |call: &&CallState| call.parent.is_none() && call.counts();
         u32::try_from(self.calls().iter().filter(own).count()).unwrap_or(u32::MAX)
     }
 
@@ -172,8 +171,8 @@ impl Turn {
 
     /// Counts the calls of an answer.
     pub(crate) fn count(&mut self, calls: &[CallState]) {
-        let within = calls.iter().filter(|call| call.validity != CallValidity::Surplus);
-        let count = u32::try_from(within.count()).unwrap_or(u32::MAX);
+        let count = calls.iter().filter(|call| call.counts()).count();
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
         self.spent.calls = self.spent.calls.saturating_add(count);
     }
 
@@ -216,8 +215,8 @@ pub struct TurnUsage {
     pub calls: u32,
     /// Tokens, as far as the provider reported them.
     pub usage: Usage,
-    /// Estimated tokens that no provider reported: of attempts that broke off, of steered answers,
-    /// and of lost summaries.
+    /// Estimated tokens of requests that may be billed and whose usage no provider reported: of
+    /// answers that ended without it, of attempts that broke off, and of summaries.
     #[serde(default)]
     pub estimated_tokens: u64,
     /// Money, in millionths of the currency of the prices.

@@ -36,9 +36,7 @@ use crate::outcome::{LimitKind, TurnOutcome};
 use crate::program::{ProgramEnd, SampleKind};
 use crate::reason::Reason;
 use crate::record::RecordedFact;
-use crate::session::{
-    CallProgress, CallState, CallValidity, PendingContext, Session, Turn, is_zero,
-};
+use crate::session::{CallProgress, CallState, PendingContext, Session, Turn, is_zero};
 use crate::time::Timestamp;
 
 /// Tool calls are pending; ends when each has its observation.
@@ -139,8 +137,7 @@ impl StageRules for Executing {
 
     fn counted(&self) -> Option<u32> {
         // A program's calls are counted when they are made.
-        let own =
-            |call: &&CallState| call.parent.is_none() && call.validity != CallValidity::Surplus;
+        let own = |call: &&CallState| call.parent.is_none() && call.counts();
         let count = u32::try_from(self.calls.iter().filter(own).count()).unwrap_or(u32::MAX);
         Some(count.saturating_add(self.program_calls))
     }

@@ -16,9 +16,9 @@ fn a_summary_that_an_interrupt_cuts_off_is_charged() {
            7 SampleEnded stop, about 626 tokens, about money: 1138
            8 TurnSettled completed, cost 1138
         > send two => turn of input 9
-          11 CompactionStarted 1 attempt 1: window, summary to 680 bytes, money set aside: 626 => runs
+          11 CompactionStarted 1 attempt 1: window, summary to 680 bytes, money set aside: 1078 => runs
         > interrupt person => request 12
-          13 TurnSettled interrupted by person, cost 626, waiting: 9
+          13 TurnSettled interrupted by person, cost 1078, waiting: 9
     "#]]);
 }
 
@@ -33,9 +33,9 @@ fn a_summary_that_a_restart_cuts_off_is_charged() {
            7 SampleEnded stop, about 626 tokens, about money: 1138
            8 TurnSettled completed, cost 1138
         > send two => turn of input 9
-          11 CompactionStarted 1 attempt 1: window, summary to 680 bytes, money set aside: 626 => runs
+          11 CompactionStarted 1 attempt 1: window, summary to 680 bytes, money set aside: 1078 => runs
         > crash => log ends at 11
-          12 CompactionStarted 1 attempt 2: window, summary to 680 bytes, money set aside: 626, money lost: 626 => runs
+          12 CompactionStarted 1 attempt 2: window, summary to 680 bytes, money set aside: 1078, money lost: 1078 => runs
         > compacted
           13 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"one\"\nThe assistant said, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", fallback: the model gave no summary, leaves 511 bytes in 1 items
           14 InputAccepted input 9
@@ -43,7 +43,7 @@ fn a_summary_that_a_restart_cuts_off_is_charged() {
         > text ok => item 16
         > end stop
           17 SampleEnded stop, about 310 tokens, about money: 323
-          18 TurnSettled completed, cost 1575
+          18 TurnSettled completed, cost 2479
     "#]]);
 }
 
@@ -58,9 +58,9 @@ fn a_summary_that_is_given_up_is_charged() {
            7 SampleEnded stop, about 626 tokens
            8 TurnSettled completed
         > send two => turn of input 9
-          11 CompactionStarted 1 attempt 1: window, summary to 680 bytes, 626 tokens set aside => runs
+          11 CompactionStarted 1 attempt 1: window, summary to 680 bytes, 852 tokens set aside => runs
         > crash => log ends at 11
-          12 CompactionFailed the process ended each time while it was made, 626 tokens lost
+          12 CompactionFailed the process ended each time while it was made, 852 tokens lost
           13 InputAccepted input 9
           14 TurnSettled exhausted: context
         > text ok
@@ -79,9 +79,9 @@ fn what_was_lost_leaves_no_room_for_another() {
            7 SampleEnded stop, about 626 tokens
            8 TurnSettled completed
         > send two => turn of input 9
-          11 CompactionStarted 1 attempt 1: window, summary to 680 bytes, 626 tokens set aside => runs
+          11 CompactionStarted 1 attempt 1: window, summary to 680 bytes, 852 tokens set aside => runs
         > crash => log ends at 11
-          12 CompactionStarted 1 attempt 2: window, slide to 680 bytes, 626 tokens lost => runs
+          12 CompactionStarted 1 attempt 2: window, slide to 680 bytes, 852 tokens lost => runs
         > compacted
           13 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.", leaves 103 bytes in 1 items
           14 InputAccepted input 9
@@ -102,7 +102,7 @@ fn each_request_for_a_summary_is_charged() {
            7 SampleEnded stop, about 626 tokens
            8 TurnSettled completed
         > send two => turn of input 9
-          11 CompactionStarted 1 attempt 1: window, summary to 680 bytes, 626 tokens set aside => runs
+          11 CompactionStarted 1 attempt 1: window, summary to 680 bytes, 852 tokens set aside => runs
         > compacted after 2 They said x.
           12 Compacted cleared before 0, left out before 2, summary "They said x.", 2 requests unmeasured, leaves 68 bytes in 1 items
           13 InputAccepted input 9

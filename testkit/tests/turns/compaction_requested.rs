@@ -240,3 +240,28 @@ fn a_compaction_that_comes_again_under_a_key_is_made_once() {
              rejected: an input with this key was taken at 9 already
     "#]]);
 }
+
+#[test]
+fn the_word_to_continue_reaches_the_inputs_behind_a_compaction() {
+    check(expect![[r#"
+        > open
+        > send one => first turn, sample@5
+        > text x*3000 => item 6
+        > end stop => completed at 8
+        > send two => turn, sample@12
+        > compact
+          13 CompactionRequested
+        > send three => input 14
+        > interrupt person => request 15, wind sample@12
+        > fail cancelled never
+          16 SampleCut cancelled, about 1139 tokens, no further attempt
+          17 TurnSettled interrupted by person, waiting: 14
+        > continue
+          18 TurnOpened because compaction requested at 13
+          19 CompactionStarted 1 attempt 1: manual, summary to 1612 bytes => runs
+        > compacted They spoke.
+          20 Compacted cleared before 0, left out before 2, summary "They spoke.", leaves 289 bytes in 3 items
+          21 TurnSettled completed, waiting: 14
+          22 TurnOpened because opened by input 14 => sample@24
+    "#]]);
+}

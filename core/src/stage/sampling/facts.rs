@@ -175,7 +175,7 @@ fn on_ended(
         }),
     };
     let settings = turn.settings.clone();
-    session.set_reader(settings);
+    session.reader = (settings != session.settings).then_some(settings);
     session.visible = shown;
     let tokens = fact.usage.and_then(|usage| usage.input);
     session.measured = tokens.map(|tokens| MeasuredRequest { tokens, visible: asked });

@@ -62,15 +62,15 @@ pub(crate) fn may_use_up(session: &Session, turn: &Turn) -> bool {
         || over(limits.cost_micros, turn.cost_micros(), expected.cost_micros)
 }
 
-/// Returns true if an agent must wait for the end of the answer: only its usage decides how much of
-/// the budget can be granted.
+/// Returns true if an agent must wait for the end of the answer: only then it is known how much of
+/// the budget is left, and how many agents share it.
 pub(crate) fn delays_agents(turn: &Turn) -> bool {
-    has_budget(turn) && turn.stage.sampling().is_some()
+    turn.stage.sampling().is_some()
 }
 
 /// Returns the expected usage of a streaming answer: its reservation, or its length so far if that
 /// is more.
-pub(super) fn streaming(session: &Session, turn: &Turn, sampling: &Sampling) -> Reservation {
+fn streaming(session: &Session, turn: &Turn, sampling: &Sampling) -> Reservation {
     let reserved = sampling.reserved;
     let input = tokens(session, turn, AddedContent::default());
     let so_far = reservation(turn, input, streamed_so_far(sampling).tokens());
@@ -135,7 +135,7 @@ fn unreported(
 }
 
 /// Returns the size of the streaming answer so far.
-pub(super) fn streamed_so_far(sampling: &Sampling) -> AddedContent {
+fn streamed_so_far(sampling: &Sampling) -> AddedContent {
     let parts = sampling.items.iter().map(|(_, part, _)| part.bytes);
     AddedContent { bytes: parts.fold(0, u64::saturating_add), items: sampling.items.len() as u64 }
 }

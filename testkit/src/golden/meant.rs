@@ -5,6 +5,8 @@ const AGENTS_TAKE_LONGER: &str = "the longest run of a tool does not bound an ag
 /// As above, and the turn reserves tokens for the result of the agent.
 const AGENTS_ARE_HEARD: &str = "the longest run of a tool does not bound an agent's, and its turn keeps \
                                 room for what it says";
+const AGENTS_SHARE: &str =
+    "an agent starts once the answer has ended, since only then it is known how many share";
 const ANSWERS_ARE_RESERVED: &str = "the answer is reserved beside its request, and a request without \
                                     room for it is not sent";
 const BROKEN_ATTEMPTS_COUNT: &str = "what an attempt may cost that broke off is estimated";
@@ -39,6 +41,8 @@ pub const MEANT: &[(&str, u64, &str)] = &[
     ("agents_are_lent_a_budget", 15, ANSWERS_ARE_RESERVED),
     ("agents_are_lent_a_budget", 18, AGENTS_ARE_HEARD),
     ("agents_are_lent_a_budget", 21, ANSWERS_ARE_RESERVED),
+    ("agents_are_lent_time", 8, AGENTS_SHARE),
+    ("agents_are_lent_time", 15, AGENTS_SHARE),
     ("agents_are_lent_time", 17, STOPS_ARE_TOLD),
     ("answers_denied_by_hooks", 10, DENIALS_SAY_SO),
     ("answers_denied_by_hooks", 18, DENIALS_SAY_SO),

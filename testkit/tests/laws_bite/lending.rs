@@ -130,3 +130,24 @@ fn law_09_kills_going_on_beside_what_is_lent() {
     let told = broken(&TWO.replace("samples=6", "samples=20"));
     assert!(told.contains("settles a turn that has lent"), "{told}");
 }
+
+#[test]
+fn law_09_kills_lending_what_others_wait_for() {
+    // Of nine samples one is spent and one concludes, and of two agents each declares as many.
+    let script = "open samples=9 agent=9\nsend hello\ncall put {}\ncall put {}\nend stop";
+    let first = |samples: u32| {
+        let mut log = log(script);
+        let grants = log.iter_mut().filter_map(|recorded| {
+            let Fact::CallStarted(fact) = &mut recorded.fact else {
+                return None;
+            };
+            fact.grant.as_mut()
+        });
+        let mut grants: Vec<_> = grants.collect();
+        assert_eq!(grants.iter().map(|lent| lent.samples).collect::<Vec<_>>(), [4, 3]);
+        (grants[0].samples, grants[1].samples) = (samples, 7 - samples);
+        law_09_limits_hold::check(&log, &Limits::default()).is_err()
+    };
+    assert!(!first(4));
+    assert!(first(5));
+}

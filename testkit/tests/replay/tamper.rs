@@ -67,7 +67,7 @@ fn what_no_engine_of_today_would_write_is_told_where_it_stands() {
     let mut runner = TestRunner::deterministic();
     let strategy = (random::script(60), any::<usize>());
     let mut told = BTreeMap::new();
-    for _ in 0..1_500 {
+    for _ in 0..2_500 {
         let (script, nth) = strategy.new_tree(&mut runner).unwrap().current();
         let world = run(Transitions::CORE, &script).unwrap();
         let Some((log, at)) = tampered(world.log(), nth) else {

@@ -14,10 +14,11 @@ fn a_budget_of_three_is_three_over_the_whole_tree() {
         > open samples=3 agent=9
         > send hello => first turn, sample@5
         > call put {"prompt":"look"} => permitted call 6 decided
-           8 CallStarted call 6 attempt 1, lent 1 samples => runs
-        > call put {"prompt":"look there"} => permitted call 9 decided
-          11 CallObserved call 9 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
-        > end stop => sample ended at 12
+        > call put {"prompt":"look there"} => permitted call 8 decided
+        > end stop => sample ended at 10
+          11 CallStarted call 6 attempt 1, lent 1 samples
+          12 CallObserved call 8 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
+             run call 6@11
         > done 0 took=1/40/0 found
           13 CallObserved call 6 done: found, took 1 samples, 40 tokens
           14 SampleStarted sample 2 attempt 1 because tool results => runs
@@ -32,8 +33,8 @@ fn what_nobody_knows_of_is_taken_whole() {
         > open samples=4 agent=2 restarts=0
         > send hello => first turn, sample@5
         > call put {"prompt":"look"} => permitted call 6 decided
-           8 CallStarted call 6 attempt 1, lent 2 samples => runs
-        > end stop => sample ended at 9
+        > end stop => sample ended at 8
+           9 CallStarted call 6 attempt 1, lent 2 samples => runs
         > crash => log ends at 9
           10 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it., took 2 samples
           11 SampleStarted sample 2 attempt 1 because tool results => runs
@@ -124,14 +125,15 @@ fn of_agents_beside_each_other_each_leaves_room_for_both_results() {
         > call put {"prompt":"b"} => permitted call 8 decided
         > end stop tokens=100 out=20
           10 SampleEnded stop, 120 tokens
-          11 CallStarted call 6 attempt 1, lent 2 samples, 7429 tokens
-          12 CallObserved call 8 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
+          11 CallStarted call 6 attempt 1, lent 2 samples, 3714 tokens
+          12 CallStarted call 8 attempt 1, lent 2 samples, 3715 tokens
              run call 6@11
+             run call 8@12
         > done 0 took=2/9000/0 a
           13 CallObserved call 6 done: a, took 2 samples, 9000 tokens
-          14 TurnSettled exhausted: tokens
-        > call put {"prompt":"c"}
-        > end stop
+        > done 0 took=2/900/0 b
+          14 CallObserved call 8 done: b, took 2 samples, 900 tokens
+          15 TurnSettled exhausted: tokens
     "#]]);
 }
 
@@ -141,19 +143,21 @@ fn agents_that_run_beside_each_other_are_not_lent_the_same() {
         > open samples=6 agent=3
         > send hello => first turn, sample@5
         > call put {"prompt":"a"} => permitted call 6 decided
-           8 CallStarted call 6 attempt 1, lent 3 samples => runs
-        > call put {"prompt":"b"} => permitted call 9 decided
-          11 CallStarted call 9 attempt 1, lent 1 samples => runs
-        > end stop => sample ended at 12
+        > call put {"prompt":"b"} => permitted call 8 decided
+        > end stop => sample ended at 10
+          11 CallStarted call 6 attempt 1, lent 2 samples
+          12 CallStarted call 8 attempt 1, lent 2 samples
+             run call 6@11
+             run call 8@12
         > done 1 took=1/0/0 b
-          13 CallObserved call 9 done: b, took 1 samples
+          13 CallObserved call 8 done: b, took 1 samples
         > done 0 took=3/0/0 a
-          14 CallObserved call 6 done: a, took 3 samples
+          14 CallObserved call 6 done: a, took 2 samples
           15 SampleStarted sample 2 attempt 1 because tool results => runs
         > call put {"prompt":"c"} => permitted call 16 decided
-          18 CallObserved call 16 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
-        > end stop => sample ended at 19
-          20 TurnSettled exhausted: samples
+        > end stop => sample ended at 18
+          19 CallObserved call 16 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
+          20 SampleStarted sample 3 attempt 1 because tool results => runs
     "#]]);
 }
 
@@ -163,10 +167,12 @@ fn a_call_that_was_to_stop_before_it_began_took_nothing() {
         > open lazy samples=6 agent=3
         > send hello => first turn, sample@5
         > call put {"prompt":"a"} => permitted call 6 decided
-           8 CallStarted call 6 attempt 1, lent 3 samples
-        > interrupt person => request 9, wind sample@5
-             never call 6@8
-          10 CallObserved call 6 not_started: Not run: the user interrupted the turn before this call began., took 0 samples
+        > end stop => sample ended at 8
+           9 CallStarted call 6 attempt 1, lent 3 samples
+        > interrupt person => request 10
+             never call 6@9
+          11 CallObserved call 6 not_started: Not run: the user interrupted the turn before this call began., took 0 samples
+          12 TurnSettled interrupted by person
         > never 0
     "#]]);
 }
@@ -189,8 +195,8 @@ fn an_agent_is_lent_the_time_that_its_turn_has_left() {
         > send hello => first turn, sample@5
         > wait 300
         > call put {"prompt":"a"} => permitted call 6 decided
-           8 CallStarted call 6 attempt 1, lent 2 samples, 700 ms => runs
-        > end stop => sample ended at 9
+        > end stop => sample ended at 8
+           9 CallStarted call 6 attempt 1, lent 2 samples, 700 ms => runs
         > done 0 took=1/0/0
           10 CallObserved call 6 done: , took 1 samples
           11 SampleStarted sample 2 attempt 1 because tool results => runs
@@ -251,4 +257,81 @@ fn what_is_lent_beyond_what_is_left_is_no_log() {
         }
     });
     assert_eq!(kept, Some("what is lent is taken or given back".into()));
+}
+
+#[test]
+fn agents_of_one_answer_share_what_is_left_of_the_samples() {
+    check(expect![[r#"
+        > open samples=12 agent=9
+        > send hello => first turn, sample@5
+        > call put {"prompt":"a"} => permitted call 6 decided
+        > call put {"prompt":"b"} => permitted call 8 decided
+        > call put {"prompt":"c"} => permitted call 10 decided
+        > end stop => sample ended at 12
+          13 CallStarted call 6 attempt 1, lent 4 samples
+          14 CallStarted call 8 attempt 1, lent 3 samples
+          15 CallStarted call 10 attempt 1, lent 3 samples
+             run call 6@13
+             run call 8@14
+             run call 10@15
+        > done 0 took=1/0/0 a
+          16 CallObserved call 6 done: a, took 1 samples
+        > done 1 took=4/0/0 b
+          17 CallObserved call 10 done: b, took 3 samples
+        > done 2 took=3/0/0 c
+          18 CallObserved call 8 done: c, took 3 samples
+          19 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
+}
+
+#[test]
+fn agents_of_one_answer_share_what_is_left_of_the_tokens() {
+    check(expect![[r#"
+        > open samples=99 tokens=30000 agent=9
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 8307 tokens set aside => runs
+        > call put {"prompt":"a"} => permitted call 6 decided
+        > call put {"prompt":"b"} => permitted call 8 decided
+        > call put {"prompt":"c"} => permitted call 10 decided
+        > end stop tokens=100 out=20
+          12 SampleEnded stop, 120 tokens
+          13 CallStarted call 6 attempt 1, lent 9 samples, 8674 tokens
+          14 CallStarted call 8 attempt 1, lent 9 samples, 8674 tokens
+          15 CallStarted call 10 attempt 1, lent 9 samples, 8674 tokens
+             run call 6@13
+             run call 8@14
+             run call 10@15
+        > done 0 took=1/500/0 a
+          16 CallObserved call 6 done: a, took 1 samples, 500 tokens
+        > done 1 took=4/5000/0 b
+          17 CallObserved call 10 done: b, took 4 samples, 5000 tokens
+        > done 2 took=3/600/0 c
+          18 CallObserved call 8 done: c, took 3 samples, 600 tokens
+          19 SampleStarted sample 2 attempt 1 because tool results, 8382 tokens set aside => runs
+    "#]]);
+}
+
+/// The first has come back before the third can start, which gets what that one left.
+#[test]
+fn an_agent_that_starts_later_shares_what_the_first_ones_left() {
+    check(expect![[r#"
+        > open samples=13 parallel_calls=2 agent=9
+        > send hello => first turn, sample@5
+        > call put {"prompt":"a"} => permitted call 6 decided
+        > call put {"prompt":"b"} => permitted call 8 decided
+        > call put {"prompt":"c"} => permitted call 10 decided
+        > end stop => sample ended at 12
+          13 CallStarted call 6 attempt 1, lent 4 samples
+          14 CallStarted call 8 attempt 1, lent 4 samples
+             run call 6@13
+             run call 8@14
+        > done 0 took=1/0/0 a
+          15 CallObserved call 6 done: a, took 1 samples
+          16 CallStarted call 10 attempt 1, lent 6 samples => runs
+        > done 1 took=3/0/0 b
+          17 CallObserved call 10 done: b, took 3 samples
+        > done 2 took=7/0/0 c
+          18 CallObserved call 8 done: c, took 4 samples
+          19 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    BudgetGrant, BudgetUsage, CallId, CallObserved, CallStarted, Limits, ObservationStatus,
-    RecordedFact, Reservation, Timestamp,
+    AgentSpec, BudgetGrant, BudgetUsage, CallId, CallObserved, CallStarted, Limits,
+    ObservationStatus, RecordedFact, Reservation, Timestamp,
 };
 
 use crate::laws::{Broken, Held, hold};
@@ -27,6 +27,8 @@ pub(super) struct Bounds<'a> {
     pub(super) each: Reservation,
     /// What an agent's result takes at most, if answers are limited.
     pub(super) result: Option<Reservation>,
+    /// The further agents of the answer that are yet to start.
+    pub(super) waiting: Vec<&'a AgentSpec>,
 }
 
 /// An agent's result takes so manieth of what it was lent, where nobody says how long an answer is.
@@ -118,7 +120,8 @@ impl Lending {
             each: bounds.each.tokens,
             result: bounds.result.map(|most| most.tokens),
         };
-        self.leaves(recorded, bounds, &tokens, lent.tokens, |lent| lent.tokens)?;
+        let declared = |agent: &AgentSpec| agent.tokens;
+        self.leaves(recorded, bounds, &tokens, lent.tokens, |lent| lent.tokens, declared)?;
         let money = Sum {
             what: "money",
             limit: limits.cost_micros,
@@ -127,7 +130,8 @@ impl Lending {
             result: bounds.result.map(|most| most.cost_micros),
         };
         let of = |lent: &BudgetGrant| lent.cost_micros;
-        self.leaves(recorded, bounds, &money, lent.cost_micros, of)?;
+        let declared = |agent: &AgentSpec| agent.cost_micros;
+        self.leaves(recorded, bounds, &money, lent.cost_micros, of, declared)?;
         let time = bounds.until.map(|until| until.since_ms(recorded.ts));
         let fits = time.is_none_or(|left| (1..=left).contains(&lent.turn_ms));
         hold(9, fits, || format!("{seq} lends {} ms, and {time:?} are left", lent.turn_ms))?;
@@ -139,12 +143,19 @@ impl Lending {
                  kept for retries"
             )
         })?;
+        // What cannot be divided goes to the first ones.
+        let share = |agent: &&AgentSpec| u64::from(agent.samples.min(lent.samples - 1));
+        let waiting: u64 = bounds.waiting.iter().map(share).sum();
+        hold(9, all + waiting <= u64::from(limits.samples), || {
+            format!("{seq} lends {samples} samples, and leaves less to those that wait")
+        })?;
         self.0.insert(fact.call, lent);
         Ok(())
     }
 
     /// A loan of tokens or money leaves the turn what its last samples take, each with the results
-    /// of the agents.
+    /// of the agents, and leaves as much as it is to each agent that waits, unless that one declares
+    /// less.
     fn leaves(
         &self,
         recorded: &RecordedFact,
@@ -152,6 +163,7 @@ impl Lending {
         sum: &Sum,
         lent: u64,
         of: fn(&BudgetGrant) -> u64,
+        declared: fn(&AgentSpec) -> u64,
     ) -> Held {
         let others = self.0.values().map(of);
         let kept = bounds.last().saturating_mul(sum.each);
@@ -168,6 +180,19 @@ impl Lending {
                 "{seq} lends {lent} {what}: of {limit} {taken} are taken, and all that is lent comes to \
                  {all} with what the turn needs to conclude"
             )
+        })?;
+        let whole = |lent: u64| lent.saturating_add(bounds.for_result(lent, sum.result));
+        // Of what cannot be divided the first ones have one more.
+        let most = whole(lent).saturating_sub(1);
+        let share = |agent: &&AgentSpec| match declared(agent) {
+            0 => most,
+            declared => whole(declared).min(most),
+        };
+        let waiting: u64 = bounds.waiting.iter().map(share).sum();
+        let fits = limit == 0 || taken.saturating_add(all).saturating_add(waiting) <= limit;
+        hold(9, fits, || {
+            let (seq, what) = (recorded.seq, sum.what);
+            format!("{seq} lends {lent} {what}, and leaves less to those that wait")
         })
     }
 

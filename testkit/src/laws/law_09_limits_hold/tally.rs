@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    CallId, CallStarted, CompactionFact, Concurrency, ContextFact, ContextInjected, ContextSource,
-    EffectStart, FactGroup, FailureKind, HookFact, HookOccurrence, HookVerdict, InputFact, Item,
-    ItemAdded, Limits, PermissionFact, Price, ProgramFact, Reason, RecordedFact, Reservation,
-    Retained, RunFact, SampleCut, SampleFact, SampleStarted, Seq, Settings, StopReason, StopTiming,
-    Timestamp, TurnFact, TurnUsage, Usage, Verdict,
+    AgentSpec, CallId, CallStarted, CompactionFact, Concurrency, ContextFact, ContextInjected,
+    ContextSource, EffectStart, FactGroup, FailureKind, HookFact, HookOccurrence, HookVerdict,
+    InputFact, Item, ItemAdded, Limits, PermissionFact, Price, ProgramFact, Reason, RecordedFact,
+    Reservation, Retained, RunFact, SampleCut, SampleFact, SampleStarted, Seq, Settings,
+    StopReason, StopTiming, Timestamp, TurnFact, TurnUsage, Usage, Verdict,
 };
 
 mod budget;
@@ -67,6 +67,8 @@ pub(super) struct Tally {
     program: Option<u32>,
     /// Calls that the program of the last answer has made.
     made: u32,
+    /// Positions of them, and of those beyond what it may make.
+    called: Vec<Seq>,
     /// Its own samples for work.
     own_work: u32,
     /// Whether a return was rejected and is to be asked for again.
@@ -111,6 +113,7 @@ impl Tally {
                 .and_then(|settings| settings.options.program.as_ref())
                 .map(|program| program.limits.calls),
             made: 0,
+            called: Vec::new(),
             own_work: 0,
             rejected: false,
             returned: false,
@@ -219,6 +222,7 @@ impl Tally {
             }
             FactGroup::Program(ProgramFact::ProgramCalled(_)) => {
                 self.goes_on(recorded)?;
+                self.called.push(recorded.seq);
                 let room = self.made < self.program.unwrap_or(0);
                 if room && self.spent.calls < self.limits.calls {
                     self.made += 1;
@@ -377,6 +381,7 @@ impl Tally {
         self.fault = None;
         (self.rejected, self.returned) = (false, false);
         self.made = 0;
+        self.called.clear();
         self.brought.clear();
         self.streams = true;
         self.continued = false;
@@ -443,6 +448,7 @@ impl Tally {
             streams: self.streaming(),
             each: self.next.least(),
             result: self.next.told(),
+            waiting: self.waiting(log, id),
         };
         self.lending.starts(recorded, fact, &bounds, whole, agent)?;
         let class = tool.map_or(Concurrency::Exclusive, |tool| tool.concurrency);
@@ -455,6 +461,16 @@ impl Tally {
         hold(9, !alone || running == 1, || {
             format!("{} does not leave an exclusive call alone", recorded.seq)
         })
+    }
+
+    /// The agents of the answer that are yet to start, without this one.
+    fn waiting<'a>(&self, log: &'a [RecordedFact], started: CallId) -> Vec<&'a AgentSpec> {
+        let calls = self.brought.iter().chain(&self.called).map(|seq| CallId(seq.0));
+        let waits = |id: &CallId| {
+            *id != started && !self.runs.contains_key(id) && !self.observed.contains(id)
+        };
+        let agents = calls.filter(waits).filter_map(|id| reading::tool(log, id));
+        agents.filter_map(|(_, _, tool)| tool.agent.as_deref()).collect()
     }
 
     /// Checks that the turn was not asked to stop.

@@ -119,3 +119,49 @@ async fn the_money_of_agents_is_their_turns() {
     assert_eq!(report.spent.with_agents().cost_micros, asked * each);
     assert!(asked * each <= 2_000);
 }
+
+/// What each call of one answer was lent, in samples, and how each call ended. The agent `guide`
+/// declares one sample, and `scout` all that there are.
+async fn shared(
+    agents: &'static [&'static str],
+    samples: u32,
+) -> (Vec<u32>, Vec<ObservationStatus>) {
+    let (provider, _) = model(move |session, nth| match (session, nth) {
+        ("s", 0) => calls(agents.iter().map(|agent| (*agent, json!({"prompt": "look"})))),
+        ("s", _) => say("done"),
+        _ => say("a tree"),
+    });
+    let world = world(FaultyStore::new(), provider, looks(), agent(&[], 99), samples);
+    let world = world.tuned(|settings| {
+        settings.tools.push(scout(agent(&[], 99)));
+        settings.tools.push(ToolSpec { name: "guide".into(), ..scout(agent(&[], 1)) });
+    });
+    let (report, _) = world.turn().await;
+    assert_eq!(report.outcome, TurnOutcome::Completed);
+    let lent = world.picked(|fact| match fact {
+        Fact::CallStarted(fact) => fact.grant.map(|lent| lent.samples),
+        _ => None,
+    });
+    let ends = observed(&world.log()).into_iter().map(|(one, _)| one.status);
+    (lent, ends.collect())
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_that_declare_everything_share_what_is_left() {
+    let (lent, ends) = shared(&["scout", "scout", "scout"], 12).await;
+    assert_eq!(lent, [4, 3, 3]);
+    assert_eq!(ends, [ObservationStatus::Done; 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_agent_does_not_declare_goes_to_the_others() {
+    let (lent, ends) = shared(&["scout", "guide", "scout"], 12).await;
+    assert_eq!(lent, [5, 1, 4]);
+    assert_eq!(ends, [ObservationStatus::Done; 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_single_agent_is_lent_all_that_is_left() {
+    let (lent, _) = shared(&["scout"], 12).await;
+    assert_eq!(lent, [10]);
+}

@@ -18,7 +18,7 @@ What is kept for the next program: (def name value), (defn name [args] body), an
 Forms: def defn fn #(+ % %2) let if if-not when when-not if-let when-let if-some when-some cond condp case and or do loop recur for doseq comment quote -> ->> as-> some-> some->> cond-> cond->>
 Literals: 42 1.5 "text" :keyword true false nil [1 2] {:a 1} #{1 2} #"regex" \c
 Taking apart, in let, fn, defn, loop, for: [a b & rest] and {:keys [a b] :or {b 0} :as all} and {:strs [a b]} and {x :key}
-Keywords are functions: (:a m). JSON objects have texts as keys, (get m "a") or (:a m) reads either.
+Keywords are functions: (:a m). In a map :a and "a" are one key, for reading and for changing: (:a m), (get m "a"), (update m :a inc) and (dissoc m :a) work on JSON objects too, which have texts as keys. In a tool's arguments the - of a keyword becomes _.
 Tools: (tool/name {:arg value}). A tool gives data where it answers a JSON object or array, otherwise text. A tool that fails ends the program. They can be called anywhere, also in map, for and your own functions. Those that the branches of pmap and pcalls call run at the same time.
 
 Functions used most (Clojure's, and there are more; (doc f) prints how one is called, (apropos "text") lists names):

@@ -202,7 +202,7 @@ impl PtcLispRun {
     /// A value as JSON text.
     fn text(&self, value: &Value) -> Result<Arc<str>, Fault> {
         let most = self.bounds.value_bytes;
-        if let Some(text) = json_text(value, most) {
+        if let Some(text) = json_text(value, most)? {
             return Ok(Arc::from(text));
         }
         let message =

@@ -101,6 +101,23 @@ fn a_call_has_its_arguments_as_json_and_its_answer_is_data_or_text() {
 }
 
 #[test]
+fn what_changes_json_finds_what_reads_it() {
+    let user = r#"{"age":41,"password":"p"}"#;
+    for (source, gives) in [
+        ("(return (dissoc (update u :age inc) :password))", r#"return {"age":42}"#),
+        ("(return (assoc u :age 1 \"password\" nil))", r#"return {"age":1,"password":null}"#),
+        ("(return {:user [{:age 1 \"age\" 2}]})", "duplicate_key"),
+        ("{:age 1 \"age\" 2}", "duplicate_key"),
+        ("(fail {:age 1 \"age\" 2})", "duplicate_key"),
+        ("(tool/get {:who {:age 1 \"age\" 2}})", "duplicate_key"),
+    ] {
+        let source = format!("(let [u (tool/get)] {source})");
+        let (_, done) = run_in(&source, &world(), user);
+        assert!(shown(&done.end).starts_with(gives), "{source}: {}", shown(&done.end));
+    }
+}
+
+#[test]
 fn the_same_arguments_are_the_same_text_however_they_are_written() {
     let calls = |source: &str| run_in(source, &world(), "1").0;
     let one = calls("(tool/get {:b 2 :a {:y 1 :x 2}})");

@@ -203,9 +203,9 @@ fn by_language(
     session.commit(&outcome);
     let prints = outcome.prints.clone();
     let (how, value) = match &outcome.end {
-        RunEnd::Value(value) => ("value", to_json(value)),
-        RunEnd::Return(value) => ("return", to_json(value)),
-        RunEnd::Fail(value) => ("fail", to_json(value)),
+        RunEnd::Value(value) => ("value", to_json(value).unwrap()),
+        RunEnd::Return(value) => ("return", to_json(value).unwrap()),
+        RunEnd::Fail(value) => ("fail", to_json(value).unwrap()),
         RunEnd::Fault(fault) => return fault_of(fault.class.name(), prints),
     };
     ProgramReport { how, value, prints }

@@ -279,18 +279,19 @@ impl Context {
         Ok(())
     }
 
-    /// Puts an entry into a map, in place where nothing else holds it.
+    /// Puts an entry into a map under the key that this one addresses, in place where nothing else holds it.
     pub(crate) fn put(
         &mut self,
         entries: &mut Arc<Entries>,
         key: Value,
         value: Value,
     ) -> Result<(), Halt> {
+        self.seek(&key, entries.entries.len())?;
+        let key = entries.own_key(key);
         let mut shape = entries.shape;
         shape.add(key.shape());
         shape.add(value.shape());
         self.fits(shape)?;
-        self.seek(&key, entries.entries.len())?;
         self.own(entries, |entries| entries.entries.len(), ENTRY_BYTES)?;
         let entries = Arc::make_mut(entries);
         let key_weight = key.shape().weight;

@@ -32,7 +32,7 @@ pub enum FaultClass {
     JavaMember,
     /// A method of a Java object: the language has none.
     JavaMethod,
-    /// A key twice in one literal.
+    /// A key twice in one literal, or two keys of a map that are one in JSON.
     DuplicateKey,
     /// A pattern that cannot be taken apart.
     UnsupportedPattern,

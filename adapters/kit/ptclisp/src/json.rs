@@ -1,4 +1,5 @@
-//! Values from JSON and to it.
+//! Values from JSON and to it: objects have texts for keys, see [`crate::keys`] for how they are addressed. On
+//! the way out a keyword and a text of the same name are the same name, so a map that has both is a fault.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -87,10 +88,27 @@ fn of_number(number: &Number) -> Value {
     Value::Float(number.as_f64().unwrap_or(f64::NAN))
 }
 
-/// A value as JSON, for tools and for whoever reads a result: keywords become texts of their names,
-/// sets arrays, numbers that JSON has not texts, and functions what they are shown as.
-pub fn to_json(value: &Value) -> Json {
-    match value {
+/// How keys of maps become names of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyNames {
+    /// A keyword and a text become their name.
+    AsTheyAre,
+    /// In the arguments of tools, a keyword's hyphen is an underscore.
+    OfArguments,
+}
+
+/// A value as JSON, for whoever reads a result: keywords become texts of their names, sets arrays, numbers
+/// that JSON has not texts, and functions what they are shown as.
+///
+/// # Errors
+/// If two keys of one map have the same name: they are two entries in the program and one in JSON.
+pub fn to_json(value: &Value) -> Result<Json, Fault> {
+    write(value, KeyNames::AsTheyAre)
+}
+
+/// A value as JSON, with the names of objects as they are written here.
+pub(crate) fn write(value: &Value, names: KeyNames) -> Result<Json, Fault> {
+    Ok(match value {
         Value::Nil => Json::Null,
         Value::Bool(value) => Json::Bool(*value),
         Value::Int(n) => Json::from(*n),
@@ -104,28 +122,56 @@ pub fn to_json(value: &Value) -> Json {
         },
         Value::Str(text) => Json::String(text.to_string()),
         Value::Kw(name) => Json::String(name.to_string()),
-        Value::Vec(items) => Json::Array(items.items.iter().map(to_json).collect()),
-        Value::Set(members) => Json::Array(members.members.iter().map(to_json).collect()),
-        Value::Map(entries) => {
-            let mut object = Map::new();
-            for (key, value) in &entries.entries {
-                object.insert(key_text(key), to_json(value));
-            }
-            Json::Object(object)
-        }
+        Value::Vec(items) => Json::Array(write_all(&items.items, names)?),
+        Value::Set(members) => Json::Array(write_all(&members.members, names)?),
+        Value::Map(entries) => Json::Object(object(entries.iter(), names)?),
         other => Json::String(show::readable(other)),
+    })
+}
+
+fn write_all<'a>(
+    values: impl IntoIterator<Item = &'a Value>,
+    names: KeyNames,
+) -> Result<Vec<Json>, Fault> {
+    values.into_iter().map(|value| write(value, names)).collect()
+}
+
+/// Writes entries as an object.
+pub(crate) fn object<'a>(
+    entries: impl Iterator<Item = (&'a Value, &'a Value)>,
+    names: KeyNames,
+) -> Result<Map<String, Json>, Fault> {
+    let mut object = Map::new();
+    let mut keys: BTreeMap<String, &Value> = BTreeMap::new();
+    for (key, value) in entries {
+        let name = key_name(key, names);
+        if let Some(twin) = keys.insert(name.clone(), key) {
+            return Err(same_name(&name, twin, key));
+        }
+        object.insert(name, write(value, names)?);
     }
+    Ok(object)
+}
+
+/// The fault of two keys that are one in JSON.
+fn same_name(name: &str, one: &Value, other: &Value) -> Fault {
+    let (one, other) = (show::readable(one), show::readable(other));
+    let message = format!("a map has the keys {one} and {other}, which both are {name:?} in JSON");
+    Fault::new(FaultClass::DuplicateKey, message)
+        .hint(format!("Remove one of them first: (dissoc m {one})."))
 }
 
 /// Returns a value as JSON text with sorted keys, or `None` if the text exceeds `most` bytes.
-#[must_use]
-pub fn json_text(value: &Value, most: usize) -> Option<String> {
+///
+/// # Errors
+/// If two keys of one map have the same name.
+pub fn json_text(value: &Value, most: usize) -> Result<Option<String>, Fault> {
     // Each part takes at least one byte, so that a value that is far too large is not written out.
     if !at_most(value, &mut most.clone()) {
-        return None;
+        return Ok(None);
     }
-    let text = sorted(to_json(value)).to_string();
-    (text.len() <= most).then_some(text)
+    let text = sorted(to_json(value)?).to_string();
+    Ok((text.len() <= most).then_some(text))
 }
 
 /// Counts the parts of a value down from `left`, except those of functions; false once none is left.
@@ -159,10 +205,11 @@ pub fn sorted(json: Json) -> Json {
     }
 }
 
-/// A key of a map as a key of an object.
-pub(crate) fn key_text(key: &Value) -> String {
-    match key {
-        Value::Str(name) | Value::Kw(name) => name.to_string(),
-        other => show::readable(other),
+/// A key of a map as a name of an object.
+fn key_name(key: &Value, names: KeyNames) -> String {
+    match (key, names) {
+        (Value::Kw(name), KeyNames::OfArguments) => name.replace('-', "_"),
+        (Value::Str(name) | Value::Kw(name), _) => name.to_string(),
+        (other, _) => show::readable(other),
     }
 }

@@ -47,6 +47,7 @@ mod fault;
 mod flow;
 mod form;
 mod json;
+mod keys;
 mod library;
 mod limits;
 mod machine;

@@ -149,7 +149,7 @@ pub struct ToolCall {
     pub index: u32,
     /// Name of the tool.
     pub name: Arc<str>,
-    /// Its arguments: keys are texts, with `_` for `-`.
+    /// Its arguments, with `_` for the `-` of keywords.
     pub args: Map<String, Json>,
 }
 

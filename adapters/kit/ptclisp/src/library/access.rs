@@ -1,45 +1,16 @@
 //! Access to values: entries by key, items in order, and values that are called as functions.
 
-use std::sync::Arc;
-
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::context::Context;
 use crate::fault::{Fault, FaultClass, Halt, type_error, unexpected};
 use crate::show;
-use crate::value::{Entries, Value};
-
-/// The entry of a map under a key. Where there is none, a keyword finds a text of its name and a text
-/// a keyword: what came in as JSON has texts for keys, and programs say keywords. A name with a hyphen
-/// finds the name with underscores too, but not the other way round.
-pub(crate) fn find<'a>(entries: &'a Entries, key: &Value) -> Option<(&'a Value, &'a Value)> {
-    if let Some(found) = entries.entries.get_key_value(key) {
-        return Some(found);
-    }
-    let other = match key {
-        Value::Kw(name) => Value::Str(name.clone()),
-        Value::Str(name) => Value::Kw(name.clone()),
-        _ => return None,
-    };
-    if let Some(found) = entries.entries.get_key_value(&other) {
-        return Some(found);
-    }
-    let (Value::Kw(name) | Value::Str(name)) = key else {
-        return None;
-    };
-    if !name.contains('-') {
-        return None;
-    }
-    let name: Arc<str> = name.replace('-', "_").into();
-    let keyword = Value::Kw(name.clone());
-    let found = entries.entries.get_key_value(&keyword);
-    found.or_else(|| entries.entries.get_key_value(&Value::Str(name)))
-}
+use crate::value::Value;
 
 /// The entry of any value under a key; a value that has no entries has none.
 pub(crate) fn entry(value: &Value, key: &Value) -> Option<Value> {
     match value {
-        Value::Map(entries) => find(entries, key).map(|(_, value)| value.clone()),
+        Value::Map(entries) => entries.addressed(key).map(|(_, value)| value.clone()),
         Value::Vec(items) => {
             let index = usize::try_from(key.as_int()?).ok()?;
             items.items.get(index).cloned()
@@ -62,7 +33,7 @@ pub(crate) fn call(ctx: &mut Context, callee: &Value, args: &[Value]) -> Result<
         Value::Kw(_) => {
             arity("a keyword", FaultClass::InvalidKeywordCall, 2)?;
             let found = match &args[0] {
-                Value::Map(entries) => find(entries, callee).map(|(_, value)| value.clone()),
+                Value::Map(entries) => entries.addressed(callee).map(|(_, value)| value.clone()),
                 Value::Set(members) => members.members.get(callee).cloned(),
                 _ => None,
             };
@@ -71,7 +42,7 @@ pub(crate) fn call(ctx: &mut Context, callee: &Value, args: &[Value]) -> Result<
         Value::Map(entries) => {
             arity("a map", FaultClass::InvalidMapCall, 2)?;
             ctx.walk_deep(&args[0])?;
-            let found = find(entries, &args[0]).map(|(_, value)| value.clone());
+            let found = entries.addressed(&args[0]).map(|(_, value)| value.clone());
             Ok(found.unwrap_or_else(|| args.get(1).cloned().unwrap_or_default()))
         }
         Value::Set(members) => {

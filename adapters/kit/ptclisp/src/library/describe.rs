@@ -7,7 +7,6 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::callable::NativeFunction;
 use crate::context::{Context, ValueSet};
 use crate::fault::{Halt, type_error};
-use crate::library::access::find;
 use crate::library::compare::compare;
 use crate::library::pure;
 use crate::show;
@@ -216,7 +215,9 @@ fn name(ctx: &mut Context, key: &Value) -> Result<Value, Halt> {
 /// Requested number of examples.
 fn sample(options: Option<&Value>) -> Result<usize, Halt> {
     let option = |name: &str| match options {
-        Some(Value::Map(entries)) => find(entries, &Value::keyword(name)).map(|(_, value)| value),
+        Some(Value::Map(entries)) => {
+            entries.addressed(&Value::keyword(name)).map(|(_, value)| value)
+        }
         _ => None,
     };
     if option("paths").is_some_and(Value::truthy) {

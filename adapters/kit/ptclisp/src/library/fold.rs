@@ -104,7 +104,7 @@ impl Frame for MergeWith {
                 continue;
             };
             ctx.walk_deep(key)?;
-            if let Some(known) = self.into.entries.get(key) {
+            if let Some((_, known)) = self.into.addressed(key) {
                 self.key = Some(key.clone());
                 let args = vec![known.clone(), value.clone()];
                 return Ok(FrameRequest::Call(self.function.clone(), args));

@@ -92,7 +92,7 @@ fn strict(value: &Value, path: &mut Vec<String>) -> Result<Json, String> {
             Json::Object(all)
         }
         Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Big(_) | Value::Float(_) => {
-            json::to_json(value)
+            json::to_json(value).map_err(|fault| fault.message)?
         }
         Value::Str(text) => Json::String(text.to_string()),
         other => return Err(format!("a {}", other.kind())),

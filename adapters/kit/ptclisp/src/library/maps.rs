@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Fault, FaultClass, Halt, misfit, runtime, type_error, unexpected};
-use crate::library::access::{entry, find, seq};
+use crate::library::access::{entry, seq};
 use crate::library::{ANY, pure};
 use crate::value::{Entries, Value};
 
@@ -172,7 +172,7 @@ fn dissoc(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     let Value::Map(mut entries) = std::mem::take(first) else {
         return runtime("dissoc expected a map, got another kind of value");
     };
-    if !args[1..].iter().any(|key| find(&entries, key).is_some()) {
+    if !args[1..].iter().any(|key| entries.addressed(key).is_some()) {
         return Ok(Value::Map(entries));
     }
     if Arc::get_mut(&mut entries).is_none() {
@@ -182,10 +182,7 @@ fn dissoc(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     let inner = Arc::make_mut(&mut entries);
     for key in &args[1..] {
         ctx.walk_deep(key)?;
-        if let Some(value) = inner.entries.remove(key) {
-            let gone = key.shape().weight.saturating_add(value.shape().weight);
-            inner.shape.weight = inner.shape.weight.saturating_sub(gone);
-        }
+        inner.remove(key);
     }
     Ok(Value::Map(entries))
 }
@@ -226,8 +223,8 @@ fn select_keys(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     let mut kept = BTreeMap::new();
     for key in keys {
         ctx.walk_deep(&key)?;
-        if let Some((_, value)) = find(entries, &key) {
-            kept.insert(key, value.clone());
+        if let Some((key, value)) = entries.addressed(&key) {
+            kept.insert(key.clone(), value.clone());
         }
     }
     ctx.map(kept)
@@ -272,7 +269,7 @@ fn find_entry(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     ctx.walk_deep(&args[1])?;
     let found = match &args[0] {
         Value::Map(entries) => {
-            find(entries, &args[1]).map(|(key, value)| (key.clone(), value.clone()))
+            entries.addressed(&args[1]).map(|(key, value)| (key.clone(), value.clone()))
         }
         whole @ (Value::Nil | Value::Vec(_)) => {
             entry(whole, &args[1]).map(|value| (args[1].clone(), value))
@@ -289,7 +286,7 @@ fn contains(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     ctx.walk_deep(&args[1])?;
     Ok(Value::Bool(match &args[0] {
         Value::Nil => false,
-        Value::Map(entries) => find(entries, &args[1]).is_some(),
+        Value::Map(entries) => entries.addressed(&args[1]).is_some(),
         Value::Set(members) => members.members.contains(&args[1]),
         // Of a vector: whether the value is one of its items.
         Value::Vec(items) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Fault, FaultClass, Halt, misfit};
-use crate::library::access::{entry, find, integer, seq};
+use crate::library::access::{entry, integer, seq};
 use crate::library::pure;
 use crate::matcher::Match;
 use crate::pattern::Pattern;
@@ -212,7 +212,7 @@ fn replace(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
             let mut items = seq(ctx, "replace", 2, collection)?;
             for item in &mut items {
                 ctx.walk_deep(item)?;
-                if let Some((_, new)) = find(changes, item) {
+                if let Some((_, new)) = changes.addressed(item) {
                     *item = new.clone();
                 }
             }

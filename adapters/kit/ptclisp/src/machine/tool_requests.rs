@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::context::Context;
 use crate::fault::{Fault, FaultClass, Halt};
-use crate::json;
+use crate::json::{self, KeyNames};
 use crate::program::ToolAnswer;
 use crate::value::Value;
 
@@ -16,7 +16,8 @@ pub(crate) struct ToolRequest {
     pub(crate) args: Map<String, Json>,
 }
 
-/// A tool's arguments: a map, or keywords and values, or nothing.
+/// A tool's arguments: a map, or keywords and values, or nothing. At any depth a keyword's hyphen is an
+/// underscore, and a text is the name as it is.
 pub(super) fn arguments(
     ctx: &mut Context,
     name: &str,
@@ -28,31 +29,19 @@ pub(super) fn arguments(
         let bytes = arg.shape().weight.saturating_mul(64);
         ctx.reserve(usize::try_from(bytes).unwrap_or(usize::MAX))?;
     }
-    let mut object = Map::new();
-    let mut put = |key: &Value, value: &Value| {
-        // A keyword's hyphen is an underscore; a text is the name as it is.
-        let name = match key {
-            Value::Str(name) => name.to_string(),
-            other => json::key_text(other).replace('-', "_"),
-        };
-        object.insert(name, json::to_json(value));
-    };
-    match args {
-        [] | [Value::Nil] => {}
-        [Value::Map(entries)] => entries.iter().for_each(|(key, value)| put(key, value)),
+    let object = match args {
+        [] | [Value::Nil] => Map::new(),
+        [Value::Map(entries)] => json::object(entries.iter(), KeyNames::OfArguments)?,
         pairs if pairs.len() % 2 == 0 && pairs.iter().step_by(2).all(is_key) => {
-            for pair in pairs.chunks(2) {
-                if let [key, value] = pair {
-                    put(key, value);
-                }
-            }
+            let pairs = pairs.chunks_exact(2).map(|pair| (&pair[0], &pair[1]));
+            json::object(pairs, KeyNames::OfArguments)?
         }
         _ => {
             let message = format!("tool/{name} takes named arguments, not positional ones");
             let hint = format!("Write (tool/{name} {{:key value}}).");
             return Err(Fault::new(FaultClass::ToolArgs, message).hint(hint).into());
         }
-    }
+    };
     Ok(object)
 }
 

@@ -133,7 +133,7 @@ fn ending(shown: &mut OutputExcerpt, end: ProcessEnd, timeout_ms: u64) -> Observ
         ProcessEnd::TimedOut => {
             let note = format!(
                 "[stopped at its time limit of {timeout_ms} ms, with every process it had \
-                 started; do less at once or allow more time]"
+                 started; what it did until then stands: do less at once]"
             );
             push_line(&mut shown.text, &note);
             ObservationStatus::Failed

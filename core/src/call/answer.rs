@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{Observation, ObservationStatus, Verdict, programs, steps};
+use super::{Observation, ObservationStatus, Verdict, denial, programs, steps};
 use crate::agent::BudgetUsage;
 use crate::budget;
 use crate::decide::{Plan, require_visible};
@@ -135,7 +135,7 @@ pub(crate) fn on_approver_answered(
         // records it.
         Some(open) if open.asked == asked && open.late => Ok(()),
         Some(open) if open.asked == asked && require_visible(plan, &scope).is_err() => {
-            let reason = String::from("Denied: the answer came from outside the session's tenant.");
+            let reason = String::from(denial::FROM_OUTSIDE);
             let system = Scope::system("an answer from outside the tenant");
             apply_answer(plan, call, open.arguments, system, ApprovalAnswer::Deny { reason })
         }
@@ -155,7 +155,7 @@ pub(crate) fn apply_answer(
 ) -> Result<(), Reject> {
     let (verdict, reason, edit) = match answer {
         ApprovalAnswer::Allow { edit } => (Verdict::Allow, String::new(), edit),
-        ApprovalAnswer::Deny { reason } => (Verdict::Deny, denial(&by, reason), None),
+        ApprovalAnswer::Deny { reason } => (Verdict::Deny, denial::by_answer(&by, reason), None),
     };
     let key = plan.key.take();
     plan.push(Fact::ApprovalAnswered(ApprovalAnswered {
@@ -167,29 +167,6 @@ pub(crate) fn apply_answer(
         edit,
         key,
     }))
-}
-
-/// Beginning of a person's denial.
-const BY_PERSON: &str = "Denied by a person: ";
-/// Denial of a person without a reason.
-const NO_REASON: &str = "Denied by a person, who gave no reason.";
-
-/// Returns the reason of a denial as the model reads it. The system gives its own words.
-fn denial(by: &Scope, reason: String) -> String {
-    match by {
-        Scope::Principal { .. } if reason.trim().is_empty() => String::from(NO_REASON),
-        Scope::Principal { .. } => format!("{BY_PERSON}{reason}"),
-        Scope::System { .. } => reason,
-    }
-}
-
-/// Returns the reason that a person gave for a recorded denial.
-pub(crate) fn reason_of_denial(recorded: &str) -> &str {
-    match recorded.strip_prefix(BY_PERSON) {
-        Some(reason) => reason,
-        None if recorded == NO_REASON => "",
-        None => recorded,
-    }
 }
 
 /// An open question about a call.

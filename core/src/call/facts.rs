@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use super::proposed::reported_line;
-use super::{ObservationStatus, Verdict};
+use super::{ObservationStatus, Verdict, denial};
 use crate::context;
 use crate::deadline::left_ms;
 use crate::digest::Digest;
@@ -118,9 +118,9 @@ pub(crate) fn on_approval_answered(
     }
     let call = call_of(turn, recorded, fact.call)?;
     call.progress = match (progress, call.rule_verdict, &fact.edit) {
-        (CallProgress::Allowed, Some(RuleVerdict::Deny), Some(_)) => CallProgress::Denied {
-            reason: String::from("Denied: a rule forbids the arguments that the answer gives."),
-        },
+        (CallProgress::Allowed, Some(RuleVerdict::Deny), Some(_)) => {
+            CallProgress::Denied { reason: String::from(denial::EDIT_BY_RULE) }
+        }
         (progress, _, _) => progress,
     };
     Ok(())

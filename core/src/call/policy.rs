@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use super::Verdict;
+use super::{Verdict, denial};
 use crate::fact::{CallDecided, Decider};
 use crate::hook_rounds::CombinedVerdict;
 use crate::hook_rounds::hooks;
@@ -33,14 +33,12 @@ pub(super) fn before_asking(call: &CallState, word: &CombinedVerdict) -> Option<
         CombinedVerdict::Pass | CombinedVerdict::Ask | CombinedVerdict::Allow
             if call.rule_verdict == Some(RuleVerdict::Deny) =>
         {
-            (Verdict::Deny, Decider::Rule, String::from(FORBIDDEN))
+            (Verdict::Deny, Decider::Rule, String::from(denial::BY_RULE))
         }
         CombinedVerdict::Pass | CombinedVerdict::Ask | CombinedVerdict::Allow => return None,
     };
     Some(CallDecided { call: call.id, verdict, by, reason, arguments: call.arguments })
 }
-
-const FORBIDDEN: &str = "Denied by a rule of the user, which forbids this call.";
 
 fn verdict(
     turn: &Turn,
@@ -54,7 +52,7 @@ fn verdict(
         return deny(Decider::Policy, why);
     }
     if call.rule_verdict == Some(RuleVerdict::Deny) {
-        return deny(Decider::Rule, FORBIDDEN);
+        return deny(Decider::Rule, denial::BY_RULE);
     }
     if let Some(reason) = hooks::call_denial(word) {
         return deny(Decider::Hook, &reason);
@@ -85,13 +83,10 @@ pub(crate) fn mode_verdict(settings: &Settings, effect: EffectClass) -> (Verdict
         EffectClass::Idempotent | EffectClass::Effectful => settings.permissions,
     };
     match (settings.mode, permissions) {
-        (Mode::Plan, Permissions::Auto | Permissions::Ask | Permissions::ReadOnly) => (
-            Verdict::Deny,
-            "Denied: in plan mode only read-only tools run. Describe the change instead.",
-        ),
-        (Mode::Build, Permissions::ReadOnly) => {
-            (Verdict::Deny, "Denied: the permissions of this session are read-only.")
+        (Mode::Plan, Permissions::Auto | Permissions::Ask | Permissions::ReadOnly) => {
+            (Verdict::Deny, denial::IN_PLAN_MODE)
         }
+        (Mode::Build, Permissions::ReadOnly) => (Verdict::Deny, denial::READ_ONLY),
         (Mode::Build, Permissions::Ask) => (Verdict::Ask, "the permissions ask first"),
         (Mode::Build, Permissions::Auto) => (Verdict::Allow, "the permissions allow it"),
     }

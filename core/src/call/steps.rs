@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use super::{Observation, ObservationStatus, Verdict, policy, programs};
+use super::{Observation, ObservationStatus, Verdict, denial, policy, programs};
 use crate::budget::answer::{delays_agents, may_use_up};
 use crate::budget::{self, grants};
 use crate::decide::Plan;
@@ -55,7 +55,7 @@ fn settle_or_decide(
             abandon(plan, turn, call, stop)
         }
         (CallProgress::Denied { reason }, _) => {
-            Some(observed(call, ObservationStatus::Denied, denial(reason)))
+            Some(observed(call, ObservationStatus::Denied, denial::result(reason)))
         }
         (
             CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
@@ -82,37 +82,38 @@ fn settle_or_decide(
         (CallProgress::AwaitingApproval { question: Some(question) }, None) => {
             expire(plan, call, question)
         }
-        (CallProgress::Allowed, None) => settle_invalid(call).or_else(|| goal(plan, turn, call)),
+        (CallProgress::Allowed, None) => {
+            settle_invalid(turn, call).or_else(|| goal(plan, turn, call))
+        }
     }
-}
-
-/// Returns the result of a denied call, for the model. It says that it is a denial.
-fn denial(reason: &str) -> String {
-    if reason.starts_with("Denied") {
-        return String::from(reason);
-    }
-    format!("Denied: {reason}")
 }
 
 /// Settles a call that cannot run, from the beginning or by now.
-fn settle_invalid(call: &CallState) -> Option<Fact> {
+fn settle_invalid(turn: &Turn, call: &CallState) -> Option<Fact> {
     match &call.validity {
         CallValidity::Invalid { reason } => {
             Some(observed(call, ObservationStatus::Failed, reason.clone()))
         }
-        CallValidity::Surplus => {
-            Some(observed(call, ObservationStatus::NotStarted, SURPLUS.into()))
-        }
+        CallValidity::Surplus => Some(observed(call, ObservationStatus::NotStarted, surplus(turn))),
         CallValidity::Valid { .. } | CallValidity::Goal | CallValidity::Program { .. } => None,
     }
 }
 
 /// Result of a call whose answer used up the budget, for the model.
-const USED_UP: &str = "Not started: limit. The budget of the turn is used up.";
+const USED_UP: &str = "Not started: limit. The budget of the turn is used up. Request it again in a \
+                       later turn, if it is still needed.";
 
-/// Result of a surplus call, for the model.
-const SURPLUS: &str = "Not started: limit. The answer has more calls than the limit allows, and this \
-                       is one of the rest. Request it again in a later answer, if it is still needed.";
+/// Returns the result of a surplus call, for the model.
+fn surplus(turn: &Turn) -> String {
+    let calls = match turn.limits.calls_per_sample {
+        1 => String::from("1 call"),
+        most => format!("{most} calls"),
+    };
+    format!(
+        "Not started: limit. An answer may make at most {calls}, and this one is beyond that. \
+         Request it again in a later answer, if it is still needed."
+    )
+}
 
 /// Answers the call that reports the goal as met. An answer that began before the goal was set
 /// cannot report on that goal.
@@ -135,7 +136,7 @@ fn goal(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
 /// decision.
 fn propose(turn: &Turn, call: &CallState, answer: &CombinedVerdict) -> Option<Fact> {
     let effect = match &call.validity {
-        CallValidity::Invalid { .. } | CallValidity::Surplus => return settle_invalid(call),
+        CallValidity::Invalid { .. } | CallValidity::Surplus => return settle_invalid(turn, call),
         CallValidity::Goal | CallValidity::Program { .. } => EffectClass::ReadOnly,
         CallValidity::Valid { effect, .. } => *effect,
     };
@@ -165,7 +166,7 @@ fn ask(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
         HookStep::Wait => return None,
         HookStep::Finished(word) => word,
     };
-    if let Some(fact) = settle_invalid(call) {
+    if let Some(fact) = settle_invalid(turn, call) {
         return Some(fact);
     }
     if let Some(decided) = policy::before_asking(call, word) {
@@ -188,7 +189,7 @@ fn expire(plan: &Plan, call: &CallState, question: &ApprovalQuestion) -> Option<
             call: call.id,
             by: Arc::new(Scope::system("nobody answered in time")),
             verdict: Verdict::Deny,
-            reason: String::from("Denied: nobody answered in time."),
+            reason: String::from(denial::LATE),
             arguments: call.arguments,
             edit: None,
             key: None,

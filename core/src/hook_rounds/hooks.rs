@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{CombinedVerdict, HookRounds, RoundStep, counts_as, subject_name};
+use crate::call::denial;
 use crate::context;
 use crate::decide::Plan;
 use crate::decide::turn::settle;
@@ -295,10 +296,7 @@ pub(crate) fn give_up(plan: &Plan, turn: &Turn) -> Option<Fact> {
 /// Returns the reason of a call that hooks deny, as the model reads it.
 pub(crate) fn call_denial(word: &CombinedVerdict) -> Option<String> {
     match word {
-        CombinedVerdict::Deny { reason, .. } if reason.trim().is_empty() => {
-            Some(String::from("Denied by a hook, which gave no reason."))
-        }
-        CombinedVerdict::Deny { reason, .. } => Some(format!("Denied by a hook: {reason}")),
+        CombinedVerdict::Deny { reason, .. } => Some(denial::by_hook(reason)),
         CombinedVerdict::Pass | CombinedVerdict::Allow | CombinedVerdict::Ask => None,
     }
 }

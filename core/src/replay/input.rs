@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::call::answer::reason_of_denial;
+use crate::call::denial::reason_of_denial;
 use crate::call::{Observation, ObservationStatus, Verdict};
 use crate::cause::InputKind;
 use crate::effect::EffectKey;

@@ -12,7 +12,7 @@ const ANSWERS_ARE_RESERVED: &str = "the answer is reserved beside its request, a
 const BROKEN_ATTEMPTS_COUNT: &str = "what an attempt may cost that broke off is estimated";
 const COMPACTIONS_LEAVE_MORE: &str =
     "a compaction leaves two thirds of the window beside what waits, not half of it";
-const DENIALS_SAY_SO: &str = "a denial says whose it is";
+const DENIALS_SAY_SO: &str = "a denial says whose it is, and what to do";
 const EACH_HOOK_OF_AN_END: &str =
     "a denial at the end of a turn does not end the round of its hooks";
 const LOST_SUMMARIES_COUNT: &str =
@@ -51,9 +51,11 @@ pub const MEANT: &[(&str, u64, &str)] = &[
     ("answers_of_a_shape", 31, BROKEN_ATTEMPTS_COUNT),
     ("answers_of_a_shape", 49, BROKEN_ATTEMPTS_COUNT),
     ("answers_of_a_shape", 57, BROKEN_ATTEMPTS_COUNT),
+    ("calls_and_their_limits", 22, DENIALS_SAY_SO),
     ("calls_and_their_limits", 52, DENIALS_SAY_SO),
     ("calls_and_their_limits", 85, SURPLUS_CALLS),
     ("compaction_with_hooks", 13, COMPACTIONS_LEAVE_MORE),
+    ("edits_meet_the_rules", 12, DENIALS_SAY_SO),
     ("failures_of_every_kind", 56, BROKEN_ATTEMPTS_COUNT),
     ("failures_of_every_kind", 63, BROKEN_ATTEMPTS_COUNT),
     ("failures_of_every_kind", 77, BROKEN_ATTEMPTS_COUNT),

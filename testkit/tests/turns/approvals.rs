@@ -106,7 +106,7 @@ fn no_answer_is_a_denial_once_the_time_is_over() {
         > wait 99
         > wait 1
           11 ApprovalAnswered call 7 deny by the system: Denied: nobody answered in time.
-          12 CallObserved call 7 denied: Denied: nobody answered in time.
+          12 CallObserved call 7 denied: Denied: nobody answered in time. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
           13 SampleStarted sample 2 attempt 1 because tool results => runs
         > answer 0 allow
     "#]]);

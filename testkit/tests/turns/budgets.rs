@@ -51,7 +51,7 @@ fn money_that_is_spent_ends_the_turn() {
         > call read {} => read-only call 6 decided
         > end stop tokens=400 out=150
            8 SampleEnded stop, 550 tokens
-           9 CallObserved call 6 not_started: Not started: limit. The budget of the turn is used up.
+           9 CallObserved call 6 not_started: Not started: limit. The budget of the turn is used up. Request it again in a later turn, if it is still needed.
           10 TurnSettled exhausted: cost, cost 700
     "#]]);
 }
@@ -66,8 +66,8 @@ fn an_answer_that_used_up_the_tokens_starts_none_of_its_calls() {
         > call read {} => read-only call 8 decided
         > end stop tokens=7000 out=1000
           10 SampleEnded stop, 8000 tokens
-          11 CallObserved call 6 not_started: Not started: limit. The budget of the turn is used up.
-          12 CallObserved call 8 not_started: Not started: limit. The budget of the turn is used up.
+          11 CallObserved call 6 not_started: Not started: limit. The budget of the turn is used up. Request it again in a later turn, if it is still needed.
+          12 CallObserved call 8 not_started: Not started: limit. The budget of the turn is used up. Request it again in a later turn, if it is still needed.
           13 TurnSettled exhausted: tokens
     "#]]);
 }
@@ -155,7 +155,7 @@ fn a_person_who_is_asked_about_a_call_need_not_answer_once_the_tokens_are_used_u
         > call put {} => approval of call 7@9 within a week
         > end stop tokens=9000
           10 SampleEnded stop, 9000 tokens
-          11 CallObserved call 7 not_started: Not started: limit. The budget of the turn is used up.
+          11 CallObserved call 7 not_started: Not started: limit. The budget of the turn is used up. Request it again in a later turn, if it is still needed.
           12 TurnSettled exhausted: tokens
     "#]]);
 }

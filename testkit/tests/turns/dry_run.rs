@@ -37,7 +37,7 @@ fn what_is_denied_is_not_even_planned() {
         > send dry hello => first dry turn, sample@5
         > call shell {} => call 6
            7 CallDecided call 6 deny by rule
-           8 CallObserved call 6 denied: Denied by a rule of the user, which forbids this call.
+           8 CallObserved call 6 denied: Denied by a rule of the user, which forbids this call. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
         > end stop => sample ended at 9
           10 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);

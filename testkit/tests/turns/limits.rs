@@ -24,10 +24,10 @@ fn surplus_calls_of_an_answer_do_not_start_and_the_turn_goes_on() {
         > call read {"n":1} => read-only call 6@8
         > call read {"n":2}
            9 ItemAdded call read {"n":2}, surplus
-          10 CallObserved call 9 not_started: Not started: limit. The answer has more calls than the limit allows, and this is one of the rest. Request it again in a later answer, if it is still needed.
+          10 CallObserved call 9 not_started: Not started: limit. An answer may make at most 1 call, and this one is beyond that. Request it again in a later answer, if it is still needed.
         > call put {"n":3}
           11 ItemAdded call put {"n":3}, surplus
-          12 CallObserved call 11 not_started: Not started: limit. The answer has more calls than the limit allows, and this is one of the rest. Request it again in a later answer, if it is still needed.
+          12 CallObserved call 11 not_started: Not started: limit. An answer may make at most 1 call, and this one is beyond that. Request it again in a later answer, if it is still needed.
         > done 0 one => call 6 observed at 13
         > end stop => sample ended at 14
           15 SampleStarted sample 2 attempt 1 because tool results => runs
@@ -44,7 +44,7 @@ fn surplus_calls_do_not_count_against_the_calls_of_a_turn() {
         > call read {"n":1} => read-only call 6@8
         > call read {"n":2}
            9 ItemAdded call read {"n":2}, surplus
-          10 CallObserved call 9 not_started: Not started: limit. The answer has more calls than the limit allows, and this is one of the rest. Request it again in a later answer, if it is still needed.
+          10 CallObserved call 9 not_started: Not started: limit. An answer may make at most 1 call, and this one is beyond that. Request it again in a later answer, if it is still needed.
         > end stop => sample ended at 11
         > done 0 one => call 6 observed at 12, sample 2@13
         > call read {"n":2} => read-only call 14@16
@@ -80,7 +80,7 @@ fn tokens_are_limited() {
         > call read {} => read-only call 6 decided
         > end stop tokens=2000
            8 SampleEnded stop, 2000 tokens
-           9 CallObserved call 6 not_started: Not started: limit. The budget of the turn is used up.
+           9 CallObserved call 6 not_started: Not started: limit. The budget of the turn is used up. Request it again in a later turn, if it is still needed.
           10 TurnSettled exhausted: tokens
         > done 0 ok
     "#]]);

@@ -55,7 +55,7 @@ fn a_rule_denies_the_call_that_says_that_the_goal_is_met() {
         > send go => turn, sample@6
         > call goal_met {} => call 7
            8 CallDecided call 7 deny by rule
-           9 CallObserved call 7 denied: Denied by a rule of the user, which forbids this call.
+           9 CallObserved call 7 denied: Denied by a rule of the user, which forbids this call. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
         > end stop => sample ended at 10
           11 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);

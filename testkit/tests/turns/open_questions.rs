@@ -38,7 +38,7 @@ fn a_question_whose_time_ran_out_while_no_process_looked_is_denied() {
         > crash away=100
              the log ends at 10
           11 ApprovalAnswered call 7 deny by the system: Denied: nobody answered in time.
-          12 CallObserved call 7 denied: Denied: nobody answered in time.
+          12 CallObserved call 7 denied: Denied: nobody answered in time. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
           13 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
 }

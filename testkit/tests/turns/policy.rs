@@ -32,7 +32,7 @@ fn read_only_permissions_deny_what_changes_something() {
            5 InputAccepted input 2 => sample@6
         > call write {} => call 7
            8 CallDecided call 7 deny
-           9 CallObserved call 7 denied: Denied: the permissions of this session are read-only.
+           9 CallObserved call 7 denied: Denied: the permissions of this session are read-only. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
         > end stop => sample ended at 10
           11 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);

@@ -43,7 +43,7 @@ fn a_denial_without_a_word_says_that_a_person_said_no() {
         > end stop => sample ended at 10
         > asked 0 deny
           11 ApprovalAnswered call 7 deny by approver: Denied by a person, who gave no reason.
-          12 CallObserved call 7 denied: Denied by a person, who gave no reason.
+          12 CallObserved call 7 denied: Denied by a person, who gave no reason. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
           13 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
 }
@@ -139,7 +139,7 @@ fn a_hook_that_says_no_without_a_word_is_named_a_hook() {
         > hook 0 deny
            8 HookDecided h0 deny
            9 CallDecided call 6 deny by hook
-          10 CallObserved call 6 denied: Denied by a hook, which gave no reason.
+          10 CallObserved call 6 denied: Denied by a hook, which gave no reason. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
     "#]]);
 }
 
@@ -166,7 +166,7 @@ fn a_hook_that_allows_other_arguments_cannot_allow_what_a_rule_denies() {
         > hook 0 allow edit={"a":2}
           10 HookDecided h0 allow, edit "{\"a\":2}"
           11 CallDecided call 7 deny by rule
-          12 CallObserved call 7 denied: Denied by a rule of the user, which forbids this call.
+          12 CallObserved call 7 denied: Denied by a rule of the user, which forbids this call. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
     "#]]);
 }
 
@@ -181,6 +181,6 @@ fn a_hook_that_changes_arguments_into_what_a_rule_denies_denies() {
         > hook 0 pass edit={"a":2}
           10 HookDecided h0 pass, edit "{\"a\":2}"
           11 CallDecided call 7 deny by rule
-          12 CallObserved call 7 denied: Denied by a rule of the user, which forbids this call.
+          12 CallObserved call 7 denied: Denied by a rule of the user, which forbids this call. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
     "#]]);
 }

@@ -17,7 +17,7 @@ fn deny_is_over_ask_is_over_allow() {
           11 ApprovalAsked call 9, within 604800000 ms => runs
         > call shell {} => call 12
           13 CallDecided call 12 deny by rule
-          14 CallObserved call 12 denied: Denied by a rule of the user, which forbids this call.
+          14 CallObserved call 12 denied: Denied by a rule of the user, which forbids this call. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
         > end stop => sample ended at 15
     "#]]);
 }
@@ -29,7 +29,7 @@ fn a_rule_looks_at_an_argument() {
         > send hello => first turn, sample@5
         > call shell {"command":"rm -r a"} => call 6
            7 CallDecided call 6 deny by rule
-           8 CallObserved call 6 denied: Denied by a rule of the user, which forbids this call.
+           8 CallObserved call 6 denied: Denied by a rule of the user, which forbids this call. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
         > call shell {"command":"ls"} => permitted call 9@11
         > end stop => sample ended at 12
     "#]]);
@@ -75,7 +75,7 @@ fn arguments_that_a_hook_changes_meet_the_rules_anew() {
         > hook 0 allow edit={"command":"rm"}
            9 HookDecided h0 allow, edit "{\"command\":\"rm\"}"
           10 CallDecided call 6 deny by rule
-          11 CallObserved call 6 denied: Denied by a rule of the user, which forbids this call.
+          11 CallObserved call 6 denied: Denied by a rule of the user, which forbids this call. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
           12 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
 }
@@ -89,7 +89,7 @@ fn arguments_that_a_person_changes_meet_the_rules_anew() {
         > end stop => sample ended at 10
         > asked 0 allow edit={"command":"rm"}
           11 ApprovalAnswered call 7 allow by approver, edit "{\"command\":\"rm\"}"
-          12 CallObserved call 7 denied: Denied: a rule forbids the arguments that the answer gives.
+          12 CallObserved call 7 denied: Denied: a rule forbids the arguments that the answer gives. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
           13 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
 }

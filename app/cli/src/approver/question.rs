@@ -76,7 +76,7 @@ pub(super) fn parse_reply(line: &str) -> TypedReply {
     match line.trim() {
         "" => TypedReply::Nothing,
         "y" | "Y" | "yes" => TypedReply::Allow,
-        "n" | "N" | "no" => TypedReply::Deny { reason: "the user said no".to_owned() },
+        "n" | "N" | "no" => TypedReply::Deny { reason: String::new() },
         "e" | "E" | "edit" => TypedReply::Edit,
         reason => TypedReply::Deny { reason: reason.to_owned() },
     }

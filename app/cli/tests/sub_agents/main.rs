@@ -285,7 +285,7 @@ fn a_limit_of_three_is_three_requests_over_the_whole_tree() {
     let place = Place::new();
     let script = Script::respond(|request| match holds(request, "You are a scout.") {
         true => Reply::call("count", json!({"n": 1})),
-        false if holds(request, "reached a limit") => Reply::say("it was not enough"),
+        false if holds(request, "reached its limit") => Reply::say("it was not enough"),
         false => Reply::call("scout", json!({"prompt": "count for ever"})),
     });
     let server = ModelServer::start(script).unwrap();

@@ -9,8 +9,9 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 use windlass_core::{
-    AgentSpec, BudgetGrant, BudgetUsage, EffectKey, Input, Observation, ObservationStatus,
-    OpenSession, ParentEndPolicy, RecordedFact, Reject, Seq, SessionId, TurnOutcome,
+    AgentSpec, BudgetGrant, BudgetUsage, EffectKey, Input, LimitKind, Observation,
+    ObservationStatus, OpenSession, ParentEndPolicy, RecordedFact, Reject, Seq, SessionId,
+    TurnOutcome,
 };
 use windlass_ports::{CancelSignal, CancelSource, ProgressSink, StoreError, StoreErrorKind};
 
@@ -143,7 +144,7 @@ impl AgentEffect {
                 AgentStop::TimedOut => ObservationStatus::Failed,
             };
             let words = format!(
-                "Not waited for any longer: {} The agent goes on by itself, and what it comes to \
+                "Not waited for any longer: {} It goes on by itself, and what it comes to \
                  stays in its session {}.",
                 stopped.describe(self.timeout_ms),
                 self.child
@@ -331,7 +332,8 @@ impl AgentEffect {
                     }
                     (_, Some(stopped)) => {
                         let words = format!(
-                            "Stopped: {} How far the agent came is in its session {child}.",
+                            "Stopped: {} What it did until then stands, and is in its session \
+                             {child}.",
                             stopped.describe(self.timeout_ms)
                         );
                         let status = match stopped {
@@ -341,7 +343,10 @@ impl AgentEffect {
                         (Observation::new(status, words), took)
                     }
                     (outcome, None) => {
-                        let mut words = format!("Failed: the agent {}.", describe_outcome(outcome));
+                        let mut words = format!(
+                            "Failed: the agent {}. What it did until then stands.",
+                            describe_outcome(outcome)
+                        );
                         if !report.answer.is_empty() {
                             words.push_str(" Its last words: ");
                             words.push_str(&report.answer);
@@ -379,7 +384,7 @@ impl AgentStop {
     fn describe(self, timeout_ms: u64) -> String {
         match self {
             Self::TurnStopped => "the turn was asked to stop.".to_owned(),
-            Self::TimedOut => format!("it ran longer than its limit of {timeout_ms} ms."),
+            Self::TimedOut => format!("the agent ran longer than its limit of {timeout_ms} ms."),
         }
     }
 }
@@ -413,8 +418,22 @@ fn describe_outcome(outcome: &TurnOutcome) -> String {
         TurnOutcome::InvalidOutput { fault } => format!("gave an answer of another shape: {fault}"),
         TurnOutcome::Interrupted { reason, .. } => format!("was interrupted: {reason}"),
         TurnOutcome::Blocked { reason } => format!("was not let in: {reason}"),
-        TurnOutcome::Exhausted { limit } => format!("reached a limit: {limit:?}"),
+        TurnOutcome::Exhausted { limit } => format!("reached {}", describe_limit(*limit)),
         TurnOutcome::Failed { message, .. } => format!("failed: {message}"),
+    }
+}
+
+fn describe_limit(limit: LimitKind) -> &'static str {
+    match limit {
+        LimitKind::Samples => "its limit of samples",
+        LimitKind::CallsPerSample | LimitKind::Calls => "its limit of calls",
+        LimitKind::Tokens => "its limit of tokens",
+        LimitKind::OutputTokens => "the model's limit of tokens in one answer",
+        LimitKind::WallClock => "its limit of time",
+        LimitKind::Cost => "its limit of cost",
+        LimitKind::Continuations => "its limit of continuations by hooks",
+        LimitKind::Compactions => "its limit of compactions",
+        LimitKind::Context => "the limit of its model's window",
     }
 }
 

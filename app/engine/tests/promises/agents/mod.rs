@@ -136,7 +136,7 @@ async fn a_budget_of_three_is_three_model_calls_over_the_whole_tree() {
     assert_eq!(report.spent.agents.samples, 1);
     let (observation, took) = observed(&world.log()).remove(0);
     assert_eq!((observation.status, took), (ObservationStatus::Failed, 1));
-    assert!(observation.output.contains("reached a limit: Samples"), "{}", observation.output);
+    assert!(observation.output.contains("reached its limit of samples"), "{}", observation.output);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,9 +4,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod agents;
 #[path = "../common/mod.rs"]
 mod common;
+mod compactions;
+mod denials;
 mod prose;
+mod stops;
 
 use std::fs;
 use std::process::Command;
@@ -43,6 +47,11 @@ fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Answer {
 
 fn done() -> Answer {
     Answer::new().text("Done.")
+}
+
+/// Texts under their titles.
+fn sections<const N: usize>(texts: [(&str, String); N]) -> String {
+    texts.map(|(title, text)| format!("# {title}\n\n{text}")).join("\n")
 }
 
 fn git(place: &Place, arguments: &[&str]) {
@@ -128,49 +137,6 @@ fn results_of_the_file_tools() {
     ];
     let asked = conversation(&place, &[], &[("Try the files.", answers)]);
     expect_file!["results_of_the_file_tools.txt"].assert_eq(&asked.calls());
-}
-
-#[test]
-fn calls_that_do_not_run() {
-    let place = Place::new();
-    let write = || calls([("write_file", json!({"path": "a", "content": "b"}))]);
-    let answers = vec![
-        calls([("no_such_tool", json!({}))]),
-        calls([("read_file", json!({"file": "a"}))]),
-        done(),
-    ];
-    let wrong = conversation(&place, &[], &[("Try.", answers)]);
-    let place = Place::new();
-    let plan = conversation(&place, &["--mode", "plan"], &[("Try.", vec![write(), done()])]);
-    let place = Place::new();
-    let flags = ["--permissions", "read-only"];
-    let read_only = conversation(&place, &flags, &[("Try.", vec![write(), done()])]);
-    let place = Place::new();
-    let flags = ["--deny", "write_file"];
-    let rule = conversation(&place, &flags, &[("Try.", vec![write(), done()])]);
-    let place = Place::new();
-    let hooks = json!({"hooks": {"PreToolUse": [{"hooks": [
-        {"type": "command", "command": "echo not on Fridays >&2; exit 2"}
-    ]}]}});
-    fs::write(place.file("hooks.json"), hooks.to_string()).unwrap();
-    let flags = ["--hooks", "hooks.json"];
-    let hook = conversation(&place, &flags, &[("Try.", vec![write(), done()])]);
-    let place = Place::new();
-    let flags = ["--permissions", "ask"];
-    let nobody = conversation(&place, &flags, &[("Try.", vec![write(), done()])]);
-    let place = Place::new();
-    let dry_run = conversation(&place, &["--dry-run"], &[("Try.", vec![write(), done()])]);
-    let texts = [
-        ("A call that cannot be run", wrong.calls()),
-        ("In plan mode", plan.context_and_calls()),
-        ("With read-only permissions", read_only.context_and_calls()),
-        ("A rule of the user denies it", rule.calls()),
-        ("A hook denies it", hook.calls()),
-        ("It needs an approval, and nobody can be asked", nobody.context_and_calls()),
-        ("In a dry run", dry_run.calls()),
-    ];
-    let texts = texts.map(|(title, text)| format!("# {title}\n\n{text}"));
-    expect_file!["calls_that_do_not_run.txt"].assert_eq(&texts.join("\n"));
 }
 
 #[cfg(feature = "javascript")]

@@ -50,11 +50,49 @@ impl Prose {
         format!("{context}{calls}")
     }
 
+    /// The conversation without what stands before every one: instructions and the context of the
+    /// session.
+    pub(crate) fn talk(&self) -> String {
+        let usual = ["workspace", "environment", "git", "permissions"];
+        self.shown(|at, _| {
+            let text = self.list()[at]["content"].as_str().unwrap_or_default();
+            let names = usual.map(|name| format!("<context from=\"{name}\">"));
+            at > 0 && !names.iter().any(|name| text.starts_with(name))
+        })
+    }
+
+    /// The latest result of a call.
+    pub(crate) fn last_result(&self) -> String {
+        let result = self.list().iter().rposition(|message| message["role"] == "tool");
+        self.shown(|at, _| Some(at) == result)
+    }
+
+    /// The last messages.
+    pub(crate) fn last(&self, messages: usize) -> String {
+        self.conversation_from(self.messages() - messages)
+    }
+
+    /// The first call that a text names for `read_output`.
+    pub(crate) fn named_call(&self) -> String {
+        let text = self.request.to_string();
+        let (_, after) = text.split_once(r#"read_output {\"call\":\""#).unwrap();
+        after.split_once('\\').unwrap().0.to_owned()
+    }
+
     /// The tools, each with its description and its parameters.
     pub(crate) fn tools(&self) -> String {
+        self.tools_that(|_| true)
+    }
+
+    /// The tool of this name.
+    pub(crate) fn tool(&self, name: &str) -> String {
+        self.tools_that(|tool| tool["name"] == name)
+    }
+
+    fn tools_that(&self, wanted: impl Fn(&Value) -> bool) -> String {
         let mut text = String::new();
-        for tool in self.request["tools"].as_array().unwrap() {
-            let tool = &tool["function"];
+        let tools = self.request["tools"].as_array().unwrap().iter();
+        for tool in tools.map(|tool| &tool["function"]).filter(|tool| wanted(tool)) {
             text.push_str(&format!("# {}\n\n", tool["name"].as_str().unwrap()));
             text.push_str(&wrapped(tool["description"].as_str().unwrap()));
             let parameters = &tool["parameters"];
@@ -115,13 +153,19 @@ fn steady(text: &str) -> String {
         line.to_owned()
     };
     let text = text.split('\n').map(line).collect::<Vec<_>>().join("\n");
-    // Positions of calls in the log.
-    let mut pieces = text.split("\"@");
+    // Positions of calls in the log, and the port of the model's server.
+    let text = numbered(&text, "\"@", "17");
+    numbered(&text, "http://127.0.0.1:", "80")
+}
+
+/// Replaces the number after these words.
+fn numbered(text: &str, words: &str, number: &str) -> String {
+    let mut pieces = text.split(words);
     let first = pieces.next().unwrap_or_default().to_owned();
     pieces.fold(first, |text, piece| {
         let rest = piece.trim_start_matches(|c: char| c.is_ascii_digit());
-        let at = if rest.len() < piece.len() { "17" } else { "" };
-        format!("{text}\"@{at}{rest}")
+        let at = if rest.len() < piece.len() { number } else { "" };
+        format!("{text}{words}{at}{rest}")
     })
 }
 

@@ -1,0 +1,86 @@
+//! Agents: what the turn that calls them reads of their ends, and what they read themselves.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use windlass_testkit::Answer;
+use windlass_testkit::http::{ModelServer, Reply, Request, Script};
+
+use crate::common::Place;
+use crate::prose::Prose;
+use crate::{calls, done, sections};
+
+/// What the agent does, in its own requests.
+type Scout = fn(&Request) -> Reply;
+
+fn is_scout(request: &Request) -> bool {
+    String::from_utf8_lossy(&request.body).contains("You are a scout.")
+}
+
+/// A turn that calls an agent with these properties, whose requests this answers: the first request
+/// of the agent, and the last one of the turn.
+fn scouted(agent: &Value, scout: Scout) -> (Prose, Prose) {
+    let place = Place::new();
+    fs::write(place.file("tree.txt"), "an oak\n").unwrap();
+    let mut tool = json!({
+        "name": "scout",
+        "description": "Looks around.",
+        "agent": {"instructions": "You are a scout.", "tools": ["read_file"], "samples": 2},
+    });
+    for (name, value) in agent.as_object().unwrap() {
+        match name.as_str() {
+            "timeout_ms" => tool[name] = value.clone(),
+            _ => tool["agent"][name] = value.clone(),
+        }
+    }
+    fs::write(place.file("tools.json"), json!({"tools": [tool]}).to_string()).unwrap();
+    let script = Script::respond(move |request| match request.asked().results.is_empty() {
+        _ if is_scout(request) => scout(request),
+        true => Reply::answer(calls([("scout", json!({"prompt": "Which tree is there?"}))])),
+        false => Reply::answer(done()),
+    });
+    let server = ModelServer::start(script).unwrap();
+    let base_url = server.base_url();
+    let provider = ["--provider", "openai-chat", "--base-url", &base_url, "--session", "s"];
+    let words = [&["run", "Find a tree.", "--tools", "tools.json"][..], &provider].concat();
+    let ended = place.without_terminal(&words);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let samples = server.samples();
+    let prose = |request: &Request| Prose::new(&place, request.json.clone().unwrap());
+    let first = samples.iter().find(|request| is_scout(request)).unwrap();
+    let last = samples.iter().rfind(|request| !is_scout(request)).unwrap();
+    (prose(first), prose(last))
+}
+
+#[test]
+fn results_of_agents() {
+    let say = |_: &Request| Reply::say("There is an oak.");
+    let loops = |_: &Request| Reply::answer(calls([("read_file", json!({"path": "tree.txt"}))]));
+    let gives_up = |_: &Request| Reply::error(400, "invalid_request_error", "no such model here");
+    let silent = |_: &Request| Reply::answer(Answer::new());
+    let waits = |_: &Request| Reply::say("There is").stall_after(300);
+    let late = json!({"timeout_ms": 4_000});
+    let detached = json!({"timeout_ms": 4_000, "when_parent_ends": "detach"});
+    let scouts: [(Value, Scout); 6] = [
+        (json!({}), say),
+        (json!({}), loops),
+        (json!({}), gives_up),
+        (json!({}), silent),
+        (late, waits),
+        (detached, waits),
+    ];
+    // Two of them wait, so they wait together.
+    let scouts = scouts.map(|(agent, scout)| std::thread::spawn(move || scouted(&agent, scout)));
+    let [(own, whole), (_, exhausted), (_, failed), (_, empty), (_, late), (_, detached)] =
+        scouts.map(|scout| scout.join().unwrap());
+    let texts = [
+        ("What the agent reads", own.conversation()),
+        ("It answers", whole.calls()),
+        ("It reaches its limit", exhausted.calls()),
+        ("Its provider fails", failed.calls()),
+        ("It says nothing", empty.calls()),
+        ("It runs too long", late.calls()),
+        ("It runs too long, and is declared to go on", detached.calls()),
+    ];
+    expect_test::expect_file!["results_of_agents.txt"].assert_eq(&sections(texts));
+}

@@ -17,8 +17,6 @@ const EACH_HOOK_OF_AN_END: &str =
     "a denial at the end of a turn does not end the round of its hooks";
 const LOST_SUMMARIES_COUNT: &str =
     "what was set aside for a summary that was cut off counts as spent";
-const PROGRAMS_TELL: &str =
-    "of a program that is stopped the model is told which of its calls change something";
 const RESULTS_ARE_CUT: &str = "a result that is too long for the window is shown in part";
 const STOPS_ARE_TOLD: &str = "a call that is stopped, an answer that is cut off and a turn that is \
                               interrupted say by whom";

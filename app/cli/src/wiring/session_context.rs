@@ -303,7 +303,8 @@ mod tests {
 
     #[test]
     fn no_code_of_the_repository_runs() {
-        let traps: [(fn(&Trapped), Option<&str>); 6] = [
+        type Trap = (fn(&Trapped), Option<&'static str>);
+        let traps: [Trap; 6] = [
             (monitor, Some("files: 1 changed")),
             (filter_of_the_tree, Some("files: 1 changed, 1 untracked")),
             (filter_of_the_clone, Some("files: 1 changed")),

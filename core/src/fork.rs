@@ -3,7 +3,8 @@
 //! A fork's log starts with its own opening, then has the other log's facts unchanged, up to a
 //! position. The source session decided the inherited facts, so they fold and replay under its id.
 //! After them the fork is a session like any other. It begins held: nothing runs without a user's
-//! request. Absent: reading and writing logs.
+//! request. A turn that is open at the position goes no further: the fork's own first decision
+//! settles it. Absent: reading and writing logs.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -137,8 +138,9 @@ struct FactAuthor<'a> {
 }
 
 impl Session {
-    /// Returns true if a fork may begin after the last fact. No turn is open, nothing runs, and
-    /// only work that a [`Hold`] blocks is due. So a fork repeats nothing and omits nothing.
+    /// Returns true if a fork may begin after the last fact. Nothing runs, and only work that a
+    /// [`Hold`] blocks is due. So a fork repeats nothing and omits nothing. No turn is open, or its
+    /// latest sample has settled: the fork settles that turn without a further effect.
     #[must_use]
     pub fn can_fork(&self) -> bool {
         let goal_goes_on = self.goal.as_ref().is_none_or(|goal| match goal.status {
@@ -147,8 +149,32 @@ impl Session {
             GoalStatus::Met { .. } | GoalStatus::Stopped { .. } => false,
         });
         let compacts = self.compaction.as_ref().is_some_and(|request| !request.waits);
-        let idle = self.phase == Phase::Idle && self.hook_rounds.open.is_none();
-        idle && goal_goes_on && !compacts
+        let rests = match &self.phase {
+            Phase::Idle => true,
+            Phase::InTurn(turn) => turn.is_sample_settled(),
+        };
+        rests && self.hook_rounds.open.is_none() && goal_goes_on && !compacts
+    }
+
+    /// Returns true if the open turn is inherited: another session opened it, and this one was
+    /// forked in it. It goes no further here.
+    #[must_use]
+    pub fn turn_is_inherited(&self) -> bool {
+        self.forked_in_turn().is_some()
+    }
+
+    /// Returns the last inherited position if the open turn is inherited.
+    pub(crate) fn forked_in_turn(&self) -> Option<Seq> {
+        let (Lineage::Fork { at, ancestors, .. }, Some(turn)) = (&*self.lineage, self.turn())
+        else {
+            return None;
+        };
+        let older = ancestors.iter().filter_map(|ancestor| match ancestor {
+            Ancestor::Fork { at, .. } => Some(*at),
+            Ancestor::Child { .. } => None,
+        });
+        let mut forks = core::iter::once(*at).chain(older);
+        forks.find(|at| turn.id.0 <= at.0 && *at < self.next)
     }
 
     /// Returns the last inherited position if the fork's log does not reach it yet. Nothing may run

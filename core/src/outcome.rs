@@ -48,6 +48,12 @@ pub enum TurnOutcome {
 }
 
 impl TurnOutcome {
+    /// Returns the outcome of an inherited turn in a fork.
+    pub(crate) fn forked() -> Self {
+        let reason = String::from("the session was forked here");
+        Self::Interrupted { by: InterruptSource::Person, reason }
+    }
+
     /// Returns the source of the interrupt that ends a turn in this way, if one does.
     #[must_use]
     pub fn interrupted_by(&self) -> Option<InterruptSource> {

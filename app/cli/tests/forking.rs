@@ -61,7 +61,8 @@ fn a_session_is_forked_goes_on_twice_and_moves_like_any_other() {
 fn what_cannot_be_forked_is_told_with_the_nearest_points() {
     let place = Place::new();
     ok(place.run(&["run", "hello", "--session", "one"]));
-    let at = last(&place, "one");
+    // The answer is complete, and the turn ends next.
+    let at = last(&place, "one").parse::<u64>().unwrap() - 1;
     let inside = place.run(&["fork", "one", "--at", "3"]);
     assert_eq!((inside.code, inside.out.as_str()), (2, ""));
     let nearest = format!("are 2 and {at}");
@@ -84,6 +85,28 @@ fn what_cannot_be_forked_is_told_with_the_nearest_points() {
     let heard = ok(place.run(&["resume", "two"]));
     assert!(!heard.out.trim().is_empty(), "{}", heard.err);
     ok(place.run(&["replay", "two", "--verify"]));
+}
+
+#[test]
+fn a_session_is_forked_in_a_turn_where_a_call_has_ended() {
+    let place = Place::new();
+    ok(place.run(&["run", "run: echo one", "--session", "one"]));
+    let log = ok(place.run(&["log", "one"])).out;
+    let facts = lines(&log);
+    let observed = facts.iter().find(|fact| fact["kind"] == "CallObserved").unwrap();
+    let at = observed["seq"].as_u64().unwrap();
+    let running = place.run(&["fork", "one", "--at", &(at - 1).to_string()]);
+    assert_eq!(running.code, 2, "{}", running.err);
+    let nearest = format!("possible positions are 2 and {at}");
+    assert!(running.err.contains(&nearest), "{}", running.err);
+    ok(place.run(&["fork", "one", "--at", &at.to_string(), "--as", "two"]));
+    let shown = ok(place.run(&["show", "two"]));
+    assert!(shown.out.contains("the session was forked here"), "{}", shown.out);
+    assert!(!ok(place.run(&["resume", "two", "hello"])).out.trim().is_empty());
+    for session in ["one", "two"] {
+        ok(place.run(&["verify", session]));
+        ok(place.run(&["replay", session, "--verify"]));
+    }
 }
 
 #[test]

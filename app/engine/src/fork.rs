@@ -2,7 +2,7 @@
 //!
 //! The source is only read, up to its durable end, so any node may drive it. A fork whose log ends
 //! before the fork position is incomplete: no engine opens it, and repeating the fork request
-//! resumes it.
+//! resumes it. A turn that is open at the position is settled in the fork right after the copy.
 
 mod engine;
 mod survey;
@@ -10,8 +10,8 @@ mod survey;
 use std::sync::Arc;
 
 use windlass_core::{
-    Epoch, Fact, Fork, InvalidFact, InvalidFork, Lineage, RecordedFact, Scope, Seq, SessionId,
-    SessionOpened, Timestamp,
+    Epoch, Fact, Fork, Incoming, Input, InvalidFact, InvalidFork, Limits, Lineage, RecordedFact,
+    Scope, Seq, Session, SessionId, SessionOpened, Timestamp, decide_and_evolve, evolve_first,
 };
 use windlass_ports::{BlobError, LogStore, StoreError, StoreErrorKind, codec};
 
@@ -55,7 +55,7 @@ pub enum ForkError {
         /// Last position of the log.
         last: Seq,
     },
-    /// A turn or a hook is running at this position, and would be repeated.
+    /// A sample, a call, a hook or a compaction is running at this position, and would be repeated.
     #[error(
         "cannot fork session {session} at {at}: something is in progress there. The nearest \
          possible positions are {before}{}",
@@ -275,6 +275,7 @@ async fn write(
         epoch: claim.epoch,
         existing_last: claim.last,
         blobs: BlobCopy::new(keeper.blobs_of(&asked.source), keeper.blobs_of(&asked.id)),
+        session: None,
         written: 0,
     };
     let written = writing.run().await;
@@ -297,6 +298,8 @@ struct ForkWriter<'a> {
     /// Last position that the fork had before.
     existing_last: Seq,
     blobs: BlobCopy<'a>,
+    /// The fork, as far as it was read.
+    session: Option<Session>,
     /// Number of written facts.
     written: u64,
 }
@@ -331,6 +334,7 @@ impl ForkWriter<'_> {
                     sha256,
                     error,
                 })?;
+                self.fold(&fact)?;
                 if fact.seq <= self.existing_last {
                     continue;
                 }
@@ -340,7 +344,30 @@ impl ForkWriter<'_> {
             }
             last = end;
         }
-        self.append(parts.finish()).await
+        self.append(parts.finish()).await?;
+        self.settle().await
+    }
+
+    fn fold(&mut self, fact: &RecordedFact) -> Result<(), ForkError> {
+        let folded = match &mut self.session {
+            Some(session) => session.apply(fact),
+            None => evolve_first(fact).map(|session| self.session = Some(session)),
+        };
+        let session = || self.request.source.clone();
+        folded.map_err(|cause| ForkError::InvalidFact { session: session(), cause })
+    }
+
+    /// Settles the turn that is open at the position. If this process ends before, the first one
+    /// that opens the fork settles it: both decide a recovery.
+    async fn settle(&mut self) -> Result<(), ForkError> {
+        let Some(session) = self.session.take_if(|session| session.turn().is_some()) else {
+            return Ok(());
+        };
+        let input = Incoming { at: self.request.now, entropy: 0, input: Input::Recover };
+        // A recovery is never rejected, and no limit changes an end.
+        let decided = decide_and_evolve(&session, &Limits::default(), input);
+        let facts = decided.map(|decision| decision.facts).unwrap_or_default();
+        self.append(facts.into_iter().map(Arc::new).collect()).await
     }
 
     /// Checks that the existing log equals the start of the fork.

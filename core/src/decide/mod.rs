@@ -27,7 +27,7 @@ use core::cell::Cell;
 use crate::cause::{DecisionCause, InputKind};
 use crate::error::Reject;
 use crate::fact::{Fact, FactTurn, Lineage, SessionOpened};
-use crate::id::{CallId, TurnId};
+use crate::id::{CallId, Seq, TurnId};
 use crate::input::{Incoming, Input, OpenSession};
 use crate::limits::Limits;
 use crate::record::{Draft, RecordedFact};
@@ -180,6 +180,11 @@ impl Plan {
         self.session.apply(&recorded).map_err(Reject::Defect)?;
         self.facts.push(recorded);
         Ok(())
+    }
+
+    /// Returns the position of the decision's first fact.
+    pub(crate) fn start(&self) -> Seq {
+        self.facts.first().map_or(self.session.next, |first| first.seq)
     }
 
     /// Draws a number up to `most` from the input's entropy. A decision draws at most once.

@@ -40,9 +40,11 @@ fn at_rest(plan: &Plan) -> NextFact {
         .or(|| NextFact::from(goal::open(plan)))
 }
 
-/// Runs the phases of an open turn: those shared by all stages, then the stage's own.
+/// Runs the phases of an open turn: those shared by all stages, then the stage's own. A turn that a
+/// fork inherited has none but its end.
 fn in_turn(plan: &Plan, turn: &Turn) -> NextFact {
-    NextFact::from(goal::end_if_met(plan))
+    turn::end_inherited(plan, turn)
+        .or(|| NextFact::from(goal::end_if_met(plan)))
         .or(|| NextFact::from(turn::overdue(plan, turn)))
         .or(|| NextFact::from(ask_next_hooks(plan, turn)))
         .or(|| turn::stop(plan, turn))

@@ -21,7 +21,7 @@ pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
     if hears && session.start.is_none() {
         plan.push(Fact::SessionResumed(SessionResumed {}))?;
     }
-    let late = plan.session.turn();
+    let late = plan.session.turn().filter(|_| !plan.session.turn_is_inherited());
     if let Some(fact) = late.and_then(|turn| turn::overdue(plan, turn)) {
         plan.push(fact)?;
     }

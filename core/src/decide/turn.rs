@@ -63,6 +63,16 @@ pub(super) fn overdue(plan: &Plan, turn: &Turn) -> Option<Fact> {
     })
 }
 
+/// Ends a turn that a fork inherited. It asks no hooks: the source session handles its turn. A
+/// decision that the fork cuts off ends at the fork.
+pub(super) fn end_inherited(plan: &Plan, turn: &Turn) -> NextFact {
+    match plan.session.forked_in_turn() {
+        None => NextFact::Pass,
+        Some(at) if plan.start() <= at => NextFact::Wait,
+        Some(_) => NextFact::Fact(settle(plan, turn, TurnOutcome::forked())),
+    }
+}
+
 /// Ends a turn that is to stop, once none of its effects run.
 pub(super) fn stop(plan: &Plan, turn: &Turn) -> NextFact {
     match &turn.stop {
@@ -191,6 +201,9 @@ const NOTICE_REASON: usize = 500;
 /// session the interrupt may be that of the calling turn.
 fn notice(plan: &Plan, turn: &Turn, outcome: &TurnOutcome) -> Option<Arc<str>> {
     let by = outcome.interrupted_by().filter(|_| turn.opening().is_none())?;
+    if plan.session.turn_is_inherited() {
+        return Some(unfinished("The conversation was forked here: this turn went no further"));
+    }
     let cause = match by {
         InterruptSource::Person if plan.session.is_child() => "This turn was interrupted here",
         InterruptSource::Person => "The user interrupted this turn here",
@@ -215,11 +228,14 @@ fn notice(plan: &Plan, turn: &Turn, outcome: &TurnOutcome) -> Option<Arc<str>> {
         | TurnOutcome::Blocked { .. }
         | TurnOutcome::Failed { .. } => String::new(),
     };
-    Some(
-        format!(
-            "{cause}{reason}. Its work may be unfinished, and calls that ran may have taken effect. \
-             What the user says next decides whether to go on with it."
-        )
-        .into(),
+    Some(unfinished(&format!("{cause}{reason}")))
+}
+
+/// Returns the notice to the model after this cause.
+fn unfinished(cause: &str) -> Arc<str> {
+    format!(
+        "{cause}. Its work may be unfinished, and calls that ran may have taken effect. What the \
+         user says next decides whether to go on with it."
     )
+    .into()
 }

@@ -214,7 +214,7 @@ fn take_from_queue(session: &mut Session, input: InputId) -> Option<crate::sessi
 /// Settles the turn. It leaves a hold if it was interrupted, was asked to stop after its step, or
 /// ran out of time before its input was admitted. A later input of a user lifts the hold. A turn
 /// that only compacts leaves the goal as it is, and also the hold, unless the user continued the
-/// session to begin it.
+/// session to begin it. One that a fork inherited leaves the hold.
 fn on_settled(
     session: &mut Session,
     recorded: &RecordedFact,
@@ -225,6 +225,7 @@ fn on_settled(
         return Err(invalid_fact(recorded, "it does not say what waits"));
     }
     let steers = session.steer().is_some();
+    let inherited = session.turn_is_inherited();
     let turn = turn_of(session, recorded)?;
     // A summary that the stop cancelled may have been billed. Older logs do not count its
     // reservation.
@@ -245,7 +246,7 @@ fn on_settled(
     };
     session.hold = match holds {
         Some(asked) if !spoken_since(asked) => Hold::Held,
-        None if keeps_hold => session.hold,
+        None if keeps_hold || inherited => session.hold,
         Some(_) | None => Hold::Free,
     };
     if let Some(state) = &mut session.goal

@@ -118,6 +118,26 @@ impl Turn {
         self.stage.rules_mut().calls_mut()
     }
 
+    /// Returns true if its latest sample has settled: the answer is complete, each of its calls has
+    /// its observation, the hooks on them have replied, and nothing follows but the next sample or
+    /// the turn's end.
+    #[must_use]
+    pub fn is_sample_settled(&self) -> bool {
+        let rests = match &self.stage {
+            Stage::Ready(ready) => !ready.overflow,
+            Stage::Concluding(_) => true,
+            Stage::Opening(_)
+            | Stage::Compacting(_)
+            | Stage::Sampling(_)
+            | Stage::Backoff(_)
+            | Stage::Executing(_)
+            | Stage::Ending(_) => false,
+        };
+        let goes_on = self.stop.is_none() && self.pause.is_none();
+        let heard = self.hook_rounds.open.is_none() && self.pending.is_empty();
+        rests && self.spent.samples > 0 && goes_on && heard
+    }
+
     /// Returns true if a person or a shutdown has asked the turn to stop, now or after its step.
     pub(crate) fn is_interrupted(&self) -> bool {
         let stop = self.stop.as_ref().map(|stop| &stop.outcome);

@@ -59,6 +59,9 @@ impl Turn {
     /// stop.
     pub(crate) fn allows(&self, session: &Session, transition: Transition<'_>) -> TransitionResult {
         match (transition, &self.stop) {
+            (Transition::Settle(outcome), _) if session.turn_is_inherited() => {
+                transition.only_if(*outcome == TurnOutcome::forked())
+            }
             (Transition::Settle(outcome), Some(stop)) => {
                 let so = stop.outcome == *outcome && self.may_stop(outcome);
                 transition.only_if(so)

@@ -1,21 +1,23 @@
 //! Law 17: a fork folds to what the log that it was taken from folded to, and repeats nothing.
 //!
-//! At each position at which a session may be forked, every turn that was opened is settled and every
-//! call that was started has its observation, which is read off the log alone. The fork's log folds to
-//! the same session and history, but for its id, its owner, its lineage and its hold; so does that of a
-//! fork of the fork. It begins nothing by itself: nothing is owed, and a new process opens no turn in
-//! it. What it took over is decided in the name of the session that it is from: no idempotency key of
-//! what follows is one of those.
+//! At each position at which a session may be forked, every sample, call and compaction that was
+//! begun has ended, which is read off the log alone. The fork's log folds to the same session and
+//! history, but for its id, its owner, its lineage and its hold; so does that of a fork of the fork.
+//! Nothing is owed in it. A new process settles the turn that was open, as interrupted and with a
+//! notice to the model, and opens none: after that nothing follows by itself. What it took over is
+//! decided in the name of the session that it is from: no idempotency key of what follows is one of
+//! those.
 //!
-//! It kills: forks in the middle of a turn, forks that answer what waits in the other session, forks
-//! that give out the keys of the other session once more.
+//! It kills: forks while something runs, forks that go on with a turn of the other session, forks
+//! that answer what waits in the other session, forks that give out the keys of the other session
+//! once more.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windlass_core::{
     CallId, Fact, Fork, History, Hold, Incoming, Input, InvalidFact, Limits, RecordedFact, Scope,
-    Seq, Session, SessionId, Timestamp, TurnId,
+    Seq, Session, SessionId, Timestamp, TurnOutcome, TurnSettled,
 };
 
 use super::{Broken, Held, broken, hold};
@@ -53,19 +55,24 @@ pub fn check(transitions: &Transitions, ceiling: &Limits, log: &[RecordedFact]) 
 /// What is under way, by the log alone.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Open {
-    turns: BTreeSet<TurnId>,
+    samples: BTreeSet<Seq>,
     calls: BTreeSet<CallId>,
+    compactions: BTreeSet<Seq>,
 }
 
 impl Open {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only what opens or ends counts here")]
     fn apply(&mut self, recorded: &RecordedFact) {
         match &recorded.fact {
-            Fact::TurnOpened(_) => {
-                self.turns.insert(TurnId(recorded.seq.0));
+            Fact::TurnSettled(_) => *self = Self::default(),
+            Fact::SampleStarted(_) => {
+                self.samples.insert(recorded.seq);
             }
-            Fact::TurnSettled(_) => {
-                self.turns.retain(|turn| recorded.turn != Some(*turn));
+            Fact::SampleEnded(fact) => {
+                self.samples.remove(&fact.started);
+            }
+            Fact::SampleCut(fact) => {
+                self.samples.remove(&fact.started);
             }
             Fact::CallStarted(fact) => {
                 self.calls.insert(fact.call);
@@ -73,6 +80,10 @@ impl Open {
             Fact::CallObserved(fact) => {
                 self.calls.remove(&fact.call);
             }
+            Fact::CompactionStarted(_) => {
+                self.compactions.insert(recorded.seq);
+            }
+            Fact::Compacted(_) | Fact::CompactionFailed(_) => self.compactions.clear(),
             _ => {}
         }
     }
@@ -122,7 +133,7 @@ fn same(
     whole: &State,
     log: &[RecordedFact],
     forked: &[RecordedFact],
-) -> Result<Session, Broken> {
+) -> Result<State, Broken> {
     let (Some(of), Some(first)) = (log.first(), forked.first()) else {
         return Err(broken(17, "there is nothing to fork"));
     };
@@ -154,20 +165,37 @@ fn same(
     hold(17, but_for == whole.0 && *history == whole.1, || {
         format!("the fork at {at} folds to something else")
     })?;
-    Ok(state.0)
+    Ok(state)
 }
 
-/// Checks that a process that takes a fork up finds nothing to do.
-fn begins_nothing(transitions: &Transitions, ceiling: &Limits, taken: &Session) -> Held {
+/// Checks that a process that takes a fork up does nothing but settle the turn that was open.
+fn begins_nothing(transitions: &Transitions, ceiling: &Limits, (taken, history): &State) -> Held {
     let at = taken.next.0.saturating_sub(1);
     let owed = (transitions.desired_effects)(taken);
     hold(17, owed.is_empty(), || format!("the fork at {at} owes {owed:?}"))?;
-    for input in [Input::Recover, Input::Tick] {
+    let (mut session, mut history) = (taken.clone(), history.clone());
+    for input in [Input::Recover, Input::Tick, Input::Recover] {
         let stamped = Incoming { at: Timestamp(u64::MAX), entropy: 0, input };
-        let drafts = (transitions.decide)(taken, ceiling, stamped).unwrap_or_default();
-        let resumes = |fact: &Fact| matches!(fact, Fact::SessionResumed(_));
-        let opens = drafts.iter().any(|draft| !resumes(&draft.fact));
-        hold(17, !opens, || format!("the fork at {at} goes on by itself: {drafts:?}"))?;
+        let drafts = (transitions.decide)(&session, ceiling, stamped).unwrap_or_default();
+        let mut open = session.turn().is_some();
+        for draft in drafts {
+            let ends = matches!(&draft.fact, Fact::TurnSettled(fact) if open && tells(fact));
+            hold(17, ends || matches!(draft.fact, Fact::SessionResumed(_)), || {
+                format!("the fork at {at} goes on by itself: {:?}", draft.fact)
+            })?;
+            open &= !ends;
+            let fact = draft.number(&session.id, session.next);
+            (session, history) = step(transitions, (session, history), &fact).map_err(misfit)?;
+        }
+        hold(17, !open && session.hold == Hold::Held, || {
+            format!("the fork at {at} does not come to rest")
+        })?;
     }
     Ok(())
+}
+
+/// Whether the end of a turn says that it was interrupted by a fork, also to the model.
+fn tells(fact: &TurnSettled) -> bool {
+    let says = fact.notice.as_ref().is_some_and(|notice| notice.contains("was forked here"));
+    says && matches!(fact.outcome, TurnOutcome::Interrupted { .. })
 }

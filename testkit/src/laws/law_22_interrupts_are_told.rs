@@ -2,7 +2,7 @@
 //!
 //! A turn that an interrupt ends after its input was admitted ends with a notice in the
 //! conversation. The notice says who stopped the turn: the user only if a person did, and never in
-//! a child session. The text of an answer that the interrupt cut off stays in the conversation,
+//! a child session. A turn that a fork inherited says that the fork ended it. The text of an answer that the interrupt cut off stays in the conversation,
 //! with the same cause, unless a call of the answer had started.
 //!
 //! It kills: an interrupt that the next request does not mention, a shutdown that is worded as an
@@ -75,6 +75,9 @@ fn notice(
         return Ok(());
     };
     let says = |words: &str| notice.contains(words);
+    if own.first().is_some_and(|opened| is_inherited(log, at, opened.seq)) {
+        return hold(22, says("was forked here"), || format!("{at} ends a fork's turn: {notice}"));
+    }
     let cause = match by {
         InterruptSource::Person => says("interrupted"),
         InterruptSource::Shutdown => says("process was shut down"),
@@ -114,6 +117,21 @@ fn is_child(log: &[RecordedFact], seq: Seq) -> bool {
             matches!(writer, Some(Ancestor::Child { .. }))
         }
     }
+}
+
+/// Whether a turn that ends at `end` was opened by the session that this one was forked from.
+fn is_inherited(log: &[RecordedFact], end: Seq, opened: Seq) -> bool {
+    let Some(Fact::SessionOpened(fact)) = log.first().map(|first| &first.fact) else {
+        return false;
+    };
+    let Lineage::Fork { at, ancestors, .. } = &fact.lineage else {
+        return false;
+    };
+    let older = ancestors.iter().filter_map(|ancestor| match ancestor {
+        Ancestor::Fork { at, .. } => Some(*at),
+        Ancestor::Child { .. } => None,
+    });
+    older.chain([*at]).any(|at| opened <= at && at < end)
 }
 
 /// The texts of an answer that the interrupt cut off are shown.

@@ -15,10 +15,11 @@ impl Engine {
     /// `at`, with its blobs, in the same store.
     ///
     /// The source is read up to its durable end without a claim, so it may run here or elsewhere
-    /// during the fork. It can be forked at a position where no turn is open and nothing else is
-    /// under way. Inputs that wait there wait in the fork too, and so does a goal, until an input
-    /// or a `continue` arrives: a fork begins held. Its settings are those of that position. The
-    /// fork belongs to `scope`; if that is the system, to the source's owner.
+    /// during the fork. It can be forked at a position where nothing is under way: between turns,
+    /// and in a turn where a sample and its calls have ended. A turn that is open there is settled
+    /// in the fork, as interrupted. Inputs that wait there wait in the fork too, and so does a goal,
+    /// until an input or a `continue` arrives: a fork begins held. Its settings are those of that
+    /// position. The fork belongs to `scope`; if that is the system, to the source's owner.
     ///
     /// Forking again with the same arguments returns the same result, even when the fork has
     /// continued since. No engine opens an incomplete fork, and forking again completes it.

@@ -13,7 +13,7 @@ use windlass_testkit::Gate;
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::provider::{ScriptedProvider, Step, call, say};
-use windlass_testkit::tools::ScriptedTool;
+use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
 use crate::world::{Cast, World, id, me, soon};
 
@@ -99,12 +99,15 @@ async fn a_fork_is_refused_where_something_is_under_way_and_says_where_else() {
     let world = World::new(script(&[]), [write()]);
     world.turn().await;
     let end = last(&world, "s");
-    for at in 3..end.0 {
-        let refused = fork(&world, "s", Seq(at), "f").await;
+    // Between turns, after the call, and after the answer.
+    let points = [Seq(1), Seq(2), seq_of(&world, "CallObserved"), Seq(end.0 - 1), end];
+    for at in (1..end.0).map(Seq).filter(|at| !points.contains(at)) {
+        let refused = fork(&world, "s", at, "f").await;
         let Err(ForkError::UnderWay { before, after, .. }) = refused else {
             panic!("{at}: {refused:?}")
         };
-        assert_eq!((before, after), (Seq(2), Some(end)), "{at}");
+        let nearest = points.iter().rfind(|point| **point < at);
+        assert_eq!((Some(&before), after), (nearest, next_after(&points, at)), "{at}");
     }
     for at in [0, end.0 + 1] {
         let refused = fork(&world, "s", Seq(at), "f").await;
@@ -124,6 +127,70 @@ async fn a_fork_is_refused_where_something_is_under_way_and_says_where_else() {
     assert!(matches!(unseen, Err(ForkError::Unknown(_))), "{unseen:?}");
     assert!(world.store.log(&id("f")).is_empty(), "nothing was written");
     assert!(!world.store.claimed(&id("f")));
+}
+
+fn next_after(points: &[Seq], at: Seq) -> Option<Seq> {
+    points.iter().find(|point| **point > at).copied()
+}
+
+fn seq_of(world: &World, kind: &str) -> Seq {
+    let log = world.store.log(&id("s"));
+    log.iter().find(|fact| fact.fact.kind() == kind).unwrap().seq
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_goes_on_twice_from_a_sample_in_a_turn() {
+    let provider = ScriptedProvider::new(script(&["on from the result", "deeper"]));
+    let tools = ScriptedTools::new([write()]);
+    let cast = Cast {
+        provider: Arc::new(provider.clone()),
+        tools: Arc::new(tools.clone()),
+        ..Cast::new([], [])
+    };
+    let world = World::of(FaultyStore::new(), cast);
+    assert_eq!(world.turn().await.0.answer, "first");
+    let at = seq_of(&world, "CallObserved");
+    let forked = fork(&world, "s", at, "f").await.unwrap();
+    assert_eq!((forked.last, forked.facts), (at, at.0 + 1));
+    // Its turn is over, before anybody opens it.
+    let settled = world.store.log(&id("f")).pop().unwrap();
+    let Fact::TurnSettled(fact) = &settled.fact else { panic!("{settled:?}") };
+    assert!(fact.notice.as_ref().unwrap().starts_with("The conversation was forked here"));
+    let again = fork(&world, "s", at, "f").await.unwrap();
+    assert_eq!((again.last, again.facts), (at, 0));
+
+    assert_eq!(say_to(&world, "f", "go on").await, "on from the result");
+    let request = format!("{:?}", provider.prompts().last().unwrap());
+    for words in ["done", "The conversation was forked here", "go on"] {
+        assert!(request.contains(words), "{words}: {request}");
+    }
+    assert!(!request.contains("\"first\""), "{request}");
+    assert_eq!(tools.runs().len(), 1, "nothing is done again");
+    let deeper = last(&world, "f");
+    fork(&world, "f", deeper, "g").await.unwrap();
+    assert_eq!(say_to(&world, "g", "and on").await, "deeper");
+    for name in ["s", "f", "g"] {
+        verified(&world, name);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_in_a_turn_that_lost_its_end_is_settled_by_whoever_opens_it() {
+    let (store, broken) = failing(Fault::Fail(StoreErrorKind::Io));
+    let world = World::of(store, Cast::new(script(&["go on"]), [write()]));
+    world.turn().await;
+    let at = seq_of(&world, "CallObserved");
+    *broken.lock().unwrap() = Some(1);
+    let cut = fork(&world, "s", at, "f").await;
+    assert!(matches!(cut, Err(ForkError::Store(_))), "{cut:?}");
+    assert_eq!(last(&world, "f"), at);
+    let conversation = world.engine.open(&id("f"), &me(), Start::Existing).await.unwrap();
+    let state = conversation.state().await.unwrap();
+    assert_eq!((state.turn().is_none(), state.hold), (true, Hold::Held));
+    conversation.flush().await.unwrap();
+    assert_eq!(last(&world, "f"), at.next());
+    assert_eq!(say_to(&world, "f", "and now").await, "go on");
+    verified(&world, "f");
 }
 
 #[tokio::test(start_paused = true)]

@@ -50,6 +50,9 @@ pub(super) fn on_move(
     if let Some(other) = before {
         waiting(plan, other)?;
     }
+    if let Some(locked) = plan.session.overtaken(input, before) {
+        return Err(Reject::InputLocked(locked));
+    }
     if plan.session.precedes(input, before) {
         return Ok(());
     }

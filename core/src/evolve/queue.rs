@@ -34,6 +34,9 @@ pub(super) fn on_moved(
     fact: &InputMoved,
 ) -> Result<(), InvalidFact> {
     require_unopened(session, recorded, fact.input)?;
+    if session.overtaken(fact.input, fact.before).is_some() {
+        return Err(invalid_fact(recorded, "the answer yields to an input behind it"));
+    }
     let first = session.steer().map(|steer| steer.id);
     let moved = take(session, recorded, fact.input)?;
     let index = match fact.before {

@@ -222,9 +222,9 @@ fn an_interrupt_stops_only_the_turn_that_it_is_about_and_only_what_is_said_has_a
         decide(session, &Limits::default(), input)
     };
     let other = TurnId(running.0 + 1);
-    let refused = Reject::TurnMismatch(other);
-    assert_eq!(asked(&session, Some(other)), Err(refused));
-    assert_eq!(asked(&idle(), Some(running)), Err(Reject::Idle));
+    assert_eq!(asked(&session, Some(other)), Err(Reject::TurnMismatch(other)));
+    assert_eq!(asked(&idle(), Some(running)), Err(Reject::TurnMismatch(running)));
+    assert_eq!(asked(&idle(), None), Err(Reject::Idle));
     let drafts = asked(&session, Some(running)).unwrap();
     assert_eq!(drafts, asked(&session, None).unwrap());
 

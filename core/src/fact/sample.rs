@@ -117,7 +117,8 @@ pub struct SampleEnded {
 pub enum Retained {
     /// Nothing: the next attempt answers from the beginning.
     Nothing,
-    /// Its items up to a call that had started.
+    /// Its items up to a call that had started. If an interrupt truncated the answer, its later text
+    /// too, see [`SampleCut::stopped_by`].
     Through {
         /// Last retained `ItemAdded`.
         item: Seq,
@@ -139,6 +140,20 @@ impl Retained {
     }
 }
 
+impl SampleCut {
+    /// Returns true if all text of the answer is retained, with the part that was streaming.
+    #[must_use]
+    pub fn retains_text(&self) -> bool {
+        self.stopped_by.is_some() || self.retained == Retained::Text
+    }
+
+    /// Returns true if a text of the answer at this position is retained.
+    #[must_use]
+    pub fn retains_text_at(&self, at: Seq) -> bool {
+        self.retains_text() || self.retained.includes(at)
+    }
+}
+
 /// The answer was truncated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -152,7 +167,8 @@ pub struct SampleCut {
     pub partial: String,
     /// Retained part of the answer.
     pub retained: Retained,
-    /// Source of the interrupt that truncated the retained text; `None` if a steering input did.
+    /// Source of the interrupt that truncated the text. All text is retained then, also behind the
+    /// last started call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<InterruptSource>,
     /// Usage, as far as the provider reported it.

@@ -34,28 +34,25 @@ impl History {
     pub(super) fn commit_retained(&mut self, recorded: &RecordedFact, fact: &SampleCut) {
         match fact.retained {
             Retained::Nothing => self.discard_sample(),
-            Retained::Through { item } => {
-                self.open_items.retain(|(seq, _)| *seq <= item);
-                self.calls.retain(|call| call.id.0 <= item.0);
-                self.ended = Some(fact.started);
-                self.commit_if_complete(recorded);
-            }
-            Retained::Text => {
-                self.calls.clear();
-                self.open_items.retain(|(_, item)| match item {
-                    Item::Text { .. } | Item::Refusal { .. } => true,
-                    Item::Reasoning(_) | Item::Call(_) => false,
-                });
-                if let Some(item) = cut_off(&fact.partial, fact.stopped_by) {
-                    self.open_items.push((recorded.seq, item));
-                }
-                if self.open_items.is_empty() {
-                    return;
-                }
-                self.ended = Some(fact.started);
-                self.commit_if_complete(recorded);
-            }
+            Retained::Through { item } => self.retain_through(item, recorded, fact),
+            Retained::Text => self.retain_through(Seq::ZERO, recorded, fact),
         }
+    }
+
+    /// Retains the items up to a position, and behind it the texts that the cut retains.
+    fn retain_through(&mut self, last: Seq, recorded: &RecordedFact, fact: &SampleCut) {
+        self.calls.retain(|call| call.id.0 <= last.0);
+        self.open_items.retain(|(seq, item)| match item {
+            Item::Text { .. } | Item::Refusal { .. } => fact.retains_text() || *seq <= last,
+            Item::Reasoning(_) | Item::Call(_) => *seq <= last,
+        });
+        let partial = cut_off(&fact.partial, fact.stopped_by).filter(|_| fact.retains_text());
+        self.open_items.extend(partial.map(|item| (recorded.seq, item)));
+        if self.open_items.is_empty() {
+            return;
+        }
+        self.ended = Some(fact.started);
+        self.commit_if_complete(recorded);
     }
 
     pub(super) fn discard_sample(&mut self) {

@@ -148,6 +148,15 @@ impl Session {
         self.is_steer(input) && self.turn().is_some_and(yields)
     }
 
+    /// Returns the steering input that an answer yields to and that a moved input would precede.
+    pub(crate) fn overtaken(&self, input: InputId, before: Option<InputId>) -> Option<InputId> {
+        let steer = self.steer().filter(|steer| self.yields_to(steer.id))?;
+        let moved = self.queued(input).filter(|moved| moved.delivery == Delivery::Steer)?;
+        let place = |id: InputId| self.queue.iter().position(|queued| queued.id == id);
+        let overtakes = moved.id != steer.id && place(before?)? <= place(steer.id)?;
+        overtakes.then_some(steer.id)
+    }
+
     /// Returns true if this input is the first steering input.
     pub(crate) fn is_steer(&self, input: InputId) -> bool {
         self.steer().is_some_and(|steer| steer.id == input)

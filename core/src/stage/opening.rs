@@ -9,6 +9,7 @@ use super::transition::about_compaction;
 use super::{
     AfterCompacting, EffectReport, NextFact, Ready, StageRules, Transition, TransitionResult,
 };
+use crate::budget;
 use crate::decide::admit::{admit, block_input};
 use crate::decide::turn::{is_at_rest, paused, settle};
 use crate::decide::{Plan, compaction, context};
@@ -116,7 +117,16 @@ impl StageRules for TurnOpening {
 fn compaction_ends(session: &Session, turn: &Turn, outcome: &TurnOutcome) -> bool {
     let limit = TurnOutcome::Exhausted { limit: LimitKind::Compactions };
     let done = turn.compacted.is_some() || session.visible.items == 0;
-    *outcome == limit || (*outcome == TurnOutcome::Completed && done)
+    let ends = [TurnOutcome::Completed, compacted(turn)].contains(outcome);
+    *outcome == limit || (ends && done)
+}
+
+/// Returns the outcome of a turn that has compacted. One that exceeded its budget says so.
+fn compacted(turn: &Turn) -> TurnOutcome {
+    match budget::exceeded(turn) {
+        Some(limit) => TurnOutcome::Exhausted { limit },
+        None => TurnOutcome::Completed,
+    }
 }
 
 /// Returns the occurrences whose hooks precede the input, in order.
@@ -200,7 +210,7 @@ impl TurnOpening {
             return admit(plan, turn, queued);
         }
         if self.is_compaction() {
-            return NextFact::Fact(settle(plan, turn, TurnOutcome::Completed));
+            return NextFact::Fact(settle(plan, turn, compacted(turn)));
         }
         let goal = plan.session.goal.as_ref();
         let goal = goal.filter(|goal| self == Self::Goal(goal.set));

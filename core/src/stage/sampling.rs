@@ -179,14 +179,6 @@ fn demand(session: &Session, turn: &Turn, sampling: &Sampling) -> Demand {
     }
 }
 
-/// Returns the source of the interrupt that truncated the retained text, if one did.
-fn stopped_by(turn: &Turn, stands: Retained) -> Option<InterruptSource> {
-    match stands {
-        Retained::Text => turn.stopped_by(),
-        Retained::Nothing | Retained::Through { .. } => None,
-    }
-}
-
 impl Sampling {
     /// Returns the kind of the answer so far.
     #[must_use]
@@ -245,7 +237,7 @@ impl Sampling {
                 })
             }
             SampleEvent::Failed { failure, partial, usage, asked } => {
-                let stands = self.retained(turn, &failure, &partial);
+                let (stands, stopped_by) = self.retained(turn, &failure, &partial);
                 self.cut(
                     plan,
                     turn,
@@ -255,7 +247,7 @@ impl Sampling {
                         failure,
                         partial,
                         retained: stands,
-                        stopped_by: stopped_by(turn, stands),
+                        stopped_by,
                         usage,
                         estimate: None,
                         request: asked,
@@ -303,11 +295,11 @@ impl Sampling {
         retry_at: Option<Timestamp>,
     ) -> SampleCut {
         let partial = String::new();
-        let stands = self.retained(turn, &failure, &partial);
+        let (retained, stopped_by) = self.retained(turn, &failure, &partial);
         SampleCut {
             started: self.started,
-            retained: stands,
-            stopped_by: stopped_by(turn, stands),
+            retained,
+            stopped_by,
             failure,
             partial,
             usage: None,
@@ -317,22 +309,28 @@ impl Sampling {
         }
     }
 
-    /// Returns the retained part of a truncated answer: up to the last started call; all of the
-    /// text if it yielded to the user or the turn was interrupted; else nothing.
-    fn retained(&self, turn: &Turn, failure: &SampleFailure, partial: &str) -> Retained {
+    /// Returns the retained part of a truncated answer, and the interrupt that truncated its text.
+    /// The part reaches to the last started call. Of an answer that yielded to the user all text is
+    /// retained, and so is the text that an interrupt finds behind the last started call.
+    fn retained(
+        &self,
+        turn: &Turn,
+        failure: &SampleFailure,
+        partial: &str,
+    ) -> (Retained, Option<InterruptSource>) {
         let last = self.calls.iter().rfind(|call| call.has_started());
-        let said = self.answer_kind() > AnswerKind::Nothing || !partial.trim().is_empty();
-        match last {
-            Some(call) => Retained::Through { item: Seq(call.id.0) },
-            None if said && turn.stopped_by().is_some() => Retained::Text,
-            None if failure.kind == FailureKind::Steered
-                && self.calls.is_empty()
-                && turn.stop.is_none() =>
-            {
-                Retained::Text
-            }
+        let last = last.map(|call| Seq(call.id.0));
+        let mut texts = self.items.iter().filter(|(_, _, kind)| *kind > AnswerKind::Nothing);
+        let said = !partial.trim().is_empty() || texts.any(|(seq, _, _)| Some(*seq) > last);
+        let stopped_by = turn.stopped_by().filter(|_| said);
+        let yielded =
+            failure.kind == FailureKind::Steered && self.calls.is_empty() && turn.stop.is_none();
+        let retained = match last {
+            Some(item) => Retained::Through { item },
+            None if stopped_by.is_some() || yielded => Retained::Text,
             None => Retained::Nothing,
-        }
+        };
+        (retained, stopped_by)
     }
 
     /// Returns the time of the next attempt, if the failure and the budget allow one.

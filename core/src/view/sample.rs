@@ -128,10 +128,10 @@ impl SampleView {
     fn cut(&mut self, seq: Seq, fact: &SampleCut) {
         self.spend(fact.usage.as_ref());
         for said in &mut self.texts {
-            said.retained = fact.retained.includes(said.seq);
+            said.retained = fact.retains_text_at(said.seq);
         }
         let partial = Arc::from(fact.partial.as_str());
-        self.add_text(seq, partial, fact.retained == Retained::Text);
+        self.add_text(seq, partial, fact.retains_text());
         for call in self.calls.values_mut() {
             if !fact.retained.includes(Seq(call.id.0)) {
                 call.stage = CallStage::Superseded;

@@ -2,15 +2,15 @@
 //!
 //! A turn that an interrupt ends after its input was admitted ends with a notice in the
 //! conversation. The notice says who stopped the turn: the user only if a person did, and never in
-//! a child session. A turn that a fork inherited says that the fork ended it. The text of an answer that the interrupt cut off stays in the conversation,
-//! with the same cause, unless a call of the answer had started.
+//! a child session. A turn that a fork inherited says that the fork ended it. The text of an answer
+//! that the interrupt cut off stays in the conversation, with the same cause.
 //!
 //! It kills: an interrupt that the next request does not mention, a shutdown that is worded as an
 //! act of the user, an answer that the interrupt takes back.
 
 use windlass_core::{
-    Ancestor, CallId, ContextSource, Fact, History, InterruptSource, InvalidFact, Item, LimitKind,
-    Lineage, PromptItem, RecordedFact, Retained, SampleCut, Seq, StopTiming, TurnId, TurnOutcome,
+    Ancestor, ContextSource, Fact, History, InterruptSource, InvalidFact, Item, LimitKind, Lineage,
+    PromptItem, RecordedFact, Retained, SampleCut, Seq, StopTiming, TurnId, TurnOutcome,
     TurnSettled,
 };
 
@@ -144,49 +144,41 @@ fn answers(turn: TurnId, own: &[&RecordedFact], by: InterruptSource, history: &H
         let Fact::SampleCut(fact) = &recorded.fact else {
             return None;
         };
-        Some((recorded.seq, fact)).filter(|(_, fact)| !has_started(own, fact.started))
+        Some((recorded.seq, fact))
     });
     let Some((at, cut)) = cut else {
         return Ok(());
     };
-    let texts = texts(own, cut);
-    let stands = cut.retained == Retained::Text && cut.stopped_by == Some(by);
-    hold(22, stands || texts.is_empty(), || {
+    let texts = texts(own, at, cut);
+    // What a started call follows stands for that reason.
+    let truncated = |(seq, _): &(Seq, &str)| match cut.retained {
+        Retained::Through { item } => *seq > item,
+        Retained::Nothing | Retained::Text => true,
+    };
+    let stands = cut.stopped_by == Some(by) && cut.retained != Retained::Nothing;
+    hold(22, stands || !texts.iter().any(truncated), || {
         format!("{at} cuts an answer of turn {turn} that {by:?} stopped, and drops its text")
     })?;
     let shown: Vec<&str> = history.items().iter().filter_map(said).collect();
-    let all = texts.iter().all(|text| shown.iter().any(|shown| shown.starts_with(text)));
+    let all = texts.iter().all(|(_, text)| shown.iter().any(|shown| shown.starts_with(text)));
     hold(22, all, || format!("{texts:?}, which {at} cut off, is not in the conversation"))
 }
 
-/// The texts of an answer: its whole ones, and the one that streamed.
-fn texts<'a>(own: &'a [&RecordedFact], cut: &'a SampleCut) -> Vec<&'a str> {
+/// The texts of an answer, with their positions: its whole ones, and the one that streamed.
+fn texts<'a>(own: &'a [&RecordedFact], at: Seq, cut: &'a SampleCut) -> Vec<(Seq, &'a str)> {
     let whole = own.iter().filter_map(|recorded| {
         let Fact::ItemAdded(fact) = &recorded.fact else {
             return None;
         };
         match &fact.item {
-            Item::Text { text } | Item::Refusal { text } => Some(&**text),
+            Item::Text { text } | Item::Refusal { text } => Some((recorded.seq, &**text)),
             Item::Reasoning(_) | Item::Call(_) => None,
         }
         .filter(|_| fact.started == cut.started)
     });
-    let partial = Some(cut.partial.as_str()).filter(|partial| !partial.trim().is_empty());
+    let partial = Some((at, cut.partial.as_str()));
+    let partial = partial.filter(|(_, partial)| !partial.trim().is_empty());
     whole.chain(partial).collect()
-}
-
-/// Whether a call of an answer has started.
-fn has_started(own: &[&RecordedFact], started: Seq) -> bool {
-    own.iter().any(|recorded| {
-        let Fact::ItemAdded(fact) = &recorded.fact else {
-            return false;
-        };
-        let call = CallId(recorded.seq.0);
-        fact.started == started
-            && own
-                .iter()
-                .any(|other| matches!(&other.fact, Fact::CallStarted(fact) if fact.call == call))
-    })
 }
 
 /// What the model said to the user.

@@ -306,10 +306,11 @@ fn cut(recorded: &RecordedFact, fact: &SampleCut) -> String {
     let stands = match fact.retained {
         Retained::Nothing => String::new(),
         Retained::Through { item } => format!(", stands through {item}"),
-        Retained::Text => match fact.stopped_by {
-            None => String::from(", what it said stands"),
-            Some(by) => format!(", what it said stands, stopped by {}", spell(&by)),
-        },
+        Retained::Text => String::from(", what it said stands"),
+    };
+    let stands = match fact.stopped_by {
+        None => stands,
+        Some(by) => format!("{stands}, stopped by {}", spell(&by)),
     };
     let next = match fact.retry_at {
         Some(at) => format!(", next attempt in {} ms", at.since_ms(recorded.ts)),

@@ -286,9 +286,9 @@ fn results_that_a_stop_kept_from_the_model_are_in_the_next_turn() {
         > done 0 b*900 => call 9 observed at 15
           16 TurnSettled interrupted by person
         > send x*2400 => turn of input 17
-          19 CompactionStarted 1 attempt 1: window, clear to 620 bytes => runs
+          19 CompactionStarted 1 attempt 1: window, clear to 614 bytes => runs
         > compacted
-          20 Compacted cleared before 0, left out before 5, summary "Left out here to make room: 1 answer of 1 turn.\nTools called: read (2).", leaves 127 bytes in 1 items
+          20 Compacted cleared before 0, left out before 5, summary "Left out here to make room: 1 answer of 1 turn.\nTools called: read (2).", leaves 346 bytes in 2 items
           21 InputAccepted input 17 => sample@22
         > text Seen. => item 23
         > end stop => completed at 25

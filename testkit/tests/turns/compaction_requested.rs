@@ -265,3 +265,25 @@ fn the_word_to_continue_reaches_the_inputs_behind_a_compaction() {
           22 TurnOpened because opened by input 14 => sample@24
     "#]]);
 }
+
+#[test]
+fn a_compaction_that_exceeds_the_budget_says_so() {
+    check(expect![[r#"
+        > open price=926798/0/4303449 cost_micros=2750
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 2749, answer up to 614 => runs
+        > text hi => item 6
+        > end stop tokens=1429
+           7 SampleEnded stop, 1429 tokens
+           8 TurnSettled completed, cost 1325
+        > compact
+           9 CompactionRequested
+          10 TurnOpened because compaction requested at 9
+          11 CompactionStarted 1 attempt 1: manual, summary to 3 bytes, money set aside: 1337 => runs
+        > crash => log ends at 11
+          12 CompactionStarted 1 attempt 2: manual, summary to 3 bytes, money set aside: 1337, money lost: 1337 => runs
+        > compacted after 1 in short
+          13 Compacted cleared before 0, left out before 0, 1 requests unmeasured, leaves 7 bytes in 2 items
+          14 TurnSettled exhausted: cost, cost 2770
+    "#]]);
+}

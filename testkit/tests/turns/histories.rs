@@ -60,6 +60,16 @@ fn shown_of_a_stop(script: &str) -> Vec<String> {
 }
 
 #[test]
+fn text_behind_a_started_call_is_told_with_its_mark() {
+    let shown = shown_of_a_stop(
+        "send hello\ntext one\ncall write {}\ntext two\ninterrupt person\nfail cancelled never thr\ndone 0 ok",
+    );
+    let answer = ["one", "two", "thr [cut off here: the turn was interrupted]"];
+    assert_eq!(shown[..3], answer);
+    assert!(shown[3].contains("The user interrupted"), "{shown:?}");
+}
+
+#[test]
 fn an_interrupt_is_told_as_what_it_was() {
     let rest = "Its work may be unfinished, and calls that ran may have taken effect. What the user \
                 says next decides whether to go on with it.";

@@ -17,6 +17,44 @@ fn an_interrupt_winds_a_sample_down() {
 }
 
 #[test]
+fn text_behind_a_call_that_has_started_stands_too() {
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > text First => item 6
+        > call write {} => permitted call 7@9
+        > text Second => item 10
+        > reasoning Hmm. => item 11
+        > call read {} => read-only call 12@14
+        > interrupt person => request 15, wind sample@5
+             wind call 7@9
+             wind call 12@14
+        > fail cancelled never Thi
+          16 SampleCut cancelled, partial "Thi", stands through 12, stopped by person, about 198 tokens, no further attempt
+        > done 0 ok => call 7 observed at 17
+        > done 0 ok => call 12 observed at 18
+          19 TurnSettled interrupted by person
+        > send go on => turn, sample@23
+    "#]]);
+}
+
+#[test]
+fn a_call_that_has_started_stands_alone_if_no_text_follows_it() {
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > text First => item 6
+        > call write {} => permitted call 7@9
+        > interrupt shutdown
+          10 InterruptRequested by shutdown: enough
+             wind sample@5
+             wind call 7@9
+        > fail cancelled never
+          11 SampleCut cancelled, stands through 7, about 143 tokens, no further attempt
+        > done 0 ok => call 7 observed at 12
+          13 TurnSettled interrupted by shutdown
+    "#]]);
+}
+
+#[test]
 fn an_interrupt_winds_calls_down_and_starts_no_more() {
     check(expect![[r#"
         > open parallel_calls=2

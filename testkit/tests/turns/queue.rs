@@ -91,6 +91,35 @@ fn a_steer_that_the_answer_yields_to_is_not_changed() {
 }
 
 #[test]
+fn nothing_is_moved_before_a_steer_that_the_answer_yields_to() {
+    check(expect![[r#"
+        > open hooks=prompt_submitted
+        > send hello => first turn, prompt hook 0@4
+        > hook 0 pass => passed at 5, input 2 accepted, sample@7
+        > send next => input 8
+        > steer one => input 9
+          10 HooksAsked prompt_submitted input 9: hook 0 => runs
+        > steer two => input 11
+        > followup three
+          12 InputQueued "three", follow-up
+        > hook 0 pass => passed at 13
+             yield sample@7
+        > move 2 before=1
+             rejected: input 9 is being accepted: it can no longer be changed or withdrawn
+        > move 2 before=0
+             rejected: input 9 is being accepted: it can no longer be changed or withdrawn
+        > move 3 before=1
+          14 InputMoved input 12 before 9
+        > move 0
+          15 InputMoved input 8 to the end
+        > yielded so far
+          16 SampleCut steered, partial "so far", what it said stands, about 129 tokens, next attempt in 0 ms
+          17 InputAccepted input 9
+          18 HooksAsked prompt_submitted input 11: hook 0 => runs
+    "#]]);
+}
+
+#[test]
 fn hooks_are_asked_about_an_edited_steer_again() {
     check(expect![[r#"
         > open hooks=prompt_submitted

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use windlass_engine::core::{
     CallEntry, CallId, CallStarted, CompactionEntry, ContentPart, Delta, HookEntry, Observation,
-    ObservationStatus, RecordedFact, RequestRecord, Retained, SampleCut, SampleEntry, SessionEntry,
+    ObservationStatus, RecordedFact, RequestRecord, SampleCut, SampleEntry, SessionEntry,
     SessionId, TimelineEntry, Timestamp, TurnOutcome, View, result_text,
 };
 use windlass_engine::{Event, LiveKind, TurnReport, strip_fence};
@@ -154,12 +154,12 @@ impl HumanPresenter {
 
     /// Without another attempt the turn ends and reports it.
     fn on_cut(&mut self, cut: &SampleCut, at: Timestamp) -> io::Result<()> {
-        let due = match cut.retained {
-            Retained::Nothing | Retained::Through { .. } => {
+        let due = match cut.retains_text() {
+            false => {
                 self.end_line();
                 cut.retry_at
             }
-            Retained::Text => {
+            true => {
                 if self.streams {
                     let rest = self.parts.on_item(cut.started, &cut.partial);
                     self.show(rest)?;

@@ -4,8 +4,8 @@ use windlass_engine::agent_session;
 use windlass_engine::core::{
     ApprovalAnswered, CallEntry, CallId, CompactionEntry, ContentPart, ContextSource, HookDecided,
     HookEntry, HookVerdict, InputEntry, InputQueued, InterruptSource, Observation, ProgramEnd,
-    ProgramRun, RecordedFact, Retained, SampleCut, SampleEntry, SessionEntry, SessionId,
-    TimelineEntry, TurnEntry, TurnSettled, Verdict, result_text,
+    ProgramRun, RecordedFact, SampleCut, SampleEntry, SessionEntry, SessionId, TimelineEntry,
+    TurnEntry, TurnSettled, Verdict, result_text,
 };
 
 use super::words::{
@@ -217,12 +217,10 @@ fn broken_off(cut: &SampleCut) -> String {
         Some(InterruptSource::Shutdown) => "the process was shut down",
         Some(InterruptSource::Deadline) => "the time of the turn was over",
     };
-    match (cut.retained, cut.partial.as_str()) {
-        (Retained::Text, "") => format!("the model was cut short: {cause}"),
-        (Retained::Text, partial) => format!("model, cut short as {cause}: {partial}"),
-        (Retained::Nothing | Retained::Through { .. }, _) => {
-            format!("the model was cut off: {}", cut.failure.message)
-        }
+    match (cut.retains_text(), cut.partial.as_str()) {
+        (true, "") => format!("the model was cut short: {cause}"),
+        (true, partial) => format!("model, cut short as {cause}: {partial}"),
+        (false, _) => format!("the model was cut off: {}", cut.failure.message),
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use windlass_engine::core::{
     CallEntry, CallId, CallItem, CallSource, CompactionEntry, ContentPart, Delta, InputEntry,
-    InputId, Reason, RecordedFact, Retained, SampleCut, SampleEntry, SampleView, Seq, SessionId,
+    InputId, Reason, RecordedFact, SampleCut, SampleEntry, SampleView, Seq, SessionId,
     TimelineEntry, TurnEntry, TurnId, View, result_text,
 };
 use windlass_engine::{LiveEvent, LiveKind};
@@ -416,9 +416,9 @@ impl Projection {
         };
         let open = sample.close(out);
         let told = sample.messages.iter();
-        let fallen = told.filter(|(seq, _)| !cut.retained.includes(*seq));
+        let fallen = told.filter(|(seq, _)| !cut.retains_text_at(*seq));
         let mut fallen: Vec<_> = fallen.map(|(_, message)| message.clone()).collect();
-        if cut.retained != Retained::Text {
+        if !cut.retains_text() {
             fallen.extend(open);
         }
         let value = json!({

@@ -162,8 +162,8 @@ export class Conversation {
       const dropped = sample.items.filter((item) => !item.stands);
       const wanted = standing.map((item) => this.item(item));
       for (const part of streaming(sample)) wanted.push(this.part(part, () => live_part(part)));
-      if (sample.cut?.retained === "text" && sample.partial) wanted.push(this.part(sample.cut, () => still(sample.partial)));
-      const discarded = sample.cut && sample.cut.retained !== "text" && (dropped.length || sample.partial);
+      if (sample.cut?.text && sample.partial) wanted.push(this.part(sample.cut, () => still(sample.partial)));
+      const discarded = sample.cut && !sample.cut.text && (dropped.length || sample.partial);
       if (discarded) wanted.push(this.part(sample.cut, () => discarded_part(dropped, sample.partial)));
       children(parts, wanted);
       const words = sample_words(sample);
@@ -188,8 +188,8 @@ function opened(block) {
 
 function sample_words(sample) {
   if (sample.cut) {
-    const { failure, retained } = sample.cut;
-    if (retained === "text") return failure.kind === "steered" ? "Cut short: you spoke." : `Cut short: ${visible(first(failure.message, 300))}`;
+    const { failure } = sample.cut;
+    if (sample.cut.text) return failure.kind === "steered" ? "Cut short: you spoke." : `Cut short: ${visible(first(failure.message, 300))}`;
     return `Broke off (${words(failure.kind)}): ${visible(first(failure.message, 300))}`;
   }
   if (sample.fault) return `The answer cannot be used: ${visible(first(sample.fault, 300))}`;

@@ -39,6 +39,27 @@ export const facts = {
     });
   },
 
+  InputEdited(view, { body }) {
+    const input = view.inputs.get(body.input);
+    if (!input) return;
+    input.text = body.text;
+    if (input.entry) touch(input.entry);
+  },
+
+  InputMoved(view, { body }) {
+    const input = view.inputs.get(body.input);
+    if (!input) return;
+    const others = [...view.inputs].filter(([id]) => id !== body.input);
+    const found = others.findIndex(([id]) => id === body.before);
+    others.splice(found < 0 ? others.length : found, 0, [body.input, input]);
+    view.inputs = new Map(others);
+  },
+
+  InputWithdrawn(view, { body }) {
+    const input = view.inputs.get(body.input);
+    if (input) input.status = "withdrawn";
+  },
+
   TurnOpened(view, { seq, ts, body }, block) {
     view.open = seq;
     block.ts = ts;
@@ -153,12 +174,14 @@ export const facts = {
     const sample = view.samples.get(body.started);
     if (!sample) return;
     Object.assign(sample, { status: "cut", ended: ts, usage: body.usage ?? null, request: body.request });
-    sample.cut = { failure: body.failure, retained: body.retained.kind, retry_at: body.retry_at ?? null };
+    const { kind, item: last } = body.retained;
+    const text = kind === "text" || body.stopped_by !== undefined;
+    sample.cut = { failure: body.failure, text, retry_at: body.retry_at ?? null };
     sample.partial = body.partial ?? "";
     sample.live.clear();
-    const { kind, item: last } = body.retained;
     for (const item of sample.items) {
-      item.stands = kind === "text" || (kind === "through" && item.seq <= last);
+      const whole = kind === "through" && item.seq <= last;
+      item.stands = whole || (text && (item.type === "text" || item.type === "refusal"));
     }
     touch(sample);
   },

@@ -210,7 +210,7 @@ fn on_cut(
             };
             return Ok(());
         }
-        (Retained::Through { item }, Some(last)) if item == last && fact.stopped_by.is_none() => {
+        (Retained::Through { item }, Some(last)) if item == last && names_interrupt(turn, fact) => {
             retain_through(turn, sampling, fact, item)
         }
         (Retained::Text, None) if may_retain_text(turn, &sampling, fact) => {
@@ -218,10 +218,7 @@ fn on_cut(
                 None => Stage::Ready(Ready::for_reason(Reason::Retry)),
                 Some(_) => Stage::Ending(failed(fact)),
             };
-            let texts = sampling.items.iter().filter(|(_, _, said)| *said != AnswerKind::Nothing);
-            let partial = history::cut_off(&fact.partial, fact.stopped_by);
-            let partial = partial.iter().map(context::item);
-            with(sampling.request, texts.map(|(_, part, _)| *part).chain(partial))
+            with_texts(sampling.request, &sampling, Seq::ZERO, fact)
         }
         (Retained::Nothing | Retained::Through { .. } | Retained::Text, _) => {
             return Err(invalid_fact(recorded, "it does not say what stands of the answer"));
@@ -235,14 +232,19 @@ fn on_cut(
 /// Returns true if the text of a truncated answer may stand: it yielded to a steering input, or an
 /// interrupt stops the turn.
 fn may_retain_text(turn: &Turn, sampling: &Sampling, fact: &SampleCut) -> bool {
-    match (fact.stopped_by, &turn.stop) {
-        (None, None) => sampling.calls.is_empty(),
-        (Some(by), Some(_)) => turn.stopped_by() == Some(by),
-        (None, Some(_)) | (Some(_), None) => false,
+    match fact.stopped_by {
+        None => sampling.calls.is_empty() && turn.stop.is_none(),
+        Some(_) => names_interrupt(turn, fact),
     }
 }
 
-/// Retains the items up to a started call, whose observation is awaited.
+/// Returns true if the cut names no interrupt, or the one that stops the turn.
+fn names_interrupt(turn: &Turn, fact: &SampleCut) -> bool {
+    fact.stopped_by.is_none_or(|by| turn.stopped_by() == Some(by))
+}
+
+/// Retains the items up to a started call, whose observation is awaited, and the text behind it if
+/// an interrupt truncated that.
 fn retain_through(
     turn: &mut Turn,
     mut sampling: Sampling,
@@ -251,7 +253,10 @@ fn retain_through(
 ) -> VisiblePart {
     sampling.calls.retain(|call| call.id.0 <= item.0);
     let stand = sampling.items.iter().filter(|(seq, _, _)| *seq <= item);
-    let shown = with(sampling.request, stand.map(|(_, part, _)| *part));
+    let mut shown = with(sampling.request, stand.map(|(_, part, _)| *part));
+    if fact.stopped_by.is_some() {
+        shown = with_texts(shown, &sampling, item, fact);
+    }
     turn.count(&sampling.calls);
     if let Some(calls) = NonEmpty::from_vec(sampling.calls) {
         let then = match fact.retry_at {
@@ -298,6 +303,20 @@ fn discard(sampling: &Sampling, fact: &SampleCut) -> Stage {
 
 fn failed(fact: &SampleCut) -> TurnOutcome {
     TurnOutcome::Failed { failure: fact.failure.kind, message: fact.failure.message.clone() }
+}
+
+/// Adds the texts of an answer after a position, with the part that was streaming.
+fn with_texts(
+    shown: VisiblePart,
+    sampling: &Sampling,
+    after: Seq,
+    fact: &SampleCut,
+) -> VisiblePart {
+    let texts = sampling.items.iter();
+    let texts = texts.filter(|(seq, _, said)| *seq > after && *said != AnswerKind::Nothing);
+    let partial = history::cut_off(&fact.partial, fact.stopped_by);
+    let partial = partial.iter().map(context::item);
+    with(shown, texts.map(|(_, part, _)| *part).chain(partial))
 }
 
 fn with(shown: VisiblePart, parts: impl Iterator<Item = ItemFingerprint>) -> VisiblePart {

@@ -255,6 +255,7 @@ pub(crate) fn cut_off(partial: &str, stopped_by: Option<InterruptSource>) -> Opt
     let cause = match stopped_by {
         None => "the user spoke",
         Some(InterruptSource::Person) => "the turn was interrupted",
+        Some(InterruptSource::Parent) => "the calling session stopped the turn",
         Some(InterruptSource::Shutdown) => "the process was shut down",
         Some(InterruptSource::Deadline) => "the time of the turn was over",
     };

@@ -77,6 +77,8 @@ impl TurnOutcome {
 pub enum InterruptSource {
     /// A person asked.
     Person,
+    /// The call that the child session works for is over.
+    Parent,
     /// The process was asked to end.
     Shutdown,
     /// The turn's own deadline passed.

@@ -55,7 +55,7 @@ impl ExitKind {
             | TurnOutcome::Exhausted { .. } => Self::Exhausted,
             TurnOutcome::Blocked { .. } => Self::Blocked,
             TurnOutcome::Interrupted { by, .. } => match by {
-                InterruptSource::Person => Self::Interrupted,
+                InterruptSource::Person | InterruptSource::Parent => Self::Interrupted,
                 InterruptSource::Shutdown => Self::Terminated,
                 InterruptSource::Deadline => Self::Exhausted,
             },

@@ -193,7 +193,9 @@ impl TurnWatch<'_> {
     async fn stop(&self, by: InterruptSource, words: &str) -> Result<(), Failure> {
         let scope = match by {
             InterruptSource::Person => crate::command::me(),
-            InterruptSource::Shutdown | InterruptSource::Deadline => Scope::system(words),
+            InterruptSource::Parent | InterruptSource::Shutdown | InterruptSource::Deadline => {
+                Scope::system(words)
+            }
         };
         let asked = self.session.interrupt(by, scope, words, StopTiming::Now);
         match asked.await {

@@ -102,7 +102,7 @@ async fn try_stop(engine: &Engine, child: &SessionId, key: &str) -> Result<bool,
         return Ok(true);
     }
     let stop = SessionCommand::Interrupt {
-        by: InterruptSource::Person,
+        by: InterruptSource::Parent,
         reason: CALL_ENDED.to_owned(),
         when: StopTiming::Now,
         turn: Some(turn),

@@ -251,7 +251,7 @@ impl ParentWatch {
         let (first, _) = oneshot::channel();
         let (ack, _) = oneshot::channel();
         let input = Box::new(Input::Interrupt {
-            by: InterruptSource::Person,
+            by: InterruptSource::Parent,
             scope: Scope::system(CALL_ENDED),
             reason: CALL_ENDED.to_owned(),
             when: StopTiming::Now,

@@ -155,7 +155,7 @@ pub(crate) fn apply_answer(
 ) -> Result<(), Reject> {
     let (verdict, reason, edit) = match answer {
         ApprovalAnswer::Allow { edit } => (Verdict::Allow, String::new(), edit),
-        ApprovalAnswer::Deny { reason } => (Verdict::Deny, denial::by_answer(&by, reason), None),
+        ApprovalAnswer::Deny { reason } => (Verdict::Deny, reason, None),
     };
     let key = plan.key.take();
     plan.push(Fact::ApprovalAnswered(ApprovalAnswered {

@@ -6,8 +6,6 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::scope::Scope;
-
 /// Denial by a rule.
 pub(super) const BY_RULE: &str = "Denied by a rule of the user, which forbids this call.";
 /// Denial of an edit by a rule.
@@ -33,29 +31,21 @@ const BY_SILENT_HOOK: &str = "Denied by a hook, which gave no reason.";
 const ADVICE: &str = "Do not try it again, in this form or another. Go on without it, and say in your \
                       answer what you left out.";
 
-/// Returns the reason of a denial as the log has it. The system gives its own words.
-pub(super) fn by_answer(by: &Scope, reason: String) -> String {
-    match by {
-        Scope::Principal { .. } if reason.trim().is_empty() => String::from(BY_SILENT_PERSON),
-        Scope::Principal { .. } => format!("{BY_PERSON}{reason}"),
-        Scope::System { .. } => reason,
-    }
-}
-
-/// Returns the reason that a person gave for a recorded denial.
-pub(crate) fn reason_of_denial(recorded: &str) -> &str {
-    match recorded.strip_prefix(BY_PERSON) {
-        Some(reason) => reason,
-        None if recorded == BY_SILENT_PERSON => "",
-        None => recorded,
-    }
-}
-
 /// Returns the reason of a call that hooks deny.
 pub(crate) fn by_hook(reason: &str) -> String {
     match reason.trim().is_empty() {
         true => String::from(BY_SILENT_HOOK),
         false => format!("Denied by a hook: {reason}"),
+    }
+}
+
+/// Returns the result of a call that a person denied, for the model. Older logs have these words in the
+/// reason.
+pub(super) fn by_person(reason: &str) -> String {
+    match reason.trim() {
+        "" => result(BY_SILENT_PERSON),
+        _ if reason.starts_with("Denied by a person") => result(reason),
+        _ => format!("{BY_PERSON}{reason}"),
     }
 }
 

@@ -20,6 +20,7 @@ use crate::id::CallId;
 use crate::program::CallOutcome;
 use crate::record::RecordedFact;
 use crate::rule::RuleVerdict;
+use crate::scope::Scope;
 use crate::session::{ApprovalQuestion, CallProgress, CallState, CallValidity, Session, Turn};
 use crate::settings::{EffectClass, Settings};
 use crate::stage::EffectfulCall;
@@ -65,7 +66,7 @@ pub(crate) fn on_decided(
     call.progress = match fact.verdict {
         Verdict::Allow => CallProgress::Allowed,
         Verdict::Ask => CallProgress::AwaitingApproval { question: None },
-        Verdict::Deny => CallProgress::Denied { reason: fact.reason.clone() },
+        Verdict::Deny => CallProgress::Denied { reason: fact.reason.clone(), by_person: false },
     };
     Ok(())
 }
@@ -107,7 +108,10 @@ pub(crate) fn on_approval_answered(
     }
     let progress = match fact.verdict {
         Verdict::Allow => CallProgress::Allowed,
-        Verdict::Deny => CallProgress::Denied { reason: fact.reason.clone() },
+        Verdict::Deny => CallProgress::Denied {
+            reason: fact.reason.clone(),
+            by_person: matches!(*fact.by, Scope::Principal { .. }),
+        },
         Verdict::Ask => return Err(invalid_fact(recorded, "an answer allows or denies")),
     };
     if let Some(change) = &fact.edit {
@@ -119,7 +123,7 @@ pub(crate) fn on_approval_answered(
     let call = call_of(turn, recorded, fact.call)?;
     call.progress = match (progress, call.rule_verdict, &fact.edit) {
         (CallProgress::Allowed, Some(RuleVerdict::Deny), Some(_)) => {
-            CallProgress::Denied { reason: String::from(denial::EDIT_BY_RULE) }
+            CallProgress::Denied { reason: String::from(denial::EDIT_BY_RULE), by_person: false }
         }
         (progress, _, _) => progress,
     };

@@ -104,8 +104,11 @@ pub enum CallProgress {
     Allowed,
     /// The call may not run.
     Denied {
-        /// Reason in words.
+        /// Reason in words; empty if a person gave none.
         reason: String,
+        /// True if a person denied it.
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+        by_person: bool,
     },
     /// A run is in progress.
     Running {

@@ -54,8 +54,12 @@ fn settle_or_decide(
         (CallProgress::Running { .. } | CallProgress::Reconciling { .. }, Some(stop)) => {
             abandon(plan, turn, call, stop)
         }
-        (CallProgress::Denied { reason }, _) => {
-            Some(observed(call, ObservationStatus::Denied, denial::result(reason)))
+        (CallProgress::Denied { reason, by_person }, _) => {
+            let words = match by_person {
+                true => denial::by_person(reason),
+                false => denial::result(reason),
+            };
+            Some(observed(call, ObservationStatus::Denied, words))
         }
         (
             CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,

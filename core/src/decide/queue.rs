@@ -71,7 +71,7 @@ pub(super) fn on_withdraw(plan: &mut Plan, scope: Scope, input: InputId) -> Resu
 /// Returns a waiting input that may still be changed.
 fn changeable(plan: &Plan, input: InputId) -> Result<&QueuedInput, Reject> {
     let queued = waiting(plan, input)?;
-    match plan.session.yields_to(input) {
+    match plan.session.is_locked(input) {
         true => Err(Reject::InputLocked(input)),
         false => Ok(queued),
     }

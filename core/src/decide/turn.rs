@@ -197,16 +197,15 @@ pub(crate) fn settle(plan: &Plan, turn: &Turn, outcome: TurnOutcome) -> Fact {
 const NOTICE_REASON: usize = 500;
 
 /// Returns the notice to the model that the turn was interrupted. A turn whose input was not admitted
-/// has shown the model nothing that needs one. Nobody but a person acts as the user; in a child
-/// session the interrupt may be that of the calling turn.
+/// has shown the model nothing that needs one. Only a person's interrupt is worded as the user's.
 fn notice(plan: &Plan, turn: &Turn, outcome: &TurnOutcome) -> Option<Arc<str>> {
     let by = outcome.interrupted_by().filter(|_| turn.opening().is_none())?;
     if plan.session.turn_is_inherited() {
         return Some(unfinished("The conversation was forked here: this turn went no further"));
     }
     let cause = match by {
-        InterruptSource::Person if plan.session.is_child() => "This turn was interrupted here",
         InterruptSource::Person => "The user interrupted this turn here",
+        InterruptSource::Parent => "The calling session stopped this turn here",
         InterruptSource::Shutdown => {
             "The process was shut down here; the user did not stop this turn"
         }

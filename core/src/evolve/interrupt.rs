@@ -19,7 +19,7 @@ pub(crate) fn on_interrupt_requested(
         return Err(invalid_fact(recorded, "the turn was asked to stop already"));
     }
     let outcome = match fact.by {
-        InterruptSource::Person | InterruptSource::Shutdown => {
+        InterruptSource::Person | InterruptSource::Parent | InterruptSource::Shutdown => {
             TurnOutcome::Interrupted { by: fact.by, reason: fact.reason.clone() }
         }
         InterruptSource::Deadline => TurnOutcome::Exhausted { limit: LimitKind::WallClock },

@@ -86,7 +86,7 @@ fn require_changeable(
     if session.queued(input).is_none() {
         return Err(invalid_fact(recorded, "no such input waits"));
     }
-    match session.yields_to(input) {
+    match session.is_locked(input) {
         true => Err(invalid_fact(recorded, "the answer yields to the input")),
         false => Ok(()),
     }

@@ -5,7 +5,6 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::call::denial::reason_of_denial;
 use crate::call::{Observation, ObservationStatus, Verdict};
 use crate::cause::InputKind;
 use crate::effect::EffectKey;
@@ -244,9 +243,7 @@ fn hook_replied(fact: &HookDecided) -> Vec<Input> {
 fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
     let answer = match fact.verdict {
         Verdict::Allow => ApprovalAnswer::Allow { edit: fact.edit.clone() },
-        Verdict::Deny | Verdict::Ask => {
-            ApprovalAnswer::Deny { reason: String::from(reason_of_denial(&fact.reason)) }
-        }
+        Verdict::Deny | Verdict::Ask => ApprovalAnswer::Deny { reason: fact.reason.clone() },
     };
     let by_user = Input::Answer {
         call: fact.call,

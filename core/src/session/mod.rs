@@ -99,12 +99,11 @@ impl Session {
         }
     }
 
-    /// Returns the cause of the open turn's stop, in words for the model. Only a person's interrupt is
-    /// worded as the user's; in a child session it may be that of the calling turn.
+    /// Returns the cause of the open turn's stop, in words for the model.
     pub(crate) fn stop_cause(&self) -> &'static str {
         match self.turn().and_then(Turn::stopped_by) {
-            Some(InterruptSource::Person) if self.is_child() => "the turn was interrupted",
             Some(InterruptSource::Person) => "the user interrupted the turn",
+            Some(InterruptSource::Parent) => "the calling session stopped the turn",
             Some(InterruptSource::Shutdown) => "the process was shut down",
             Some(InterruptSource::Deadline) => "the time of the turn was over",
             None => "the turn was asked to stop",
@@ -143,14 +142,14 @@ impl Session {
 
     /// Returns true if an answer yields, or has yielded, to this steering input: it is accepted next.
     #[must_use]
-    pub fn yields_to(&self, input: InputId) -> bool {
+    pub fn is_locked(&self, input: InputId) -> bool {
         let yields = |turn: &Turn| turn.stage.yields(self, turn);
         self.is_steer(input) && self.turn().is_some_and(yields)
     }
 
     /// Returns the steering input that an answer yields to and that a moved input would precede.
     pub(crate) fn overtaken(&self, input: InputId, before: Option<InputId>) -> Option<InputId> {
-        let steer = self.steer().filter(|steer| self.yields_to(steer.id))?;
+        let steer = self.steer().filter(|steer| self.is_locked(steer.id))?;
         let moved = self.queued(input).filter(|moved| moved.delivery == Delivery::Steer)?;
         let place = |id: InputId| self.queue.iter().position(|queued| queued.id == id);
         let overtakes = moved.id != steer.id && place(before?)? <= place(steer.id)?;

@@ -71,7 +71,7 @@ fn progress(lines: &mut Lines, name: &str, progress: &CallProgress) {
             lines.put(name, &("asking", asked, attempt, deadline));
         }
         CallProgress::Allowed => lines.put(name, &"allowed"),
-        CallProgress::Denied { reason } => lines.put(name, &("denied", reason)),
+        CallProgress::Denied { reason, .. } => lines.put(name, &("denied", reason)),
         CallProgress::Running { started, attempt, plan } => {
             lines.put(name, &("running", started, attempt, plan))
         }

@@ -50,7 +50,7 @@ pub const MEANT: &[(&str, u64, &str)] = &[
     ("answers_of_a_shape", 49, BROKEN_ATTEMPTS_COUNT),
     ("answers_of_a_shape", 57, BROKEN_ATTEMPTS_COUNT),
     ("calls_and_their_limits", 22, DENIALS_SAY_SO),
-    ("calls_and_their_limits", 52, DENIALS_SAY_SO),
+    ("calls_and_their_limits", 53, DENIALS_SAY_SO),
     ("calls_and_their_limits", 85, SURPLUS_CALLS),
     ("compaction_with_hooks", 13, COMPACTIONS_LEAVE_MORE),
     ("edits_meet_the_rules", 12, DENIALS_SAY_SO),

@@ -1,17 +1,16 @@
 //! Law 22: an interrupt is told to the model as what it was.
 //!
 //! A turn that an interrupt ends after its input was admitted ends with a notice in the
-//! conversation. The notice says who stopped the turn: the user only if a person did, and never in
-//! a child session. A turn that a fork inherited says that the fork ended it. The text of an answer
-//! that the interrupt cut off stays in the conversation, with the same cause.
+//! conversation. The notice says who stopped the turn: the user only if a person did. A turn that a
+//! fork inherited says that the fork ended it. The text of an answer that the interrupt cut off stays
+//! in the conversation, with the same cause.
 //!
 //! It kills: an interrupt that the next request does not mention, a shutdown that is worded as an
 //! act of the user, an answer that the interrupt takes back.
 
 use windlass_core::{
-    Ancestor, ContextSource, Fact, History, InterruptSource, InvalidFact, Item, LimitKind, Lineage,
-    PromptItem, RecordedFact, Retained, SampleCut, Seq, StopTiming, TurnId, TurnOutcome,
-    TurnSettled,
+    ContextSource, Fact, History, InterruptSource, InvalidFact, Item, LimitKind, PromptItem,
+    RecordedFact, Retained, SampleCut, Seq, StopTiming, TurnId, TurnOutcome, TurnSettled,
 };
 
 use super::{Held, broken, hold};
@@ -37,7 +36,7 @@ pub fn check(
             hold(22, fact.notice.is_none(), || format!("{} tells of an interrupt", recorded.seq))?;
             continue;
         };
-        notice(log, recorded.seq, fact, &own, by, &history)?;
+        notice(recorded.seq, fact, &own, by, &history)?;
         answers(turn, &own, by, &history)?;
     }
     Ok(())
@@ -60,7 +59,6 @@ fn source(outcome: &TurnOutcome) -> Option<InterruptSource> {
 
 /// The notice is the last that the model is shown of the turn, and names who stopped it.
 fn notice(
-    log: &[RecordedFact],
     at: Seq,
     fact: &TurnSettled,
     own: &[&RecordedFact],
@@ -80,10 +78,11 @@ fn notice(
     }
     let cause = match by {
         InterruptSource::Person => says("interrupted"),
+        InterruptSource::Parent => says("calling session stopped"),
         InterruptSource::Shutdown => says("process was shut down"),
         InterruptSource::Deadline => says("time limit"),
     };
-    let user = by == InterruptSource::Person && !is_child(log, at);
+    let user = by == InterruptSource::Person;
     let told = cause && says("The user interrupted") == user;
     hold(22, told, || format!("{at} tells of {by:?} as {notice:?}"))?;
     let last = history.items().iter().last();
@@ -98,25 +97,6 @@ fn admits(fact: &Fact) -> bool {
         return matches!(fact.from, ContextSource::Goal { .. });
     }
     matches!(fact, Fact::InputAccepted(_))
-}
-
-/// Whether the session that wrote a fact was opened by a call. A fork writes what it did not inherit.
-fn is_child(log: &[RecordedFact], seq: Seq) -> bool {
-    let Some(Fact::SessionOpened(fact)) = log.first().map(|first| &first.fact) else {
-        return false;
-    };
-    match &fact.lineage {
-        Lineage::Root => false,
-        Lineage::Child { .. } => true,
-        Lineage::Fork { at, ancestors, .. } => {
-            let own = |ancestor: &&Ancestor| match ancestor {
-                Ancestor::Fork { at, .. } => seq > *at,
-                Ancestor::Child { .. } => true,
-            };
-            let writer = ancestors.iter().find(own).filter(|_| seq <= *at);
-            matches!(writer, Some(Ancestor::Child { .. }))
-        }
-    }
 }
 
 /// Whether a turn that ends at `end` was opened by the session that this one was forked from.

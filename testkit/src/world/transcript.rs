@@ -431,7 +431,10 @@ pub fn outcome(outcome: &TurnOutcome) -> String {
         TurnOutcome::Refused => String::from("refused"),
         TurnOutcome::InvalidOutput { fault } => format!("misshapen: {fault}"),
         TurnOutcome::Interrupted { by, .. } => match by {
-            InterruptSource::Person | InterruptSource::Shutdown | InterruptSource::Deadline => {
+            InterruptSource::Person
+            | InterruptSource::Parent
+            | InterruptSource::Shutdown
+            | InterruptSource::Deadline => {
                 format!("interrupted by {}", spell(by))
             }
         },

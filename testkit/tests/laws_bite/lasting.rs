@@ -106,7 +106,8 @@ fn law_22_kills_an_interrupt_that_takes_the_answer_back() {
             (fact.retained, fact.stopped_by) = (Retained::Nothing, None);
         }
     });
-    let behind_a_call = "send hello\ncall write {}\ninterrupt person\nfail cancelled never so far\ndone 0 ok";
+    let behind_a_call =
+        "send hello\ncall write {}\ninterrupt person\nfail cancelled never so far\ndone 0 ok";
     kills_log(behind_a_call, told, |log| {
         let at = find(log, "SampleCut", 0);
         if let Fact::SampleCut(fact) = &mut log[at].fact {

@@ -28,7 +28,7 @@ fn a_person_says_no() {
         > call write {} => approval of call 7@9 within a week
         > end stop => sample ended at 10
         > asked 0 deny not on a Friday
-          11 ApprovalAnswered call 7 deny by approver: Denied by a person: not on a Friday
+          11 ApprovalAnswered call 7 deny by approver: not on a Friday
           12 CallObserved call 7 denied: Denied by a person: not on a Friday
           13 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);

@@ -91,9 +91,9 @@ fn an_interrupt_is_told_as_what_it_was() {
             "The time limit of this turn was reached here; the user did not stop it.",
         ),
         (
-            "open child\nsend hello\ntext one\ninterrupt person\nfail cancelled never two",
-            "two [cut off here: the turn was interrupted]",
-            "This turn was interrupted here (reason: enough).",
+            "open child\nsend hello\ntext one\ninterrupt parent\nfail cancelled never two",
+            "two [cut off here: the calling session stopped the turn]",
+            "The calling session stopped this turn here (reason: enough).",
         ),
     ] {
         let shown = shown_of_a_stop(script);

@@ -112,7 +112,7 @@ fn a_question_about_a_call_of_a_program_holds_the_program() {
              run approval of call 11@14
         > done 0 ok => call 12 observed at 17
         > asked 0 deny not that
-          18 ApprovalAnswered call 11 deny by approver: Denied by a person: not that
+          18 ApprovalAnswered call 11 deny by approver: not that
           19 CallObserved call 11 denied: Denied by a person: not that
              run call 7@19
         > program 0 return 1 => program 7 returned at 20, turn completed at 22

@@ -42,7 +42,7 @@ fn a_denial_without_a_word_says_that_a_person_said_no() {
         > call write {} => approval of call 7@9 within a week
         > end stop => sample ended at 10
         > asked 0 deny
-          11 ApprovalAnswered call 7 deny by approver: Denied by a person, who gave no reason.
+          11 ApprovalAnswered call 7 deny by approver
           12 CallObserved call 7 denied: Denied by a person, who gave no reason. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
           13 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);

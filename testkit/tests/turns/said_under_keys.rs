@@ -129,7 +129,7 @@ fn a_question_is_answered_once() {
         > keyed w answer 0 deny too late
              rejected: an input with this key was taken at 14 already
         > keyed v answer 0 deny not that one
-          18 ApprovalAnswered call 10 deny by somebody: Denied by a person: not that one, keyed v
+          18 ApprovalAnswered call 10 deny by somebody: not that one, keyed v
           19 CallObserved call 10 denied: Denied by a person: not that one
           20 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);

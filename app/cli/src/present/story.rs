@@ -214,6 +214,7 @@ fn broken_off(cut: &SampleCut) -> String {
     let cause = match cut.stopped_by {
         None => "the user spoke",
         Some(InterruptSource::Person) => "the user interrupted",
+        Some(InterruptSource::Parent) => "the calling session stopped the turn",
         Some(InterruptSource::Shutdown) => "the process was shut down",
         Some(InterruptSource::Deadline) => "the time of the turn was over",
     };
@@ -229,6 +230,7 @@ fn answer(answered: &ApprovalAnswered) -> String {
         (Verdict::Allow, None) => "it may run".to_owned(),
         (Verdict::Allow, Some(edit)) => format!("it may run, with {}", edit.text),
         (Verdict::Ask, _) => "still open".to_owned(),
+        (Verdict::Deny, _) if answered.reason.is_empty() => "it may not run".to_owned(),
         (Verdict::Deny, _) => format!("it may not run: {}", answered.reason),
     }
 }

@@ -313,7 +313,7 @@ function remark(entry) {
     }
     case "interrupt": {
       const when = entry.when === "after_step" ? "after this step" : "now";
-      const by = entry.by === "person" ? who(entry.scope) : words(entry.by);
+      const by = { person: who(entry.scope), parent: "the calling session" }[entry.by] ?? words(entry.by);
       return { line: `${by} asked the turn to stop ${when}${entry.reason ? `: ${first(entry.reason, 200)}` : ""}` };
     }
     default:

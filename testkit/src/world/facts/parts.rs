@@ -34,7 +34,12 @@ pub(super) fn because() -> impl Strategy<Value = Reason> {
 }
 
 pub(super) fn interrupter() -> impl Strategy<Value = InterruptSource> {
-    select(vec![InterruptSource::Person, InterruptSource::Shutdown, InterruptSource::Deadline])
+    select(vec![
+        InterruptSource::Person,
+        InterruptSource::Parent,
+        InterruptSource::Shutdown,
+        InterruptSource::Deadline,
+    ])
 }
 
 pub(super) fn scope() -> impl Strategy<Value = Scope> {

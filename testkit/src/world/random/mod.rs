@@ -177,7 +177,7 @@ fn goal() -> impl Strategy<Value = Step> {
 }
 
 fn interrupter() -> impl Strategy<Value = InterruptSource> {
-    select(vec![InterruptSource::Person, InterruptSource::Shutdown])
+    select(vec![InterruptSource::Person, InterruptSource::Parent, InterruptSource::Shutdown])
 }
 
 fn call() -> impl Strategy<Value = Step> {

@@ -239,6 +239,7 @@ pub(crate) enum OutcomeNameShape {
 #[schema(rename_all = "snake_case", as = Interrupter)]
 pub(crate) enum InterruptSourceShape {
     Person,
+    Parent,
     Shutdown,
     Deadline,
 }

@@ -68,7 +68,9 @@ pub use peers::{NodeLoad, Peers};
 pub use prefix::PrefixReport;
 pub use program::EngineFault;
 pub use published::{LiveBatch, PublishedFact};
-pub use queue::{WaitingInput, waiting_inputs};
+pub use queue::{
+    ChangeError, ChangeRequest, InputChange, WaitingInput, change_input, waiting_inputs,
+};
 pub use replay::replay;
 pub use report::{TurnFold, TurnReport};
 pub use session::{AwaitedTurn, NewInput, SessionCommand, SessionHandle, TurnStream, UserInput};

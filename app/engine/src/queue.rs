@@ -1,8 +1,20 @@
-//! Queue: the inputs of a session that no turn has accepted yet.
+//! Queue: the inputs of a session that no turn has accepted yet, and their change while nobody
+//! drives the session.
 
 use std::sync::Arc;
 
-use windlass_core::{Delivery, History, InputId, Session, TurnId};
+use windlass_core::{
+    Delivery, Epoch, History, Incoming, Input, InputId, Limits, Reject, Scope, Seq, Session,
+    SessionId, Timestamp, TurnId, decide_and_evolve,
+};
+use windlass_ports::{LogStore, StoreError};
+
+use crate::error::StartError;
+use crate::fork::check_complete;
+use crate::load::load;
+
+/// Facts of one read.
+const PAGE: usize = 1_000;
 
 /// An input that no turn has accepted yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,4 +46,119 @@ pub fn waiting_inputs(session: &Session, history: &History) -> Vec<WaitingInput>
         turn: opened(queued.id).map(|turn| turn.id),
     });
     waiting.collect()
+}
+
+/// Change of a waiting input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InputChange {
+    /// Replaces its text.
+    Edit {
+        /// New text.
+        text: String,
+    },
+    /// Moves it within the queue.
+    Move {
+        /// Waiting input that it is to precede; `None` to make it the last.
+        before: Option<InputId>,
+    },
+    /// Withdraws it.
+    Withdraw,
+}
+
+/// Request to change a waiting input of a session that nobody drives.
+#[derive(Debug, Clone)]
+pub struct ChangeRequest {
+    /// Id of the session.
+    pub session: SessionId,
+    /// Id of the input.
+    pub input: InputId,
+    /// The change.
+    pub change: InputChange,
+    /// Scope of the caller.
+    pub scope: Scope,
+    /// Time of the change.
+    pub now: Timestamp,
+}
+
+/// Error of changing a waiting input. Nothing was changed, unless the store failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// The session cannot be loaded or claimed.
+    #[error("{0}")]
+    Start(StartError),
+    /// The core rejected the change.
+    #[error("{0}")]
+    Rejected(Reject),
+    /// The store failed.
+    #[error("{0}")]
+    Store(StoreError),
+}
+
+/// Changes a waiting input of a session that nobody drives. Claims the session, appends the change
+/// and releases the session. Returns false if there was nothing to change.
+///
+/// Starts no effect: what follows from the change is decided by the next driver, as after a crash
+/// right behind the change. To change an input of a session that an engine may drive, use
+/// [`SessionHandle`](crate::SessionHandle).
+///
+/// # Errors
+/// [`ChangeError`]: an unknown session (also when the scope may not see it), one that another process
+/// holds, an input that does not wait, or a failing store.
+pub async fn change_input(
+    store: &dyn LogStore,
+    request: &ChangeRequest,
+) -> Result<bool, ChangeError> {
+    let id = &request.session;
+    // A claim would create a missing session.
+    let known = store.read(id, Seq::ZERO, 1).await.map_err(start)?;
+    if known.is_empty() {
+        return Err(ChangeError::Start(StartError::Unknown(id.clone())));
+    }
+    let claim = store.claim(id).await.map_err(start)?;
+    let changed = append(store, claim.epoch, request).await;
+    let released = store.release(id, claim.epoch).await;
+    let changed = changed?;
+    released.map_err(ChangeError::Store)?;
+    Ok(changed)
+}
+
+/// Appends the first fact of the decision. It records the change; the others only follow from it.
+async fn append(
+    store: &dyn LogStore,
+    epoch: Epoch,
+    request: &ChangeRequest,
+) -> Result<bool, ChangeError> {
+    let loaded = load(store, &request.session, PAGE).await.map_err(ChangeError::Start)?;
+    check_complete(&loaded.session).map_err(ChangeError::Start)?;
+    let incoming = Incoming { at: request.now, entropy: 0, input: request.input() };
+    let decided = decide_and_evolve(&loaded.session, &Limits::default(), incoming);
+    let facts = match decided {
+        Ok(decision) => decision.facts,
+        Err(Reject::OutOfScope) => {
+            let unknown = StartError::Unknown(request.session.clone());
+            return Err(ChangeError::Start(unknown));
+        }
+        Err(reject) => return Err(ChangeError::Rejected(reject)),
+    };
+    let Some(change) = facts.into_iter().next() else {
+        return Ok(false);
+    };
+    let appended = store.append(&request.session, epoch, loaded.last(), &[Arc::new(change)]).await;
+    appended.map_err(ChangeError::Store)?;
+    Ok(true)
+}
+
+impl ChangeRequest {
+    fn input(&self) -> Input {
+        let (scope, input) = (self.scope.clone(), self.input);
+        match &self.change {
+            InputChange::Edit { text } => Input::EditInput { scope, input, text: text.clone() },
+            InputChange::Move { before } => Input::MoveInput { scope, input, before: *before },
+            InputChange::Withdraw => Input::WithdrawInput { scope, input },
+        }
+    }
+}
+
+fn start(error: StoreError) -> ChangeError {
+    ChangeError::Start(error.into())
 }

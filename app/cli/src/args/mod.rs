@@ -1,5 +1,6 @@
 //! Arguments of the command.
 
+mod inputs;
 mod parse;
 mod serve;
 mod shared;
@@ -11,6 +12,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use windlass_engine::core::SessionId;
 use windlass_file::DamageLocation;
 
+pub(crate) use inputs::{InputsArgs, InputsCommand};
 pub(crate) use parse::{
     CallPattern, amount, duration, mode, pattern, permissions, price, strategy, transport,
 };
@@ -75,6 +77,8 @@ pub(crate) enum Command {
     ///
     /// A summary by the model takes the place of all but the latest parts. The log stays complete.
     Compact(CompactArgs),
+    /// List, edit, move or withdraw the inputs that no turn has accepted yet.
+    Inputs(InputsArgs),
     /// Merge settled sessions and reclaim disk space (file store only).
     Vacuum(VacuumArgs),
     /// Check this machine, the workspace, the store and the provider.

@@ -12,6 +12,7 @@ mod export_format;
 mod follow;
 mod fork;
 mod import;
+mod inputs;
 mod ledger;
 mod lines;
 mod log;
@@ -59,6 +60,7 @@ pub(crate) async fn run(args: Args, layer: StoreLayer) -> Result<ExitKind, Failu
         Command::Repair(args) => repair::repair(args).await,
         Command::Erase(args) => erase::erase(args).await,
         Command::Compact(args) => compact::compact(args, layer).await,
+        Command::Inputs(args) => inputs::inputs(args).await,
         Command::Vacuum(args) => vacuum::vacuum(args).await,
         Command::Doctor(args) => doctor::doctor(args).await,
         Command::Attach(args) => attach::attach(args).await,

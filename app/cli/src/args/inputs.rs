@@ -1,0 +1,55 @@
+//! Arguments of `windlass inputs`.
+
+use clap::{Args as ClapArgs, Subcommand};
+use windlass_engine::core::SessionId;
+
+use super::parse::session;
+use super::shared::LocationArgs;
+
+/// Arguments of `windlass inputs`.
+#[derive(Debug, ClapArgs)]
+#[command(
+    mut_arg("workspace", |arg| arg.global(true)),
+    mut_arg("store", |arg| arg.global(true))
+)]
+pub(crate) struct InputsArgs {
+    /// Id of the session.
+    #[arg(value_parser = session)]
+    pub(crate) session: SessionId,
+    /// Print the inputs that wait, as one JSON object.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: LocationArgs,
+    #[command(subcommand)]
+    pub(crate) command: Option<InputsCommand>,
+}
+
+/// What to do with the inputs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum InputsCommand {
+    /// List the inputs (the default).
+    List,
+    /// Replace the text of an input. Hooks are asked about the new text.
+    Edit {
+        /// Id of the input.
+        input: u64,
+        /// New text; - reads it from standard input.
+        text: String,
+    },
+    /// Move an input within the queue [default: to its end].
+    ///
+    /// Steering inputs and follow-ups still precede the others.
+    Move {
+        /// Id of the input.
+        input: u64,
+        /// Waiting input that it is to precede.
+        #[arg(long, value_name = "INPUT")]
+        before: Option<u64>,
+    },
+    /// Withdraw an input: the model never receives it.
+    Withdraw {
+        /// Id of the input.
+        input: u64,
+    },
+}

@@ -1,0 +1,155 @@
+//! Inputs: what waits in a session is listed, edited, moved and withdrawn, also of a process that died.
+
+#![expect(clippy::unwrap_used, reason = "it is all test code, also what its tests share")]
+
+mod common;
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::process::Child;
+
+use common::{Done, Place, signal};
+use serde_json::{Value, json};
+use windlass_testkit::http::{ModelServer, Reply, Script};
+
+/// A hook on prompts that records them, and does not answer as long as the file `stall` exists.
+fn hooks(place: &Place) {
+    let command = "cat >> seen; while test -e stall; do sleep 0.1; done";
+    let hook = json!({"type": "command", "command": command, "timeout": 60});
+    let hooks = json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}});
+    std::fs::write(place.file("hooks.json"), hooks.to_string()).unwrap();
+    File::create(place.file("stall")).unwrap();
+}
+
+/// A command whose hook on the prompt runs, and does not end.
+fn stalled(place: &Place, words: &[&str]) -> Child {
+    let words = [words, &["--json", "--hooks", "hooks.json"]].concat();
+    let mut child = place.command(&words).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("HooksAsked") {
+        line.clear();
+        assert!(out.read_line(&mut line).unwrap() > 0, "the hook was not asked");
+    }
+    child.stdout = Some(out.into_inner());
+    child
+}
+
+/// Sends a prompt, and interrupts the turn before a hook has let it in.
+fn interrupted(place: &Place, words: &[&str]) {
+    let child = stalled(place, words);
+    signal(&child, "INT");
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+}
+
+fn begin<'a>(server: &'a str, prompt: &'a str) -> [&'a str; 8] {
+    ["run", prompt, "--session", "s", "--provider", "openai-chat", "--base-url", server]
+}
+
+fn ok(done: Done) -> Done {
+    assert_eq!(done.code, 0, "{}\n{}", done.out, done.err);
+    done
+}
+
+/// The ids and texts that wait.
+fn queue(place: &Place) -> Vec<(u64, String)> {
+    let listed = ok(place.run(&["inputs", "s", "--json"])).out;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let inputs = listed["inputs"].as_array().unwrap().iter();
+    let input =
+        |one: &Value| (one["input"].as_u64().unwrap(), one["text"].as_str().unwrap().to_owned());
+    inputs.map(input).collect()
+}
+
+/// What the user says in the latest request.
+fn asked(server: &ModelServer) -> String {
+    let request = server.samples().pop().unwrap().json.unwrap();
+    let messages = request["messages"].as_array().unwrap().iter();
+    let user = messages.filter(|message| message["role"] == "user");
+    user.map(|message| message["content"].to_string()).collect()
+}
+
+#[test]
+fn inputs_that_wait_are_changed_before_the_session_goes_on() {
+    let place = Place::new();
+    hooks(&place);
+    let server = ModelServer::start(Script::list([Reply::say("one"), Reply::say("two")])).unwrap();
+    let base_url = server.base_url();
+    interrupted(&place, &begin(&base_url, "first"));
+    for prompt in ["second", "third"] {
+        interrupted(&place, &["resume", "s", prompt]);
+    }
+    let waiting = queue(&place);
+    let texts: Vec<&str> = waiting.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(texts, ["first", "second", "third"]);
+    let [first, second, third] = [0, 1, 2].map(|at: usize| waiting[at].0.to_string());
+
+    let listed = ok(place.run(&["inputs", "s"]));
+    assert!(listed.out.contains(&format!("{first}  turn       first\n")), "{}", listed.out);
+    assert!(listed.err.contains("they wait until `windlass resume s`"), "{}", listed.err);
+
+    let edited = ok(place.run(&["inputs", "s", "edit", &first, "first, please"]));
+    assert_eq!((edited.out.as_str(), edited.err.contains("is edited")), ("", true));
+    ok(place.run(&["inputs", "s", "move", &third, "--before", &first]));
+    let left = ok(place.run(&["inputs", "s", "withdraw", &second, "--json"])).out;
+    let left: Value = serde_json::from_str(&left).unwrap();
+    let waits = |input: &str, text: &str| {
+        json!({"input": input.parse::<u64>().unwrap(), "text": text, "delivery": "turn",
+               "images": 0, "dry_run": false, "turn": null})
+    };
+    let inputs = [waits(&third, "third"), waits(&first, "first, please")];
+    assert_eq!(left, json!({"inputs": inputs, "held": true}));
+    let again = ok(place.run(&["inputs", "s", "edit", &first, "first, please"]));
+    assert!(again.err.contains("already"), "{}", again.err);
+
+    for words in
+        [vec!["withdraw", &second], vec!["edit", "999", "x"], vec!["move", &first, "--before", "1"]]
+    {
+        let refused = place.run(&[&["inputs", "s"][..], &words].concat());
+        assert_eq!(refused.code, 2, "{words:?}: {}", refused.err);
+        assert!(refused.err.contains("does not wait"), "{}", refused.err);
+    }
+    let unknown = place.run(&["inputs", "none", "withdraw", "2"]);
+    assert_eq!(unknown.code, 2, "{}", unknown.err);
+    ok(place.run(&["verify", "s"]));
+    ok(place.run(&["replay", "s", "--verify"]));
+
+    std::fs::remove_file(place.file("stall")).unwrap();
+    ok(place.run(&["resume", "s", "--hooks", "hooks.json"]));
+    assert!(asked(&server).contains("third"), "{}", asked(&server));
+    ok(place.run(&["resume", "s", "--hooks", "hooks.json"]));
+    let asked = asked(&server);
+    assert!(asked.contains("first, please") && !asked.contains("second"), "{asked}");
+    let seen = std::fs::read_to_string(place.file("seen")).unwrap();
+    assert!(seen.contains("first, please"), "the hook was asked about the new text: {seen}");
+    assert_eq!(queue(&place), []);
+    ok(place.run(&["replay", "s", "--verify"]));
+}
+
+#[test]
+fn the_input_of_a_turn_whose_process_died_is_edited_and_not_withdrawn() {
+    let place = Place::new();
+    hooks(&place);
+    let server = ModelServer::start(Script::list([Reply::say("one")])).unwrap();
+    let base_url = server.base_url();
+    let mut child = stalled(&place, &begin(&base_url, "first"));
+    let listed = ok(place.run(&["inputs", "s"])).out;
+    assert!(listed.contains("first (turn 3 is open for it)"), "{listed}");
+    // Its process holds the session.
+    let held = place.run(&["inputs", "s", "edit", "2", "other"]);
+    assert_eq!(held.code, 5, "{}", held.err);
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    for words in [["inputs", "s", "withdraw", "2"], ["inputs", "s", "move", "2"]] {
+        let refused = place.run(&words);
+        assert_eq!(refused.code, 2, "{}", refused.err);
+        assert!(refused.err.contains("turn 3 is open for input 2"), "{}", refused.err);
+    }
+    ok(place.run(&["inputs", "s", "edit", "2", "other"]));
+    std::fs::remove_file(place.file("stall")).unwrap();
+    ok(place.run(&["resume", "s", "--hooks", "hooks.json"]));
+    assert!(asked(&server).contains("other"), "{}", asked(&server));
+    ok(place.run(&["verify", "s"]));
+    ok(place.run(&["replay", "s", "--verify"]));
+}

@@ -9,8 +9,9 @@
 //! act of the user, an answer that the interrupt takes back.
 
 use windlass_core::{
-    ContextSource, Fact, History, InterruptSource, InvalidFact, Item, LimitKind, PromptItem,
-    RecordedFact, Retained, SampleCut, Seq, StopTiming, TurnId, TurnOutcome, TurnSettled,
+    Ancestor, ContextSource, Fact, History, InterruptSource, InvalidFact, Item, LimitKind, Lineage,
+    PromptItem, RecordedFact, Retained, SampleCut, Seq, StopTiming, TurnId, TurnOutcome,
+    TurnSettled,
 };
 
 use super::{Held, broken, hold};
@@ -36,7 +37,7 @@ pub fn check(
             hold(22, fact.notice.is_none(), || format!("{} tells of an interrupt", recorded.seq))?;
             continue;
         };
-        notice(recorded.seq, fact, &own, by, &history)?;
+        notice(log, recorded.seq, fact, &own, by, &history)?;
         answers(turn, &own, by, &history)?;
     }
     Ok(())
@@ -59,6 +60,7 @@ fn source(outcome: &TurnOutcome) -> Option<InterruptSource> {
 
 /// The notice is the last that the model is shown of the turn, and names who stopped it.
 fn notice(
+    log: &[RecordedFact],
     at: Seq,
     fact: &TurnSettled,
     own: &[&RecordedFact],

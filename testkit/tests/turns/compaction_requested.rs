@@ -279,11 +279,11 @@ fn a_compaction_that_exceeds_the_budget_says_so() {
         > compact
            9 CompactionRequested
           10 TurnOpened because compaction requested at 9
-          11 CompactionStarted 1 attempt 1: manual, summary to 3 bytes, money set aside: 1337 => runs
+          11 CompactionStarted 1 attempt 1: manual, summary to 3 bytes, money set aside: 1341 => runs
         > crash => log ends at 11
-          12 CompactionStarted 1 attempt 2: manual, summary to 3 bytes, money set aside: 1337, money lost: 1337 => runs
+          12 CompactionStarted 1 attempt 2: manual, summary to 3 bytes, money set aside: 1341, money lost: 1341 => runs
         > compacted after 1 in short
           13 Compacted cleared before 0, left out before 0, 1 requests unmeasured, leaves 7 bytes in 2 items
-          14 TurnSettled exhausted: cost, cost 2770
+          14 TurnSettled exhausted: cost, cost 2778
     "#]]);
 }

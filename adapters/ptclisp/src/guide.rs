@@ -7,7 +7,7 @@ use crate::schema;
 /// Text before the list of tools.
 const LANGUAGE: &str = r#"# Programs in PTC-Lisp
 
-You work by writing one program a turn in PTC-Lisp, a small Clojure. Nothing else happens: no Java, no files, no clock, no randomness, no macros, no atoms, no try/catch, no lazy sequences. A program is checked before anything of it runs: an unknown name or tool refuses all of it. It ends in one of these ways:
+You work by writing one program a turn in PTC-Lisp, a small Clojure. Nothing else happens: no Java, no files, no clock, no randomness, no macros, no atoms, no lazy sequences. A program is checked before anything of it runs: an unknown name or tool refuses all of it. It ends in one of these ways:
 - (return value): the task is done, this is its result.
 - (fail reason): the task cannot be done.
 - with the value of its last form: you are told the value and what was printed, and write the next program.
@@ -15,20 +15,20 @@ You work by writing one program a turn in PTC-Lisp, a small Clojure. Nothing els
 
 What is kept for the next program: (def name value), (defn name [args] body), and the values of the last three programs that did not return: *1 (the latest), *2, *3. Inputs are data/name; one that is not there refuses the program. (println x) shows you x.
 
-Forms: def defn fn #(+ % %2) let if if-not when when-not if-let when-let if-some when-some cond condp case and or do loop recur for doseq comment quote -> ->> as-> some-> some->> cond-> cond->>
+Forms: def defn fn #(+ % %2) let if if-not when when-not if-let when-let if-some when-some cond condp case and or do loop recur for doseq dotimes letfn try comment quote -> ->> as-> some-> some->> cond-> cond->>
 Literals: 42 1.5 "text" :keyword true false nil [1 2] {:a 1} #{1 2} #"regex" \c
 Taking apart, in let, fn, defn, loop, for: [a b & rest] and {:keys [a b] :or {b 0} :as all} and {:strs [a b]} and {x :key}
 Keywords are functions: (:a m). In a map :a and "a" are one key, for reading and for changing: (:a m), (get m "a"), (update m :a inc) and (dissoc m :a) work on JSON objects too, which have texts as keys. In a tool's arguments the - of a keyword becomes _.
-Tools: (tool/name {:arg value}). A tool gives data where it answers a JSON object or array, otherwise text. A tool that fails ends the program. They can be called anywhere, also in map, for and your own functions. Those that the branches of pmap and pcalls call run at the same time.
+Tools: (tool/name {:arg value}). A tool gives data where it answers a JSON object or array, otherwise text. A tool that fails ends the program, unless it is caught: (try (tool/name {}) (catch Exception e (:message e))). They can be called anywhere, also in map, for and your own functions. Those that the branches of pmap and pcalls call run at the same time.
 
-Functions used most (Clojure's, and there are more; (doc f) prints how one is called, (apropos "text") lists names):
+Functions used most (Clojure's, and there are more; (doc f) prints how one is called and what it gives, (apropos "text") lists names):
 "#;
 
 /// The functions that are named, a line a kind.
 const FUNCTIONS: &[(&str, &str)] = &[
     (
         "collections",
-        "map mapv mapcat filter remove reduce some every? first rest last nth take drop take-while count empty? conj concat into vec distinct reverse sort sort-by group-by frequencies partition range flatten interleave zipmap pmap pcalls",
+        "map mapv mapcat filter remove reduce reduced run! some every? first rest last nth take drop take-while count empty? conj concat into vec distinct reverse sort sort-by group-by frequencies partition range flatten interleave zipmap iterate transduce pmap pcalls",
     ),
     (
         "maps",
@@ -46,7 +46,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("numbers", "+ - * / quot mod inc dec max min abs round < > = not="),
     (
         "others",
-        "nil? some? not identity comp partial juxt type json/parse-string json/generate-string println return fail",
+        "throw ex-info ex-message nil? some? not identity comp partial juxt type json/parse-string json/generate-string println return fail",
     ),
 ];
 

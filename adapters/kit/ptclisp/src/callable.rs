@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::fault::Halt;
 use crate::flow::FrameRequest;
 use crate::library::each::{EachKind, Start};
+use crate::library::stages::LazyUse;
 use crate::value::{Value, ValueSize};
 
 /// A function that the program wrote, with what it closed over.
@@ -31,12 +32,21 @@ impl Closure {
     }
 }
 
+impl ComposedKind {
+    /// Returns true for what can be called.
+    pub(crate) fn is_callable(self) -> bool {
+        !matches!(self, ComposedKind::Reduced | ComposedKind::Transducer | ComposedKind::Endless)
+    }
+}
+
 /// A function of the language.
 pub struct NativeFunction {
     pub(crate) name: &'static str,
     pub(crate) least: usize,
     pub(crate) most: usize,
     pub(crate) body: NativeBody,
+    /// What it does with sequences that have no end, if it takes them.
+    pub(crate) lazy: Option<LazyUse>,
 }
 
 impl NativeFunction {
@@ -84,4 +94,10 @@ pub(crate) enum ComposedKind {
     SomeFn,
     /// Calls the first part with the others in the place of nil arguments.
     Fnil,
+    /// Ends a `reduce` with its part. It is not called.
+    Reduced,
+    /// Makes a stage of a function of the language and its arguments. It is not called.
+    Transducer,
+    /// The kind of a source, its arguments, and transducers of its items. It is not called.
+    Endless,
 }

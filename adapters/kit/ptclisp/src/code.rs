@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::fault::FaultClass;
 use crate::value::Value;
 
 /// One operation. A jump goes to an operation of the same function.
@@ -75,8 +76,36 @@ pub(crate) enum Op {
     Append(u32),
     /// Jumps if the slot does not equal the constant.
     IfNot(u32, u32, u32),
+    /// Stores the height of the stack in a slot, for handlers of the operations after it.
+    Enter(u32),
+    /// Goes on with the fault that the slot names.
+    Rethrow(u32),
     /// Ends the function with the top.
     Ret,
+}
+
+/// Handler of the faults of some operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handler {
+    /// The first of the operations, and the one after the last.
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    /// The operation that goes on, with the fault pushed.
+    pub(crate) goal: u32,
+    /// The slot with the height of the stack.
+    pub(crate) height: u32,
+    pub(crate) faults: CaughtFaults,
+}
+
+/// The faults that a handler takes. Limits are never among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CaughtFaults {
+    /// All faults, as maps.
+    All,
+    /// The faults of a class, as maps.
+    Class(FaultClass),
+    /// All faults, as names for [`Op::Rethrow`].
+    Passing,
 }
 
 /// Source of a closed-over value when a function is made.
@@ -114,6 +143,8 @@ pub(crate) struct Proto {
     pub(crate) consts: Vec<Value>,
     pub(crate) templates: Vec<FunctionTemplate>,
     pub(crate) captures: Vec<CaptureSource>,
+    /// Handlers of faults, the inner ones first.
+    pub(crate) handlers: Vec<Handler>,
     /// The name of each captured value.
     pub(crate) names: Vec<Box<str>>,
 }

@@ -81,6 +81,8 @@ pub(crate) struct Context {
     pub(crate) prints: Vec<String>,
     pub(crate) printed: usize,
     pub(crate) tool_calls: u32,
+    /// Faults that pass through a `finally`.
+    pub(crate) held: Vec<Fault>,
     patterns: BTreeMap<Arc<str>, Arc<Pattern>>,
     matchers: BTreeMap<Box<str>, Matcher>,
 }
@@ -104,6 +106,7 @@ impl Context {
             prints: Vec::new(),
             printed: 0,
             tool_calls: 0,
+            held: Vec::new(),
             patterns: BTreeMap::new(),
             matchers: BTreeMap::new(),
         }

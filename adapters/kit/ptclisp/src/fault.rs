@@ -46,6 +46,8 @@ pub enum FaultClass {
     NotCallable,
     /// A division by zero and its like.
     Arithmetic,
+    /// Thrown by the program.
+    Thrown,
     /// Anything else that went wrong in a function.
     Runtime,
     /// A tool was given something else than named arguments.
@@ -103,6 +105,7 @@ impl FaultClass {
             FaultClass::Arity => ("arity_error", false),
             FaultClass::NotCallable => ("not_callable", false),
             FaultClass::Arithmetic => ("arithmetic_error", false),
+            FaultClass::Thrown => ("thrown", false),
             FaultClass::Runtime => ("runtime_error", false),
             FaultClass::ToolArgs => ("invalid_tool_args", false),
             FaultClass::Tool => ("tool_error", false),
@@ -125,6 +128,11 @@ impl FaultClass {
     /// The name that programs' authors and records know it by.
     pub fn name(self) -> &'static str {
         self.name_and_limit().0
+    }
+
+    /// Returns the class of this name, among those that may arise while a program runs.
+    pub(crate) fn of_name(name: &str) -> Option<FaultClass> {
+        RUNNING.iter().copied().find(|class| class.name() == name)
     }
 
     /// General remedy of the class.
@@ -152,6 +160,9 @@ impl FaultClass {
             FaultClass::Arity => "Call it with as many arguments as it takes.",
             FaultClass::NotCallable => "What stands first in parentheses must be a function.",
             FaultClass::Arithmetic => "Check the numbers first.",
+            FaultClass::Thrown => {
+                "The program threw it: catch it with (try ... (catch Exception e ...))."
+            }
             FaultClass::Runtime => "Check the arguments against what the message says.",
             FaultClass::ToolArgs => "Write (tool/name {:key value}).",
             FaultClass::Tool => "Call it with other arguments, or go on without it.",
@@ -178,6 +189,33 @@ impl FaultClass {
     }
 }
 
+/// The classes of faults of a running program.
+const RUNNING: &[FaultClass] = &[
+    FaultClass::InvalidKeywordCall,
+    FaultClass::InvalidMapCall,
+    FaultClass::UnboundVar,
+    FaultClass::UnknownTool,
+    FaultClass::DuplicateKey,
+    FaultClass::Destructure,
+    FaultClass::Type,
+    FaultClass::Arity,
+    FaultClass::NotCallable,
+    FaultClass::Arithmetic,
+    FaultClass::Thrown,
+    FaultClass::Runtime,
+    FaultClass::ToolArgs,
+    FaultClass::Tool,
+    FaultClass::Pmap,
+    FaultClass::Pcalls,
+    FaultClass::LoopLimit,
+    FaultClass::Fuel,
+    FaultClass::Memory,
+    FaultClass::Depth,
+    FaultClass::CallLimit,
+    FaultClass::PrintLimit,
+    FaultClass::Stopped,
+];
+
 /// A place in the program, both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
@@ -200,12 +238,21 @@ pub struct Fault {
     pub position: Option<Position>,
     /// The byte of the program where it happened; the position is told from it.
     pub(crate) offset: Option<u32>,
+    /// What the program threw with it.
+    pub(crate) data: Option<Value>,
 }
 
 impl Fault {
     /// Creates a fault of this class, without a position.
     pub fn new(class: FaultClass, message: impl Into<String>) -> Fault {
-        Fault { class, message: message.into(), hint: None, position: None, offset: None }
+        Fault {
+            class,
+            message: message.into(),
+            hint: None,
+            position: None,
+            offset: None,
+            data: None,
+        }
     }
 
     /// Adds a hint: the remedy, in a sentence.

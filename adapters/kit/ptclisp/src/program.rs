@@ -14,6 +14,7 @@ use crate::machine::{Machine, MachineStep, ToolRequest};
 use crate::read::{TextRepair, read};
 use crate::repair;
 use crate::session::LispSession;
+use crate::show;
 use crate::value::Value;
 
 /// Environment of a program.
@@ -140,6 +141,13 @@ fn unknown_input(proto: &Proto, data: &BTreeMap<Arc<str>, Value>) -> Option<Faul
     }
     let within = proto.templates.iter().flat_map(|made| &made.arities);
     within.into_iter().find_map(|body| unknown_input(body, data))
+}
+
+/// The fault of ending with what only other functions make something of.
+fn no_result(kind: &str) -> Halt {
+    let message = format!("the program ends with a value of the kind {kind}");
+    let hint = "Call the function with its collection, or take what is wanted: (take n xs).";
+    Fault::new(FaultClass::Type, message).hint(hint).into()
 }
 
 /// A call of a tool, for which the program waits.
@@ -327,6 +335,11 @@ impl LispRun {
     /// Checks that what leaves the program can be written out: parts that are shared in it are
     /// written each time.
     fn checked(&mut self, value: Value) -> Result<Value, Halt> {
+        if let Value::Composed(made) = &value
+            && !made.kind.is_callable()
+        {
+            return Err(no_result(value.kind()));
+        }
         let ctx = &mut self.machine.ctx;
         ctx.walk_deep(&value)?;
         ctx.digits(&value)?;
@@ -345,7 +358,14 @@ impl LispRun {
 
     fn fault(&self, halt: Halt) -> RunEnd {
         RunEnd::Fault(match halt {
-            Halt::Fault(fault) => fault.with_position(&self.program.source),
+            Halt::Fault(mut fault) => {
+                if let Some(data) = fault.data.take().map(|data| show::brief(&data))
+                    && data != fault.message
+                {
+                    fault.message = format!("{} {data}", fault.message);
+                }
+                fault.with_position(&self.program.source)
+            }
             Halt::Return(_) | Halt::Fail(_) => {
                 Fault::new(FaultClass::Runtime, "the program ended twice")
             }

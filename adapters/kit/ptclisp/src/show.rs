@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::callable::ComposedKind;
 use crate::value::Value;
 
 /// The readable form: texts in quotation marks. Parts that are shared are written each time; a run's
@@ -144,6 +145,7 @@ fn write(out: &mut String, value: &Value) {
         }
         Value::Native(native) if native.variadic() => out.push_str("#fn[...]"),
         Value::Native(_) => out.push_str("#<builtin>"),
+        Value::Composed(made) if made.kind == ComposedKind::Endless => out.push_str("#seq[...]"),
         Value::Tool(_) | Value::Composed(_) => out.push_str("#fn[...]"),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use num_bigint::BigInt;
 
-use crate::callable::{Closure, ComposedFunction, NativeFunction};
+use crate::callable::{Closure, ComposedFunction, ComposedKind, NativeFunction};
 use crate::pattern::Pattern;
 
 /// A value of the language.
@@ -156,7 +156,13 @@ impl Value {
             Value::Set(_) => "set",
             Value::Regex(_) => "regex",
             Value::Var(_) => "var",
-            Value::Fn(_) | Value::Native(_) | Value::Tool(_) | Value::Composed(_) => "function",
+            Value::Composed(made) => match made.kind {
+                ComposedKind::Endless => "endless sequence",
+                ComposedKind::Transducer => "transducer",
+                ComposedKind::Reduced => "reduced value",
+                _ => "function",
+            },
+            Value::Fn(_) | Value::Native(_) | Value::Tool(_) => "function",
         }
     }
 
@@ -179,7 +185,11 @@ impl Value {
 
     /// Returns true if it can be called as a function.
     pub(crate) fn is_function(&self) -> bool {
-        matches!(self, Value::Fn(_) | Value::Native(_) | Value::Tool(_) | Value::Composed(_))
+        match self {
+            Value::Fn(_) | Value::Native(_) | Value::Tool(_) => true,
+            Value::Composed(made) => made.kind.is_callable(),
+            _ => false,
+        }
     }
 
     /// The integer, if it is one that fits.

@@ -107,7 +107,7 @@ fn nothing_is_taken_as_nothing() {
         ("(merge 7)", "7"),
         ("(mapcat :tags [{} {:tags [:a]} {:tags :b}])", "[:a :b]"),
         ("(merge nil nil)", "{}"),
-        ("(split \"\" #\"-\")", "[]"),
+        ("(split \"\" #\"-\")", "[\"\"]"),
         ("(sum nil)", "0"),
         ("(avg [nil nil])", "nil"),
         ("(json/parse-string :none)", "nil"),

@@ -26,6 +26,8 @@ const SEEDS: &[&str] = &[
     "(str (re-seq #\"(\\w)(\\d)\" \"a1 b2\") (format \"%5.1f %s\" 1.5 nil) (subs \"hello\" 1 3))",
     "(def x 1) (defonce x 2) (defn g [& {:keys [a]}] (fn h [n] (if (pos? n) (h (dec n)) a))) ((g :a x) 3)",
     "(split-with even? (concat [2 4] (take-while pos? [5 -1]) (sort (fn [a b] (> a b)) [1 2])))",
+    "(try (map #(/ 1 %) (take 3 (iterate dec 2))) (catch :arithmetic_error e (throw (ex-info (:message e) {:n 1}))) (finally (def z 1)))",
+    "(letfn [(f [n] (if (pos? n) (g (dec n)) n)) (g [n] (f n))] (into [] (comp (map f) (filter zero?) (take 2)) (cycle [3 0])))",
     "(bit-shift-left (quot 7 2) (count (distinct (interleave [1 2] (partition 2 1 [1 2 3])))))",
 ];
 

@@ -11,6 +11,9 @@ use crate::form::{Form, FormKind};
 use crate::pattern::Pattern;
 use crate::value::{Items, Value, ValueSize};
 
+/// The function that ends a `reduce`.
+pub(super) const REDUCED: &str = "reduced";
+
 impl Analyzer<'_> {
     /// Compiles a form; its value is left on the stack. `tail`: nothing follows in its function or loop.
     pub(super) fn expr(&mut self, form: &Form, tail: bool) -> AnalyzeResult {
@@ -104,8 +107,12 @@ impl Analyzer<'_> {
             "if-let" | "if-some" | "when-let" | "when-some" | "when-first" => {
                 self.bound_choice(name, at, rest, tail)
             }
+            "try" => self.try_form(at, rest),
+            "catch" | "finally" => invalid(at, format!("{name} stands at the end of a try only")),
             "for" => self.for_form(at, rest),
             "doseq" => self.doseq_form(at, rest),
+            "dotimes" => self.dotimes_form(at, rest),
+            "letfn" => self.letfn_form(at, rest, tail),
             "->" | "->>" | "some->" | "some->>" => self.thread_form(name, at, rest),
             "cond->" | "cond->>" => self.cond_thread_form(name, at, rest),
             "as->" => self.as_thread_form(at, rest),
@@ -172,6 +179,10 @@ impl Analyzer<'_> {
             return Ok(Some(Op::Global(index)));
         }
         match names::resolve(name) {
+            // It ends what calls the function that it is in, and nothing calls the program.
+            NameMeaning::Native(native) if native.name == REDUCED && self.fns.len() == 1 => {
+                Ok(None)
+            }
             NameMeaning::Native(native) => {
                 Ok(Some(Op::Const(self.constant(Value::Native(native)))))
             }

@@ -50,6 +50,15 @@ fn read_from(proto: &Proto, before: &[Vec<bool>], index: usize) -> Vec<bool> {
     if let Op::Store(slot) = op {
         set(&mut live, slot, false);
     }
+    // A fault may lead to a handler from any of its operations.
+    let at = index as u32;
+    for handler in
+        proto.handlers.iter().filter(|handler| (handler.start..handler.end).contains(&at))
+    {
+        for (here, there) in live.iter_mut().zip(&before[handler.goal as usize]) {
+            *here |= there;
+        }
+    }
     for slot in reads(op) {
         set(&mut live, slot, true);
     }
@@ -67,7 +76,7 @@ fn read_from(proto: &Proto, before: &[Vec<bool>], index: usize) -> Vec<bool> {
 }
 
 fn falls_through(op: Op) -> bool {
-    !matches!(op, Op::Jump(_) | Op::Loop(..) | Op::Ret)
+    !matches!(op, Op::Jump(_) | Op::Loop(..) | Op::Rethrow(_) | Op::Ret)
 }
 
 fn goal(op: Op) -> Option<u32> {
@@ -90,7 +99,7 @@ fn reads(op: Op) -> impl Iterator<Item = u32> {
         Op::Pairs(slot) | Op::Key(slot, ..) | Op::Items(slot, _) | Op::Append(slot) => {
             (Some(slot), None)
         }
-        Op::IfNot(slot, ..) => (Some(slot), None),
+        Op::IfNot(slot, ..) | Op::Rethrow(slot) => (Some(slot), None),
         Op::Each(slot, _) => (Some(slot), Some(slot + 1)),
         _ => (None, None),
     };

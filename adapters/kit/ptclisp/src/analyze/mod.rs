@@ -3,12 +3,14 @@
 
 mod bind;
 mod choose;
+mod derived;
 mod each;
 mod expr;
 mod forms;
 mod live;
 mod names;
 mod thread;
+mod tries;
 
 pub(crate) use expr::unknown_tool;
 
@@ -319,7 +321,9 @@ impl Analyzer<'_> {
         if let Some((name, at)) = self.unbound.first() {
             fault = fault.at(*at);
             let known = self.defined.iter().map(|name| &**name);
-            if let Some(near) = names::nearest(name, known) {
+            if **name == *expr::REDUCED {
+                fault = fault.hint("Call it within the function that reduce calls.");
+            } else if let Some(near) = names::nearest(name, known) {
                 fault = fault.hint(format!("Did you mean {near}?"));
             } else {
                 fault = fault.hint("Define it with def or let, or use a function of the language.");

@@ -168,7 +168,11 @@ fn java_member(name: &str) -> NameMeaning<'static> {
 
 /// The function of the language of this name.
 pub(super) fn native(name: &str) -> Option<&'static NativeFunction> {
-    library::find(name)
+    library::find(match name {
+        ".getMessage" => "ex-message",
+        "Exception." | "RuntimeException." | "IllegalArgumentException." => "ex-info",
+        other => other,
+    })
 }
 
 /// The known name that is nearest to one that is not, if any is near.

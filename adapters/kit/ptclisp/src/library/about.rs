@@ -3,7 +3,7 @@
 use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Halt, misfit};
-use crate::library::{find, names, pure};
+use crate::library::{docs, names, pure};
 use crate::value::Value;
 
 /// The name that is asked about.
@@ -15,26 +15,11 @@ fn subject(value: &Value) -> Option<String> {
     }
 }
 
-/// Shows the arguments of a function as a call.
-fn usage(native: &NativeFunction) -> String {
-    let needed: Vec<String> = (1..=native.least.min(8)).map(|n| format!(" a{n}")).collect();
-    let more = if native.variadic() {
-        " ...".to_owned()
-    } else {
-        let optional = (native.least + 1)..=native.most;
-        optional.map(|n| format!(" a{n}?")).collect()
-    };
-    format!("({}{}{more})", native.name, needed.concat())
-}
-
 fn doc(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     let Some(name) = subject(&args[0]) else {
         return misfit("doc", args);
     };
-    let line = match find(&name) {
-        Some(native) => usage(native),
-        None => format!("No documentation found for {name:?}."),
-    };
+    let line = docs::text(&name).unwrap_or_else(|| format!("No documentation found for {name:?}."));
     ctx.print(line)?;
     Ok(Value::Nil)
 }

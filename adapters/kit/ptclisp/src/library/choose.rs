@@ -20,6 +20,7 @@ pub(super) fn finish(ctx: &mut Context, each: &mut Each, decided: bool) -> Resul
     let items = each.items();
     ctx.walk(items.len() as u64)?;
     match each.kind {
+        EachKind::Run => Ok(Value::Nil),
         EachKind::Map => ctx.vec(results),
         EachKind::Keep => {
             let kept = results.into_iter().filter(|result| !matches!(result, Value::Nil));

@@ -39,9 +39,12 @@ impl Frame for ComposedCall {
                 }
             }
             ComposedKind::EveryPred | ComposedKind::SomeFn => Ok(self.next_predicate_call(given)),
-            ComposedKind::Partial | ComposedKind::Constantly | ComposedKind::Fnil => {
-                Ok(FrameRequest::Done(Value::Nil))
-            }
+            ComposedKind::Partial
+            | ComposedKind::Constantly
+            | ComposedKind::Fnil
+            | ComposedKind::Reduced
+            | ComposedKind::Transducer
+            | ComposedKind::Endless => Ok(FrameRequest::Done(Value::Nil)),
         }
     }
 }

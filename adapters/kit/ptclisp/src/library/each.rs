@@ -8,7 +8,8 @@ use crate::flow::{Frame, FrameRequest};
 use crate::library::access::{self, check_callable, check_keyfn, check_pred, seq};
 use crate::library::choose::finish;
 use crate::library::maps::PATH_OF;
-use crate::library::{ANY, flow};
+use crate::library::stages::{LazyUse, StageKind};
+use crate::library::{ANY, flow, lazily, lazy, staged};
 use crate::value::Value;
 
 /// Use of the results of the calls.
@@ -19,6 +20,8 @@ pub(crate) enum EachKind {
     Remove,
     Keep,
     Mapcat,
+    /// Nothing is made of them.
+    Run,
     Some,
     Every,
     NotAny,
@@ -135,7 +138,7 @@ impl Frame for Each {
         match halt {
             Halt::Fault(mut fault)
                 if matches!(self.kind, EachKind::SortBy)
-                    && fault.class != FaultClass::Tool
+                    && !matches!(fault.class, FaultClass::Tool | FaultClass::Thrown)
                     && !fault.class.is_limit() =>
             {
                 fault.class = FaultClass::Type;
@@ -192,10 +195,7 @@ fn map_all(
         let items = seq(ctx, name, 2, only)?;
         return Ok(Each::push(kind, function, Args::One(items)));
     }
-    let mut columns = Vec::new();
-    for (index, arg) in args[1..].iter().enumerate() {
-        columns.push(seq(ctx, name, index + 2, arg)?);
-    }
+    let columns = lazy::columns(ctx, name, 2, &args[1..])?;
     Ok(Each::push(kind, function, Args::Many(columns)))
 }
 
@@ -321,26 +321,27 @@ const fn each(
     kind: EachKind,
 ) -> NativeFunction {
     let body = NativeBody::Each(start, kind);
-    NativeFunction { name, least, most, body }
+    NativeFunction { name, least, most, body, lazy: None }
 }
 
 pub(super) const NATIVES: &[NativeFunction] = &[
     // One collection, or up to three side by side.
-    each("map", 2, 4, map_all, EachKind::Map),
+    staged(StageKind::Map, each("map", 2, 4, map_all, EachKind::Map)),
     each("mapv", 2, 4, map_all, EachKind::Map),
-    flow("mapcat", 2, 2, mapcat),
-    each("keep", 2, 2, map_all, EachKind::Keep),
-    each("map-indexed", 2, 2, indexed, EachKind::Map),
-    each("keep-indexed", 2, 2, indexed, EachKind::Keep),
-    each("filter", 2, 2, with_pred, EachKind::Filter),
+    staged(StageKind::Mapcat, flow("mapcat", 2, 2, mapcat)),
+    staged(StageKind::Keep, each("keep", 2, 2, map_all, EachKind::Keep)),
+    staged(StageKind::MapIndexed, each("map-indexed", 2, 2, indexed, EachKind::Map)),
+    staged(StageKind::KeepIndexed, each("keep-indexed", 2, 2, indexed, EachKind::Keep)),
+    staged(StageKind::Filter, each("filter", 2, 2, with_pred, EachKind::Filter)),
     each("filterv", 2, 2, with_pred, EachKind::Filter),
-    each("remove", 2, 2, with_pred, EachKind::Remove),
-    each("some", 2, 2, with_pred, EachKind::Some),
+    staged(StageKind::Remove, each("remove", 2, 2, with_pred, EachKind::Remove)),
+    each("run!", 2, 2, map_all, EachKind::Run),
+    lazily(LazyUse::Some, each("some", 2, 2, with_pred, EachKind::Some)),
     each("every?", 2, 2, with_pred, EachKind::Every),
     each("not-any?", 2, 2, with_pred, EachKind::NotAny),
     each("not-every?", 2, 2, with_pred, EachKind::NotEvery),
-    each("take-while", 2, 2, with_pred, EachKind::TakeWhile),
-    each("drop-while", 2, 2, with_pred, EachKind::DropWhile),
+    staged(StageKind::TakeWhile, each("take-while", 2, 2, with_pred, EachKind::TakeWhile)),
+    staged(StageKind::DropWhile, each("drop-while", 2, 2, with_pred, EachKind::DropWhile)),
     each("split-with", 2, 2, with_pred, EachKind::SplitWith),
     each("group-by", 2, 2, by_key, EachKind::GroupBy),
     flow("partition-by", 2, 2, partition_by),

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::fault::{Fault, FaultClass, Halt, unexpected};
 use crate::flow::{Frame, FrameRequest};
 use crate::library::access::{check_callable, seq};
+use crate::library::pipeline::{self, Pipeline, Sink};
 use crate::library::{ANY, flow};
 use crate::value::{Entries, Value};
 
@@ -29,8 +30,15 @@ impl Frame for Fold {
                 None => return Ok(FrameRequest::Become(self.function.clone(), Vec::new())),
             },
         };
+        let (value, over) = match pipeline::reduced(&value) {
+            Some(last) => (last, true),
+            None => (value, false),
+        };
         if let Some(way) = &mut self.way {
             way.push(value.clone());
+        }
+        if over {
+            self.items = Vec::new().into_iter();
         }
         let Some(item) = self.items.next() else {
             return match self.way.take() {
@@ -57,6 +65,10 @@ fn fold(
     let value = if args.len() == 2 { args.pop() } else { None };
     let function = args.pop().unwrap_or_default();
     check_callable(name, 1, &function)?;
+    if !way && pipeline::endless(&collection).is_some() {
+        let (source, stages) = pipeline::source(ctx, name, 2, &collection)?;
+        return Ok(Pipeline::push(source, stages, Sink::Fold(function, value)));
+    }
     let items = seq(ctx, name, 2 + usize::from(value.is_some()), &collection)?;
     Ok(FrameRequest::Push(Box::new(Fold {
         function,

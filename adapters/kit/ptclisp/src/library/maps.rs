@@ -7,7 +7,7 @@ use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Fault, FaultClass, Halt, misfit, runtime, type_error, unexpected};
 use crate::library::access::{entry, seq};
-use crate::library::{ANY, pure};
+use crate::library::{ANY, lazy, pure};
 use crate::value::{Entries, Value};
 
 fn associative(name: &str, value: &Value) -> Result<(), Halt> {
@@ -314,8 +314,8 @@ fn hash_map(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 }
 
 fn zipmap(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
-    let keys = seq(ctx, "zipmap", 1, &args[0])?;
-    let values = seq(ctx, "zipmap", 2, &args[1])?;
+    let mut columns = lazy::columns(ctx, "zipmap", 1, args)?;
+    let (values, keys) = (columns.pop().unwrap_or_default(), columns.pop().unwrap_or_default());
     let mut entries = BTreeMap::new();
     for (key, value) in keys.into_iter().zip(values) {
         ctx.walk_deep(&key)?;

@@ -8,20 +8,25 @@ mod choose;
 mod compare;
 pub(crate) mod composed;
 mod describe;
+mod docs;
 pub(crate) mod each;
+mod errors;
 mod fold;
 mod format;
 mod functions;
 mod json;
+pub(crate) mod lazy;
 mod maps;
 mod maths;
 mod parts;
+pub(crate) mod pipeline;
 mod predicates;
 mod regexes;
 mod sequences;
 mod sets;
 mod side;
 mod sort;
+pub(crate) mod stages;
 mod strings;
 mod update;
 mod walk;
@@ -33,6 +38,7 @@ use crate::callable::{NativeBody, NativeFunction};
 use crate::context::Context;
 use crate::fault::Halt;
 use crate::flow::FrameRequest;
+use crate::library::stages::{LazyUse, StageKind};
 use crate::value::Value;
 
 /// Any number of arguments.
@@ -46,10 +52,12 @@ static TABLES: &[&[NativeFunction]] = &[
     compare::NATIVES,
     describe::NATIVES,
     each::NATIVES,
+    errors::NATIVES,
     fold::NATIVES,
     format::NATIVES,
     functions::NATIVES,
     json::NATIVES,
+    lazy::NATIVES,
     composed::NATIVES,
     maps::NATIVES,
     maths::NATIVES,
@@ -103,7 +111,7 @@ const fn pure(
     most: usize,
     body: fn(&mut Context, &mut [Value]) -> Result<Value, Halt>,
 ) -> NativeFunction {
-    NativeFunction { name, least, most, body: NativeBody::Pure(body) }
+    NativeFunction { name, least, most, body: NativeBody::Pure(body), lazy: None }
 }
 
 /// A function that calls functions.
@@ -113,7 +121,18 @@ const fn flow(
     most: usize,
     body: fn(&mut Context, Vec<Value>) -> Result<FrameRequest, Halt>,
 ) -> NativeFunction {
-    NativeFunction { name, least, most, body: NativeBody::Flow(body) }
+    NativeFunction { name, least, most, body: NativeBody::Flow(body), lazy: None }
+}
+
+/// A function that makes a transducer without its collection, and goes over endless sequences.
+const fn staged(kind: StageKind, native: NativeFunction) -> NativeFunction {
+    lazily(LazyUse::Stage(kind), native)
+}
+
+/// A function that takes endless sequences too.
+const fn lazily(lazy: LazyUse, native: NativeFunction) -> NativeFunction {
+    let NativeFunction { name, least, most, body, .. } = native;
+    NativeFunction { name, least, most, body, lazy: Some(lazy) }
 }
 
 #[cfg(test)]

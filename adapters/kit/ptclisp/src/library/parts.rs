@@ -3,8 +3,9 @@
 use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Halt, misfit, runtime, type_error};
-use crate::library::access::{integer, items, not_set, ordered, seq};
-use crate::library::{ANY, arith, pure};
+use crate::library::access::{integer, not_set, ordered, seq};
+use crate::library::stages::StageKind;
+use crate::library::{ANY, arith, lazy, pipeline, pure, staged};
 use crate::order;
 use crate::value::Value;
 
@@ -137,16 +138,14 @@ fn partition(ctx: &mut Context, name: &str, all: bool, args: &[Value]) -> Result
 
 /// Collections whose order is their own, as columns.
 fn columns(ctx: &mut Context, args: &[Value]) -> Result<Vec<Vec<Value>>, Halt> {
-    let mut columns = Vec::new();
     for arg in args {
         match arg {
-            Value::Nil | Value::Vec(_) | Value::Str(_) => {
-                columns.push(items(ctx, arg)?.unwrap_or_default());
-            }
+            Value::Nil | Value::Vec(_) | Value::Str(_) => {}
+            endless if pipeline::endless(endless).is_some() => {}
             _ => return misfit("interleave_variadic", args),
         }
     }
-    Ok(columns)
+    lazy::columns(ctx, "interleave", 1, args)
 }
 
 fn interleave(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
@@ -313,7 +312,7 @@ fn whole_range(ctx: &mut Context, start: i64, end: i64, step: i64) -> Result<Val
         if start == end {
             return ctx.vec(Vec::new());
         }
-        return type_error("zero-step range must be consumed by bounded take");
+        return lazy::make(ctx, "repeat", vec![Value::Int(start)]);
     }
     let distance = i128::from(end) - i128::from(start);
     let step = i128::from(step);
@@ -332,16 +331,9 @@ fn whole_range(ctx: &mut Context, start: i64, end: i64, step: i64) -> Result<Val
     ctx.vec(all)
 }
 
-fn repeat(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
-    let count = usize::try_from(integer("repeat", 1, &args[0])?).unwrap_or(0);
-    ctx.room(count)?;
-    let all = vec![args[1].clone(); count];
-    ctx.vec(all)
-}
-
 pub(super) const NATIVES: &[NativeFunction] = &[
-    pure("take", 2, 2, take),
-    pure("drop", 2, 2, drop),
+    staged(StageKind::Take, pure("take", 2, 2, take)),
+    staged(StageKind::Drop, pure("drop", 2, 2, drop)),
     pure("take-last", 2, 2, take_last),
     pure("drop-last", 1, 2, drop_last),
     pure("take-nth", 2, 2, take_nth),
@@ -355,8 +347,7 @@ pub(super) const NATIVES: &[NativeFunction] = &[
     pure("zip", 2, 2, zip),
     pure("combinations", 2, 2, combinations),
     pure("flatten", 1, 1, flatten),
-    pure("distinct", 1, 1, distinct),
-    pure("dedupe", 1, 1, dedupe),
+    staged(StageKind::Distinct, pure("distinct", 1, 1, distinct)),
+    staged(StageKind::Dedupe, pure("dedupe", 1, 1, dedupe)),
     pure("range", 1, 3, range),
-    pure("repeat", 2, 2, repeat),
 ];

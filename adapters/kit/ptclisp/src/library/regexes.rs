@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::callable::NativeFunction;
 use crate::context::Context;
-use crate::fault::{Fault, FaultClass, Halt, misfit};
+use crate::fault::{Fault, FaultClass, Halt, misfit, runtime};
 use crate::library::access::{entry, integer, seq};
 use crate::library::pure;
 use crate::matcher::Match;
@@ -165,7 +165,6 @@ fn split(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     };
     ctx.walk(4 * text.len() as u64)?;
     match &args[1] {
-        Value::Regex(_) if text.is_empty() => ctx.vec(Vec::new()),
         Value::Regex(pattern) => split_by(ctx, pattern, text),
         Value::Str(separator) if separator.chars().count() > 1 => {
             let message = format!("split: {separator:?} is no single character");
@@ -197,16 +196,7 @@ fn replace(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
             ctx.text(replaced)
         }
         [Value::Str(text), Value::Regex(pattern), Value::Str(new)] => {
-            let places = matches(ctx, pattern, text)?;
-            ctx.room(places.len().saturating_mul(new.len()) / size_of::<Value>())?;
-            let (mut replaced, mut start) = (String::new(), 0);
-            for (from, to) in places {
-                replaced.push_str(&text[start..from]);
-                replaced.push_str(new);
-                start = to;
-            }
-            replaced.push_str(&text[start..]);
-            ctx.text(replaced)
+            replace_matches(ctx, pattern, text, new)
         }
         [Value::Map(changes), collection] => {
             let mut items = seq(ctx, "replace", 2, collection)?;
@@ -229,6 +219,74 @@ fn replace(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
         }
         _ => misfit("replace", args),
     }
+}
+
+/// A part of a replacement.
+enum ReplacementPart {
+    Text(String),
+    Group(usize),
+}
+
+/// Reads a replacement: `$1` is a group, a backslash takes the next character as it is, and any other `$` is
+/// itself. As in Clojure, further digits belong to the number as long as there is such a group.
+fn replacement(text: &str, groups: usize) -> Result<Vec<ReplacementPart>, Halt> {
+    let mut parts = Vec::new();
+    let mut plain = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => plain.extend(chars.next()),
+            '$' if chars.peek().is_some_and(char::is_ascii_digit) => {
+                let (mut group, mut digits) = (0, 0);
+                while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
+                    let next = group * 10 + digit as usize;
+                    if digits > 0 && next >= groups {
+                        break;
+                    }
+                    (group, digits) = (next, digits + 1);
+                    chars.next();
+                }
+                if group >= groups {
+                    return runtime(format!("replace: the expression has no group {group}"));
+                }
+                parts.push(ReplacementPart::Text(std::mem::take(&mut plain)));
+                parts.push(ReplacementPart::Group(group));
+            }
+            c => plain.push(c),
+        }
+    }
+    parts.push(ReplacementPart::Text(plain));
+    Ok(parts)
+}
+
+fn replace_matches(
+    ctx: &mut Context,
+    pattern: &Pattern,
+    text: &str,
+    new: &str,
+) -> Result<Value, Halt> {
+    let mut parts: Option<Vec<ReplacementPart>> = None;
+    let (mut replaced, mut start) = (String::new(), 0);
+    // Without a group in it, only the places of the matches are needed.
+    let groups = if new.contains(['$', '\\']) { usize::MAX } else { 1 };
+    each(ctx, pattern, text, groups, |ctx, found| {
+        let parts = match &mut parts {
+            Some(parts) => parts,
+            none => none.insert(replacement(new, found.groups())?),
+        };
+        let (from, to) = found.whole();
+        replaced.push_str(&text[start..from]);
+        for one in parts {
+            replaced.push_str(match one {
+                ReplacementPart::Text(plain) => plain,
+                ReplacementPart::Group(group) => part(text, found, *group),
+            });
+        }
+        start = to;
+        ctx.room(replaced.len() / size_of::<Value>())
+    })?;
+    replaced.push_str(&text[start..]);
+    ctx.text(replaced)
 }
 
 /// The text of a group of the first match: of the first group where none is named, of all of it for 0.

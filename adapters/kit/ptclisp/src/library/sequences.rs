@@ -8,7 +8,8 @@ use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Halt, misfit, runtime, type_error, unexpected};
 use crate::library::access::{integer, ordered, seq};
-use crate::library::{ANY, pure};
+use crate::library::stages::LazyUse;
+use crate::library::{ANY, lazily, pure};
 use crate::value::{Entries, Items, Value};
 
 fn count(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
@@ -75,7 +76,7 @@ fn to_seq(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     ctx.vec(items)
 }
 
-fn conj(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
+pub(super) fn conj(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     let Some((whole, added)) = args.split_first_mut() else {
         return ctx.vec(Vec::new());
     };
@@ -114,7 +115,7 @@ fn conj_entry(ctx: &mut Context, into: &mut Arc<Entries>, value: &Value) -> Resu
     ))
 }
 
-fn into(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
+pub(super) fn into(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     if matches!(args[0], Value::Nil | Value::Str(_)) {
         return misfit("into", args);
     }
@@ -285,18 +286,17 @@ pub(super) const NATIVES: &[NativeFunction] = &[
     pure("list", 0, ANY, |ctx, args| ctx.vec(args.to_vec())),
     pure("seq", 1, 1, to_seq),
     pure("conj", 0, ANY, conj),
-    pure("into", 2, 2, into),
     pure("cons", 2, 2, cons),
     pure("concat", 0, ANY, concat),
-    pure("first", 1, 1, |ctx, args| item(ctx, "first", args, 0)),
-    pure("second", 1, 1, |ctx, args| item(ctx, "second", args, 1)),
+    lazily(LazyUse::Item(0), pure("first", 1, 1, |ctx, args| item(ctx, "first", args, 0))),
+    lazily(LazyUse::Item(1), pure("second", 1, 1, |ctx, args| item(ctx, "second", args, 1))),
     pure("fnext", 1, 1, |ctx, args| {
         list("fnext", args)?;
         item(ctx, "fnext", args, 1)
     }),
     pure("ffirst", 1, 1, first_of_first),
     pure("nfirst", 1, 1, next_of_first),
-    pure("nth", 2, 3, nth),
+    lazily(LazyUse::Nth, pure("nth", 2, 3, nth)),
     pure("last", 1, 1, last),
     pure("rest", 1, 1, |ctx, args| from(ctx, "rest", &args[0], 1, false)),
     pure("next", 1, 1, |ctx, args| from(ctx, "next", &args[0], 1, true)),

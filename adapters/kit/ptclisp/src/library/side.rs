@@ -5,16 +5,13 @@ use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Fault, FaultClass, Halt};
 use crate::flow::{BranchCalls, Branches, FrameRequest};
-use crate::library::access::{check_keyfn, seq};
-use crate::library::{ANY, flow};
+use crate::library::access::check_keyfn;
+use crate::library::{ANY, flow, lazy};
 use crate::value::Value;
 
 fn pmap(ctx: &mut Context, args: Vec<Value>) -> Result<FrameRequest, Halt> {
     check_keyfn("pmap", 1, &args[0])?;
-    let mut columns = Vec::with_capacity(args.len() - 1);
-    for (index, arg) in args[1..].iter().enumerate() {
-        columns.push(seq(ctx, "pmap", index + 2, arg)?);
-    }
+    let columns = lazy::columns(ctx, "pmap", 2, &args[1..])?;
     Ok(FrameRequest::Fork(Branches {
         class: FaultClass::Pmap,
         calls: BranchCalls::Rows(args[0].clone(), columns),

@@ -6,7 +6,7 @@ use crate::analyze::unknown_tool;
 use crate::callable::{Closure, ComposedFunction, ComposedKind, NativeBody, NativeFunction};
 use crate::fault::{Fault, FaultClass, Halt};
 use crate::flow::FrameRequest;
-use crate::library::{access, composed};
+use crate::library::{access, composed, lazy};
 use crate::machine::strand::{Activation, CodeActivation, StrandState};
 use crate::machine::tool_requests::{ToolRequest, arguments};
 use crate::machine::{Machine, PauseReason};
@@ -48,6 +48,14 @@ impl Machine {
         under: usize,
         count: usize,
     ) -> Result<Option<PauseReason>, Halt> {
+        if let Some(used) = native.lazy
+            && lazy::is_lazy(used, &self.now.stack[under + 1..])
+        {
+            let args = self.now.stack.split_off(under + 1);
+            self.now.stack.truncate(under);
+            let next = lazy::call(&mut self.ctx, native, used, args)?;
+            return self.follow(next, false);
+        }
         if count < native.least || count > native.most {
             return Err(native_arity(native, count));
         }
@@ -157,6 +165,10 @@ impl Machine {
                 self.now.stack.truncate(under);
                 self.now.state = StrandState::Given(first.clone());
                 return Ok(ComposedStep::Done(None));
+            }
+            ComposedKind::Reduced | ComposedKind::Transducer | ComposedKind::Endless => {
+                let callee = self.now.stack.swap_remove(under);
+                return Err(access::not_callable(&callee));
             }
             ComposedKind::Comp
             | ComposedKind::Juxt

@@ -8,6 +8,7 @@ use crate::code::{CaptureSource, Op, Proto};
 use crate::context::Context;
 use crate::fault::{Fault, FaultClass, Halt, type_error};
 use crate::library::access;
+use crate::machine::caught;
 use crate::machine::strand::{Activation, CodeActivation, StrandState};
 use crate::machine::{Machine, PauseReason};
 use crate::order;
@@ -280,6 +281,11 @@ impl Machine {
                     code.at = goal as usize;
                 }
             }
+            Op::Enter(slot) => {
+                let height = stack.len() - base;
+                stack[base + slot as usize] = Value::from(height);
+            }
+            Op::Rethrow(slot) => return Err(caught::held(ctx, &stack[base + slot as usize])),
             _ => return Err(Fault::new(FaultClass::Runtime, "an unknown operation").into()),
         }
         Ok(())

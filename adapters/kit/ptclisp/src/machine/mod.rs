@@ -2,6 +2,7 @@
 //! stack, and between two steps everything can wait for tools' answers.
 
 mod call;
+mod caught;
 mod exec;
 mod fork;
 mod strand;
@@ -74,7 +75,10 @@ impl Machine {
                     None
                 }
                 Ok(Some(PauseReason::Ended(value))) => Some(Ok(value)),
-                Err(halt) => Some(Err(self.now.unwind(halt))),
+                Err(halt) => match self.now.catch(&mut self.ctx, halt) {
+                    Ok(()) => continue,
+                    Err(halt) => Some(Err(halt)),
+                },
             };
             if let Some(ended) = ended
                 && let Some(ended) = self.ended(ended)

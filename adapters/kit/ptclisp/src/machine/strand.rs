@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use crate::callable::Closure;
-use crate::code::{ELSEWHERE, Proto};
+use crate::code::{ELSEWHERE, Handler, Proto};
 use crate::context::Context;
-use crate::fault::Halt;
+use crate::fault::{Fault, Halt};
 use crate::flow::Frame;
+use crate::machine::caught;
 use crate::machine::fork::ParallelRun;
 use crate::machine::tool_requests::ToolRequest;
 use crate::program::ToolAnswer;
@@ -28,6 +29,37 @@ pub(super) struct CodeActivation {
     pub(super) at: usize,
     /// Index of its first slot on the stack.
     pub(super) base: usize,
+}
+
+impl Activation {
+    /// What a halt is once it has left this call.
+    fn leave(&self, mut halt: Halt) -> Halt {
+        match self {
+            Activation::Code(code) => {
+                if let Halt::Fault(fault) = &mut halt
+                    && fault.offset.is_none()
+                    && let Some(place) = code.proto.places.get(code.at.saturating_sub(1))
+                    && *place != ELSEWHERE
+                {
+                    fault.offset = Some(*place);
+                }
+                halt
+            }
+            Activation::Flow(frame) => frame.fault(halt),
+            Activation::Fork(fork) => fork.fault(halt),
+        }
+    }
+}
+
+impl CodeActivation {
+    /// The nearest handler of a fault of the operation at hand.
+    fn handler(&self, fault: &Fault) -> Option<Handler> {
+        let at = u32::try_from(self.at.checked_sub(1)?).ok()?;
+        let takes = |handler: &&Handler| {
+            (handler.start..handler.end).contains(&at) && caught::takes(handler.faults, fault)
+        };
+        self.proto.handlers.iter().find(takes).copied()
+    }
 }
 
 /// State of a strand.
@@ -97,22 +129,41 @@ impl Strand {
     /// Leaves all its calls with a halt.
     pub(super) fn unwind(&mut self, mut halt: Halt) -> Halt {
         while let Some(act) = self.acts.pop() {
-            match act {
-                Activation::Code(code) => {
-                    if let Halt::Fault(fault) = &mut halt
-                        && fault.offset.is_none()
-                        && let Some(place) = code.proto.places.get(code.at.saturating_sub(1))
-                        && *place != ELSEWHERE
-                    {
-                        fault.offset = Some(*place);
-                    }
-                }
-                Activation::Flow(frame) => halt = frame.fault(halt),
-                Activation::Fork(fork) => halt = fork.fault(halt),
-            }
+            halt = act.leave(halt);
         }
         self.stack.clear();
         halt
+    }
+
+    /// Leaves its calls with a halt up to the one that catches it, which goes on.
+    ///
+    /// # Errors
+    /// The halt, if none of its calls catches it: it has left them all.
+    pub(super) fn catch(&mut self, ctx: &mut Context, mut halt: Halt) -> Result<(), Halt> {
+        while let Some(act) = self.acts.pop() {
+            halt = act.leave(halt);
+            let (Activation::Code(mut code), Halt::Fault(fault)) = (act, &halt) else {
+                continue;
+            };
+            let Some(handler) = code.handler(fault) else {
+                continue;
+            };
+            match caught::value(ctx, fault, handler.faults) {
+                Ok(value) => {
+                    let height = self.stack[code.base + handler.height as usize].as_int();
+                    let height = height.and_then(|height| usize::try_from(height).ok());
+                    self.stack.truncate(code.base + height.unwrap_or(0));
+                    self.stack.push(value);
+                    code.at = handler.goal as usize;
+                    self.acts.push(Activation::Code(code));
+                    self.state = StrandState::Code;
+                    return Ok(());
+                }
+                Err(worse) => halt = worse,
+            }
+        }
+        self.stack.clear();
+        Err(halt)
     }
 
     /// Takes its prints, with those of its branches.

@@ -43,6 +43,9 @@ const KINDS: &[(&str, ComposedKind)] = &[
     ("every-pred", ComposedKind::EveryPred),
     ("some-fn", ComposedKind::SomeFn),
     ("fnil", ComposedKind::Fnil),
+    ("reduced", ComposedKind::Reduced),
+    ("transducer", ComposedKind::Transducer),
+    ("endless", ComposedKind::Endless),
 ];
 
 /// The text of a session, when it is read.

@@ -115,7 +115,10 @@ impl SessionReader {
             | ComposedKind::Juxt
             | ComposedKind::EveryPred
             | ComposedKind::SomeFn
-            | ComposedKind::Fnil => !parts.is_empty(),
+            | ComposedKind::Fnil
+            | ComposedKind::Reduced
+            | ComposedKind::Transducer
+            | ComposedKind::Endless => !parts.is_empty(),
         };
         let shape = ValueSize::of(&parts);
         if !fits || shape.depth > DEEPEST_VALUE {

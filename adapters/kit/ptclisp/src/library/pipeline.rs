@@ -1,0 +1,297 @@
+//! Pipelines: items of a source, one after the other, through stages to an end. A source may be endless: no more
+//! items are made than are taken.
+
+use std::sync::Arc;
+
+use crate::callable::{ComposedFunction, ComposedKind};
+use crate::context::Context;
+use crate::fault::{Halt, type_error};
+use crate::flow::{Frame, FrameRequest};
+use crate::library::access::seq;
+use crate::library::sequences::conj;
+use crate::library::stages::{Stage, StageStep, stages};
+use crate::value::Value;
+
+/// Where items come from.
+pub(super) enum Source {
+    Items(std::vec::IntoIter<Value>),
+    /// A value, and then the function of the one before; true once the first was taken.
+    Iterate(Value, Value, bool),
+    /// What a function gives.
+    Repeatedly(Value),
+    Repeat(Value),
+    Cycle(Vec<Value>, usize),
+}
+
+/// What is made of the items that come through.
+pub(super) enum Sink {
+    /// A vector, or a collection with them added to it.
+    Into(Option<Value>, Vec<Value>),
+    /// The one after so many, or this.
+    Nth(i64, Value),
+    /// A value that a function carries from item to item.
+    Fold(Value, Option<Value>),
+    /// The first true thing that a function gives of one.
+    Some(Value, Value),
+}
+
+/// Subject of the last call.
+enum PendingCall {
+    Nothing,
+    Source,
+    Stage(usize, Value),
+    Sink,
+}
+
+pub(super) struct Pipeline {
+    source: Source,
+    stages: Vec<Stage>,
+    sink: Sink,
+    /// Items on their way, with the stage that they come to; the next one last.
+    work: Vec<(usize, Value)>,
+    asked: PendingCall,
+    stopped: bool,
+}
+
+impl Pipeline {
+    pub(super) fn push(source: Source, stages: Vec<Stage>, sink: Sink) -> FrameRequest {
+        let stopped = stages.iter().any(Stage::is_closed);
+        let (work, asked) = (Vec::new(), PendingCall::Nothing);
+        FrameRequest::Push(Box::new(Pipeline { source, stages, sink, work, asked, stopped }))
+    }
+
+    /// Takes what was given for the last call.
+    fn take_result(&mut self, ctx: &mut Context, result: Value) -> Result<(), Halt> {
+        match std::mem::replace(&mut self.asked, PendingCall::Nothing) {
+            PendingCall::Nothing => {}
+            PendingCall::Source => {
+                if let Source::Iterate(_, current, _) = &mut self.source {
+                    *current = result.clone();
+                }
+                self.work.push((0, result));
+            }
+            PendingCall::Stage(at, item) => {
+                if let Some(stage) = self.stages.get_mut(at) {
+                    let step = stage.decide(ctx, item, result)?;
+                    self.follow(at, step);
+                }
+            }
+            PendingCall::Sink => match &mut self.sink {
+                Sink::Fold(_, value) => match reduced(&result) {
+                    Some(last) => {
+                        *value = Some(last);
+                        self.stop();
+                    }
+                    None => *value = Some(result),
+                },
+                Sink::Some(_, found) if result.truthy() => {
+                    *found = result;
+                    self.stop();
+                }
+                Sink::Some(..) | Sink::Into(..) | Sink::Nth(..) => {}
+            },
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+        self.work.clear();
+    }
+
+    /// Does what a stage decided; answers the call that it asks for.
+    fn follow(&mut self, at: usize, step: StageStep) -> Option<FrameRequest> {
+        match step {
+            StageStep::Pass(item) => self.work.push((at + 1, item)),
+            StageStep::PassAll(items) => {
+                self.work.extend(items.into_iter().rev().map(|item| (at + 1, item)));
+            }
+            StageStep::Skip => {}
+            StageStep::Stop => self.stopped = true,
+            StageStep::Last(item) => {
+                self.stopped = true;
+                self.work.push((at + 1, item));
+            }
+            StageStep::Ask(function, args) => {
+                let item = args.last().cloned().unwrap_or_default();
+                self.asked = PendingCall::Stage(at, item);
+                return Some(FrameRequest::Call(function, args));
+            }
+        }
+        None
+    }
+
+    /// Takes an item that has come through all stages.
+    fn arrive(&mut self, ctx: &mut Context, item: Value) -> Result<Option<FrameRequest>, Halt> {
+        match &mut self.sink {
+            Sink::Into(_, items) => {
+                if items.len().is_multiple_of(64) {
+                    ctx.room(2 * items.len())?;
+                }
+                items.push(item);
+            }
+            Sink::Nth(0, found) => {
+                *found = item;
+                self.stop();
+            }
+            Sink::Nth(left, _) => *left -= 1,
+            Sink::Fold(_, value @ None) => *value = Some(item),
+            Sink::Fold(function, Some(value)) => {
+                self.asked = PendingCall::Sink;
+                let args = vec![std::mem::take(value), item];
+                return Ok(Some(FrameRequest::Call(function.clone(), args)));
+            }
+            Sink::Some(function, _) => {
+                self.asked = PendingCall::Sink;
+                return Ok(Some(FrameRequest::Call(function.clone(), vec![item])));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next item of the source, or the call that makes it; nothing at its end.
+    fn pull(&mut self) -> Option<Option<FrameRequest>> {
+        let item = match &mut self.source {
+            Source::Items(items) => items.next()?,
+            Source::Iterate(_, first, begun @ false) => {
+                *begun = true;
+                first.clone()
+            }
+            Source::Iterate(function, last, true) => {
+                self.asked = PendingCall::Source;
+                let args = vec![last.clone()];
+                return Some(Some(FrameRequest::Call(function.clone(), args)));
+            }
+            Source::Repeatedly(function) => {
+                self.asked = PendingCall::Source;
+                return Some(Some(FrameRequest::Call(function.clone(), Vec::new())));
+            }
+            endless => endless.next(),
+        };
+        self.work.push((0, item));
+        Some(None)
+    }
+
+    fn finish(&mut self, ctx: &mut Context) -> Result<Value, Halt> {
+        match &mut self.sink {
+            Sink::Into(None, items) => ctx.vec(std::mem::take(items)),
+            Sink::Into(Some(whole), items) => {
+                let mut all = vec![std::mem::take(whole)];
+                all.append(items);
+                conj(ctx, &mut all)
+            }
+            Sink::Nth(_, value) | Sink::Some(_, value) => Ok(std::mem::take(value)),
+            Sink::Fold(_, value) => Ok(value.take().unwrap_or_default()),
+        }
+    }
+}
+
+impl Frame for Pipeline {
+    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<FrameRequest, Halt> {
+        if let Some(result) = given {
+            self.take_result(ctx, result)?;
+        }
+        loop {
+            ctx.spend_steps(1)?;
+            if let Some((at, item)) = self.work.pop() {
+                let asked = match self.stages.get_mut(at) {
+                    Some(stage) => {
+                        let step = stage.take(ctx, item)?;
+                        self.follow(at, step)
+                    }
+                    None => self.arrive(ctx, item)?,
+                };
+                if let Some(call) = asked {
+                    return Ok(call);
+                }
+                continue;
+            }
+            if self.stopped {
+                return self.finish(ctx).map(FrameRequest::Done);
+            }
+            match self.pull() {
+                Some(Some(call)) => return Ok(call),
+                Some(None) => {}
+                None => return self.finish(ctx).map(FrameRequest::Done),
+            }
+        }
+    }
+}
+
+impl Source {
+    /// The next item of an endless source that calls nothing.
+    fn next(&mut self) -> Value {
+        match self {
+            Source::Repeat(value) => value.clone(),
+            Source::Cycle(items, at) => {
+                let item = items.get(*at).cloned().unwrap_or_default();
+                *at = (*at + 1) % items.len().max(1);
+                item
+            }
+            Source::Items(_) | Source::Iterate(..) | Source::Repeatedly(_) => Value::Nil,
+        }
+    }
+}
+
+/// The value in what `reduced` made.
+pub(super) fn reduced(value: &Value) -> Option<Value> {
+    match value {
+        Value::Composed(made) if made.kind == ComposedKind::Reduced => made.parts.first().cloned(),
+        _ => None,
+    }
+}
+
+/// An endless sequence.
+pub(crate) fn endless(value: &Value) -> Option<&Arc<ComposedFunction>> {
+    match value {
+        Value::Composed(made) if made.kind == ComposedKind::Endless => Some(made),
+        _ => None,
+    }
+}
+
+/// Where the items of a collection come from, and the stages that are part of it.
+pub(super) fn source(
+    ctx: &mut Context,
+    name: &str,
+    place: usize,
+    value: &Value,
+) -> Result<(Source, Vec<Stage>), Halt> {
+    let Some(made) = endless(value) else {
+        return Ok((Source::Items(seq(ctx, name, place, value)?.into_iter()), Vec::new()));
+    };
+    let [Value::Kw(kind), Value::Vec(args), xforms @ ..] = made.parts.as_slice() else {
+        return type_error(format!("{name}: the sequence has no source"));
+    };
+    let source = match (&**kind, args.items.as_slice()) {
+        ("iterate", [function, first]) => Source::Iterate(function.clone(), first.clone(), false),
+        ("repeatedly", [function]) => Source::Repeatedly(function.clone()),
+        ("repeat", [value]) => Source::Repeat(value.clone()),
+        ("cycle", items) => Source::Cycle(items.to_vec(), 0),
+        _ => return type_error(format!("{name}: the sequence has no source")),
+    };
+    let mut all = Vec::new();
+    for xform in xforms {
+        all.extend(stages(name, place, xform)?);
+    }
+    Ok((source, all))
+}
+
+/// The first items of an endless sequence that calls nothing.
+pub(crate) fn first_items(
+    ctx: &mut Context,
+    name: &str,
+    place: usize,
+    value: &Value,
+    count: usize,
+) -> Result<Vec<Value>, Halt> {
+    let (mut source, stages) = source(ctx, name, place, value)?;
+    let calls = matches!(source, Source::Iterate(..) | Source::Repeatedly(_));
+    if calls || !stages.is_empty() {
+        return type_error(format!(
+            "{name}: arg {place} is an endless sequence: (take n xs) of it"
+        ));
+    }
+    ctx.room(count)?;
+    ctx.walk(4 * count as u64)?;
+    Ok((0..count).map(|_| source.next()).collect())
+}

@@ -1,0 +1,200 @@
+//! Sequences without an end, transducers, what ends a `reduce`, and forms that repeat.
+
+mod support;
+
+use support::{fault, same, shown, value, with_tools};
+use windlass_kit_ptclisp::{FaultClass, Limits, LispSession, Program, RunStep};
+
+fn give(cases: &[(&str, &str)]) {
+    for (source, expected) in cases {
+        assert_eq!(value(source), *expected, "{source}");
+    }
+}
+
+fn refuse(class: FaultClass, sources: &[&str]) {
+    for source in sources {
+        let fault = fault(source, &Limits::default());
+        assert_eq!(fault.class, class, "{source}: {fault}");
+    }
+}
+
+#[test]
+fn a_transducer_goes_over_each_item_once() {
+    give(&[
+        ("(into [] (map inc) [1 2])", "[2 3]"),
+        ("(into [] (comp (filter odd?) (map #(* % %)) (take 2)) [1 2 3 4 5])", "[1 9]"),
+        ("(into #{} (remove nil?) [1 nil 1])", "#{1}"),
+        ("(into {} (map (fn [[k v]] [k (inc v)])) {:a 1})", "{:a 2}"),
+        ("(sequence (comp (drop 1) (map-indexed vector)) [:a :b :c])", "[[0 :b] [1 :c]]"),
+        ("(transduce (map inc) + [1 2])", "5"),
+        ("(transduce (map inc) + 10 [1 2])", "15"),
+        ("(transduce (comp (mapcat :xs) (distinct)) conj [] [{:xs [1 2]} {:xs [2 3]}])", "[1 2 3]"),
+        ("(into [] cat [[1] nil [2 3]])", "[1 2 3]"),
+        (
+            "(into [] (comp (take-while pos?) (keep #(when (odd? %) (str %)))) [1 2 3 -1 5])",
+            "[\"1\" \"3\"]",
+        ),
+        ("(into [] (comp (drop-while neg?) (dedupe)) [-1 2 2 -3])", "[2 -3]"),
+        ("(into [] (take 0) [1])", "[]"),
+        ("(into [] (comp) [1])", "[1]"),
+        ("(def xf (map inc)) (into [] xf [1])", "[2]"),
+        ("(eduction (filter even?) (range 5))", "[0 2 4]"),
+    ]);
+    let (outcome, calls) = with_tools(
+        "(into [] (comp (map (fn [n] (tool/same {:n n}))) (filter odd?) (take 2)) (range 10))",
+        &["same"],
+        same,
+    );
+    assert_eq!((shown(&outcome).as_str(), calls.len()), ("[1 3]", 4));
+    refuse(
+        FaultClass::Type,
+        &[
+            "(into [] inc [1])",
+            "(transduce + + [1])",
+            "(map inc)",
+            "(cat [1])",
+            "(into nil (map inc) [1])",
+        ],
+    );
+    refuse(FaultClass::NotCallable, &["((map inc) [1])"]);
+}
+
+#[test]
+fn an_endless_sequence_makes_what_is_taken() {
+    give(&[
+        ("(take 4 (iterate #(* 2 %) 1))", "[1 2 4 8]"),
+        ("(take 3 (repeat :x))", "[:x :x :x]"),
+        ("(take 5 (cycle [1 2]))", "[1 2 1 2 1]"),
+        ("(cycle [])", "[]"),
+        ("(repeatedly 2 (fn [] 7))", "[7 7]"),
+        ("(take 2 (repeatedly (fn [] 7)))", "[7 7]"),
+        ("(take-while #(< % 20) (iterate #(* 3 %) 1))", "[1 3 9]"),
+        ("(->> (iterate inc 1) (filter even?) (map #(* % %)) (drop 1) (take 2))", "[16 36]"),
+        ("(first (drop-while #(< % 1000) (iterate #(* 2 %) 1)))", "1024"),
+        ("(nth (iterate inc 0) 100)", "100"),
+        (
+            "[(first (iterate inc 5)) (second (iterate inc 5)) (nth (cycle [1 2]) -1 :none)]",
+            "[5 6 :none]",
+        ),
+        ("(some #(when (> % 10) %) (iterate #(* 2 %) 1))", "16"),
+        ("(reduce (fn [a x] (if (> a 20) (reduced a) (+ a x))) 0 (iterate inc 1))", "21"),
+        ("(into [] (take 2) (iterate inc 1))", "[1 2]"),
+        ("(map vector [:a :b] (cycle [1]))", "[[:a 1] [:b 1]]"),
+        ("(zipmap [:a :b] (repeat 0))", "{:a 0 :b 0}"),
+        ("(interleave [1 2] (repeat :x))", "[1 :x 2 :x]"),
+        ("(def powers (iterate #(* 2 %) 1)) (take 2 powers)", "[1 2]"),
+        ("(take 2 (mapcat (fn [n] [n n]) (iterate inc 1)))", "[1 1]"),
+    ]);
+    let (outcome, calls) =
+        with_tools("(take 3 (iterate (fn [n] (tool/same {:n (inc n)})) 0))", &["same"], same);
+    assert_eq!((shown(&outcome).as_str(), calls.len()), ("[0 1 2]", 2));
+    refuse(
+        FaultClass::Type,
+        &[
+            "(iterate inc 1)",
+            "(count (iterate inc 1))",
+            "(doall (iterate inc 1))",
+            "(vec (cycle [1]))",
+            "(map vector (cycle [1]) (repeat 2))",
+            "(sort (repeat 1))",
+            "(map + [1 2] (iterate inc 1))",
+            "(into [] (iterate inc 1))",
+        ],
+    );
+    let tight = Limits { steps: 10_000, ..Limits::default() };
+    assert_eq!(fault("(some neg? (iterate inc 1))", &tight).class, FaultClass::Fuel);
+    let tight = Limits { memory_bytes: 100_000, ..Limits::default() };
+    assert_eq!(fault("(take-while pos? (iterate inc 1))", &tight).class, FaultClass::Memory);
+}
+
+#[test]
+fn reduced_ends_what_calls_the_function() {
+    give(&[
+        ("(reduce (fn [a x] (if (= x 3) (reduced :three) (+ a x))) 0 [1 2 3 4])", ":three"),
+        ("(reduce (fn [a x] (reduced a)) [1 2])", "1"),
+        ("(reduce-kv (fn [a k v] (if (= v 2) (reduced k) a)) nil {:a 1 :b 2 :c 3})", ":b"),
+        ("(reductions (fn [a x] (if (> a 2) (reduced :end) (+ a x))) [1 2 3 4])", "[1 3 :end]"),
+        ("(transduce (map inc) (fn ([] 0) ([a x] (if (> x 2) (reduced a) (+ a x)))) [1 2 3])", "2"),
+    ]);
+    let told = fault("(reduced 1)", &Limits::default());
+    assert_eq!(told.class, FaultClass::UnboundVar);
+    assert!(told.hint.is_some_and(|hint| hint.contains("reduce calls")));
+    refuse(FaultClass::Type, &["((fn [] (reduced 1)))"]);
+}
+
+#[test]
+fn forms_that_repeat_and_functions_that_call_each_other() {
+    assert_eq!(support::run("(dotimes [i 3] (println i))").prints, ["0", "1", "2"]);
+    give(&[
+        ("(dotimes [i 3] i)", "nil"),
+        ("(dotimes [i 0] (fail 1))", "nil"),
+        ("(dotimes [i 2])", "nil"),
+        ("(run! (fn [x] (def seen x)) [1 2]) seen", "2"),
+        ("(run! println [])", "nil"),
+        ("[(doall (map inc [1])) (dorun [1]) (doall 1 [1])]", "[[2] nil [1]]"),
+        ("(letfn [(f [x] (* 2 x))] (f 4))", "8"),
+        (
+            "(letfn [(even [n] (if (zero? n) true (odd (dec n)))) (odd [n] (if (zero? n) false (even (dec n))))] [(even 10) (odd 7) (even 3)])",
+            "[true true false]",
+        ),
+        ("(letfn [(f ([x] (f x 1)) ([x y] (+ x (g y)))) (g [f] (inc f))] (f 1))", "3"),
+        (
+            "(letfn [(count-to [n acc] (if (= n 0) acc (recur (dec n) (conj acc n))))] (count-to 3 []))",
+            "[3 2 1]",
+        ),
+        ("(let [y 5] (letfn [(f [] (g)) (g [] y)] (map (fn [_] (f)) [1 2])))", "[5 5]"),
+        ("(letfn [] 1)", "1"),
+    ]);
+    refuse(
+        FaultClass::InvalidArity,
+        &["(letfn)", "(letfn [f] 1)", "(letfn [(f)] 1)", "(dotimes [] 1)"],
+    );
+    refuse(FaultClass::InvalidForm, &["(letfn (f [x] x) 1)", "(dotimes i 1)"]);
+    refuse(FaultClass::Type, &["(dotimes [i :a] 1)"]);
+}
+
+#[test]
+fn what_is_kept_works_in_the_next_program() {
+    let kept = support::run(
+        "(def xf (comp (map inc) (take 2))) (def nats (filter odd? (iterate inc 1)))
+         (def e (letfn [(even [n] (if (zero? n) true (odd (dec n)))) (odd [n] (if (zero? n) false (even (dec n))))] even))",
+    );
+    let mut session = LispSession::default();
+    session.commit(&kept);
+    let text = session.to_text(10_000).unwrap_or_default();
+    let Ok(session) = LispSession::from_text(&text) else { unreachable!("{text}") };
+    assert_eq!(session.to_text(10_000).unwrap_or_default(), text);
+    let source = "[(into [] xf nats) (e 4) (e 5)]";
+    let program = Program::prepare(source, &support::inputs(&[]), &session, &Limits::default());
+    let Ok(RunStep::Done(done)) =
+        program.map(|program| program.start(&session).begin().unwrap_or_else(|_| unreachable!()))
+    else {
+        unreachable!("it calls nothing")
+    };
+    assert_eq!(shown(&done), "[[2 4] true false]");
+}
+
+#[test]
+fn a_replacement_has_the_groups_of_its_match() {
+    give(&[
+        ("(str/replace \"a1 b2\" #\"(\\w)(\\d)\" \"$2$1\")", "\"1a 2b\""),
+        ("(replace \"5 EUR\" #\"EUR\" \"$\")", "\"5 $\""),
+        ("(replace \"x\" #\"x\" \"\\\\$1\")", "\"$1\""),
+        ("(replace \"ab\" #\"(a)\" \"$11\")", "\"a1b\""),
+        ("(replace \"ab\" #\"a|(b)\" \"<$1>\")", "\"<><b>\""),
+        ("(replace \"ab\" #\"\\w\" \"[$0]\")", "\"[a][b]\""),
+        ("(replace \"none\" #\"\\d\" \"$1\")", "\"none\""),
+        ("(replace \"a$1\" \"$1\" \"$2\")", "\"a$2\""),
+    ]);
+    refuse(FaultClass::Runtime, &["(replace \"a\" #\"a\" \"$1\")"]);
+    give(&[("(str/split \"\" #\",\")", "[\"\"]"), ("(str/split \"a,b\" #\",\")", "[\"a\" \"b\"]")]);
+}
+
+#[test]
+fn doc_says_what_a_name_does() {
+    let prints = support::run("(doc map) (doc \"try\") (doc 'update) (doc nothing)").prints;
+    assert_eq!(prints[0], "(map f coll)\n(map f c1 c2 ...)\n  Apply f to each element in coll");
+    assert!(prints[1].starts_with("(try body ..."));
+    assert!(prints[2].contains("Sets an entry"));
+    assert_eq!(prints[3], "No documentation found for \"nothing\".");
+}

@@ -291,10 +291,10 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.class.name(), self.message)?;
         if let Some(at) = self.position {
-            write!(f, " at line {}, column {}", at.line, at.column)?;
+            write!(f, "line {}, column {}: ", at.line, at.column)?;
         }
+        write!(f, "{}: {}", self.class.name(), self.message)?;
         match &self.hint {
             Some(hint) => write!(f, ". {hint}"),
             None => Ok(()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use crate::analyze::{NameScope, analyze};
+use crate::analyze::{NameScope, analyze, nearest_of};
 use crate::code::{Op, Proto};
 use crate::context::{Context, stopped};
 use crate::fault::{Fault, FaultClass, Halt};
@@ -132,9 +132,13 @@ fn unknown_input(proto: &Proto, data: &BTreeMap<Arc<str>, Value>) -> Option<Faul
             let message = format!("data/{name} is not among the inputs");
             let known: Vec<String> =
                 data.keys().take(50).map(|key| format!("data/{key}")).collect();
-            let hint = match known.is_empty() {
-                true => "There are no inputs.".to_owned(),
-                false => format!("There is: {}.", known.join(", ")),
+            let near = nearest_of(name, data.keys().map(|key| &**key));
+            let hint = match (near, known.is_empty()) {
+                (_, true) => "There are no inputs.".to_owned(),
+                (Some(near), _) => {
+                    format!("Did you mean data/{near}? There is: {}.", known.join(", "))
+                }
+                (None, false) => format!("There is: {}.", known.join(", ")),
             };
             return Some(Fault::new(FaultClass::UnboundVar, message).hint(hint).at(*place));
         }

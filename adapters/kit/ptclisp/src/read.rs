@@ -28,6 +28,8 @@ pub(crate) struct ParsedText {
 
 /// The deepest forms, whatever the limit says: reading and analyzing them recurs that deep.
 const DEEPEST_FORM: u32 = 200;
+/// The most open brackets that a fault names.
+const SHOWN_OPEN: usize = 4;
 /// The most repairs of one text: what needs more is no program with a slip.
 const REPAIRS: usize = 16;
 
@@ -40,6 +42,7 @@ pub(crate) fn read_stored(source: &str) -> Result<Vec<Form>, Fault> {
         // A short function is one level deeper when it is written out.
         deepest: DEEPEST_FORM + 1,
         repairs: Vec::new(),
+        open: Vec::new(),
         crossed: None,
         stored: true,
     };
@@ -71,6 +74,7 @@ pub(crate) fn read(source: &str, limits: &Limits) -> Result<ParsedText, Fault> {
         deep: 0,
         deepest: limits.forms_deep.min(DEEPEST_FORM),
         repairs: Vec::new(),
+        open: Vec::new(),
         crossed: None,
         stored: false,
     };
@@ -102,6 +106,8 @@ struct FormReader<'a> {
     deep: u32,
     deepest: u32,
     repairs: Vec<TextRepair>,
+    /// Brackets that are open: where, and what closes them.
+    open: Vec<(usize, char)>,
     /// The first bracket that closed what it did not open: what is wrong if the text does not end well.
     crossed: Option<Fault>,
     /// True if the text may hold names that only the analyzer makes.
@@ -213,7 +219,8 @@ impl FormReader<'_> {
     fn until(&mut self, opening: usize, close: char, what: &str) -> Result<Vec<Form>, Fault> {
         let start = self.at;
         self.at += opening;
-        self.nested(start, |reader| {
+        self.open.push((start, close));
+        let forms = self.nested(start, |reader| {
             let mut forms = Vec::new();
             loop {
                 reader.skip_blank()?;
@@ -239,13 +246,54 @@ impl FormReader<'_> {
                         if let Some(crossed) = reader.crossed.take() {
                             return Err(crossed);
                         }
-                        let fault = reader.fault(reader.at, format!("unclosed {what}"));
-                        return Err(fault.hint(format!("Close it with '{close}'.")));
+                        return Err(reader.unclosed());
                     }
                     Some(_) => forms.extend(reader.form()?),
                 }
             }
+        })?;
+        self.open.pop();
+        Ok(forms)
+    }
+
+    /// The fault of a text that ends within brackets, at the place where the innermost of them opened.
+    fn unclosed(&self) -> Fault {
+        let inner = self.open.last().map_or(0, |(start, _)| *start);
+        let closing: String = self.open.iter().rev().map(|(_, close)| *close).collect();
+        let shown = |(start, _): &(usize, char)| {
+            let at = place(self.source, *start as u32);
+            format!("{} of line {}, column {}", self.beginning(*start), at.line, at.column)
+        };
+        let message = match self.open.as_slice() {
+            [_] => format!("{} is not closed", self.beginning(inner)),
+            open => {
+                let first = open.iter().rev().take(SHOWN_OPEN).map(shown).collect::<Vec<_>>();
+                let more = open.len().saturating_sub(SHOWN_OPEN);
+                let more =
+                    if more > 0 { format!(" and {more} around them") } else { String::new() };
+                format!("{} forms are not closed: {}{more}", open.len(), first.join(", "))
+            }
+        };
+        // A form at the start of a line is seldom meant to be within another.
+        let line = self.source[inner..].find("\n(").map(|at| inner + at + 1);
+        let where_to = match line.map(|at| place(self.source, at as u32).line) {
+            Some(line) => format!(", probably before line {line}"),
+            None => String::new(),
+        };
+        self.fault(inner, message).hint(match self.open.len() {
+            1 => format!("Close it with '{closing}'{where_to}."),
+            _ => format!("Close them with '{closing}'{where_to}."),
         })
+    }
+
+    /// The bracket at a place and the word after it.
+    fn beginning(&self, start: usize) -> String {
+        let rest = &self.source[start..];
+        let word = |c: char| is_word(c) && c != '#';
+        let brackets = rest.chars().take_while(|c| !word(*c) && !c.is_whitespace()).take(3);
+        let shown: String = brackets.collect();
+        let after: String = rest[shown.len()..].chars().take_while(|c| word(*c)).take(20).collect();
+        format!("'{shown}{after}'")
     }
 
     fn pairs(&mut self, start: usize) -> Result<Vec<Form>, Fault> {

@@ -36,10 +36,10 @@ fn a_parenthesis_before_any_form_is_a_fault() {
 }
 
 #[test]
-fn an_open_list_is_told_with_its_end() {
-    let fault = fault("(+ 1");
-    assert_eq!(fault.message, "unclosed list");
-    assert_eq!(fault.position, Some(Position { line: 1, column: 5 }));
+fn an_open_list_is_told_with_its_beginning() {
+    let fault = fault("1 (+ 1");
+    assert_eq!(fault.message, "'(+' is not closed");
+    assert_eq!(fault.position, Some(Position { line: 1, column: 3 }));
 }
 
 #[test]

@@ -197,7 +197,7 @@ fn the_first_failure_in_order_is_told_and_the_calls_that_were_made_stay() {
         let told = run(source);
         assert_eq!(told.numbers(), steps, "{source}");
         let end = shown(&told.outcome);
-        assert!(end.starts_with(ends), "{source}: {end}");
+        assert!(end.contains(ends), "{source}: {end}");
     }
     let RunEnd::Fault(fault) =
         run("(+ 1\n  (count (pmap (fn [n]\n    (tool/bad {:n n})) [1 2])))").outcome.end
@@ -224,7 +224,7 @@ fn what_is_printed_stands_in_the_order_of_the_branches() {
     let ends = "(println 0) (pcalls (fn [] (println 1) (tool/same {:n 1}) (println 2)) (fn [] (pmap (fn [n] (println n) (tool/same {:n n}) (loop [] (recur))) [3 4])))";
     let limits = Limits { loop_rounds: 0, steps: 10_000, ..Limits::default() };
     let told = run_within(ends, &limits).outcome;
-    assert!(shown(&told).starts_with("fuel_exceeded"), "{}", shown(&told));
+    assert!(shown(&told).contains("fuel_exceeded"), "{}", shown(&told));
     assert_eq!(told.prints, ["0", "1", "2", "3", "4"]);
 }
 
@@ -261,7 +261,7 @@ fn every_limit_ends_a_program_at_the_same_place_each_time() {
         assert_eq!(shown(&told.outcome), shown(&whole.outcome), "{source}");
         for few in (0..steps).step_by(1 + steps as usize / 25) {
             let told = twice(source, &fits(&|limits| limits.steps = few));
-            assert!(shown(&told.outcome).starts_with("fuel_exceeded"), "{source}");
+            assert!(shown(&told.outcome).contains("fuel_exceeded"), "{source}");
             assert_eq!(told.outcome.steps, few, "{source}");
             // What it did was the beginning of what it does.
             assert_eq!(told.steps, whole.steps[..told.steps.len()], "{source}");
@@ -271,7 +271,7 @@ fn every_limit_ends_a_program_at_the_same_place_each_time() {
         assert_eq!(shown(&told.outcome), shown(&whole.outcome), "{source}");
         for few in (0..bytes).step_by(1 + bytes as usize / 25) {
             let told = twice(source, &fits(&|limits| limits.memory_bytes = few));
-            assert!(shown(&told.outcome).starts_with("memory_exceeded"), "{source}");
+            assert!(shown(&told.outcome).contains("memory_exceeded"), "{source}");
             assert_eq!(told.steps, whole.steps[..told.steps.len()], "{source}");
         }
         for few in 0..u32::try_from(calls).expect("few") {
@@ -286,12 +286,12 @@ fn every_limit_ends_a_program_at_the_same_place_each_time() {
         &fits(&|limits| limits.tool_calls = 70),
     );
     assert_eq!(told.sizes(), [64, 6]);
-    assert!(shown(&told.outcome).starts_with("tool_call_limit_exceeded"));
+    assert!(shown(&told.outcome).contains("tool_call_limit_exceeded"));
     // A call that does not go out, for a branch before it has failed meanwhile, does not count.
     let source = "(pcalls #(do (tool/same {:n 1}) (tool/same {:n 4}) (tool/same {:n 5})) (fn [] (tool/same {:n 2}) (pmap #(/ % 0) [1 2])) #(do (tool/same {:n 3}) (tool/same {:n 6})))";
     let told = run_within(source, &fits(&|limits| limits.tool_calls = 5));
     assert_eq!(told.numbers(), [vec![1, 2, 3], vec![4], vec![5]]);
-    assert!(shown(&told.outcome).starts_with("pcalls_error"));
+    assert!(shown(&told.outcome).contains("pcalls_error"));
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn calls_are_nested_as_deep_in_branches_as_elsewhere() {
     let deepest = |source: &str| {
         let fits = |calls_deep: &u32| {
             let limits = Limits { calls_deep: *calls_deep, ..Limits::default() };
-            !shown(&run_within(source, &limits).outcome).starts_with("depth_exceeded")
+            !shown(&run_within(source, &limits).outcome).contains("depth_exceeded")
         };
         (1..200).find(fits)
     };
@@ -312,7 +312,7 @@ fn calls_are_nested_as_deep_in_branches_as_elsewhere() {
     assert!(one_by_one.is_some_and(|deep| deep > 15));
     assert_eq!(deepest(&nested("pmap")), one_by_one);
     let told = run("(defn f [n] (pmap f [n n])) (f 1)");
-    assert!(shown(&told.outcome).starts_with("depth_exceeded"));
+    assert!(shown(&told.outcome).contains("depth_exceeded"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::analyze::names::{self, NameMeaning};
+use crate::analyze::near::nearest_of;
 use crate::analyze::{AnalyzeResult, Analyzer, NameStorage, invalid, shape};
 use crate::code::Op;
 use crate::fault::{Fault, FaultClass};
@@ -243,7 +244,11 @@ pub(crate) fn unknown_tool(tool: &str, known: &BTreeSet<Arc<str>>) -> Fault {
     let names: Vec<&str> = known.iter().map(|tool| &**tool).collect();
     let names = names.join(", ");
     let message = format!("Unknown tool: {tool}. Available tools: {names}");
-    Fault::new(FaultClass::UnknownTool, message).hint("Call one of the available tools.")
+    let near = nearest_of(tool, known.iter().map(|tool| &**tool));
+    Fault::new(FaultClass::UnknownTool, message).hint(match near {
+        Some(near) => format!("Did you mean tool/{near}?"),
+        None => "Call one of the available tools.".to_owned(),
+    })
 }
 
 /// Refuses a literal in which two keys are written alike.

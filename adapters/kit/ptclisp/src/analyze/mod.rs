@@ -9,10 +9,12 @@ mod expr;
 mod forms;
 mod live;
 mod names;
+mod near;
 mod thread;
 mod tries;
 
 pub(crate) use expr::unknown_tool;
+pub(crate) use near::nearest_of;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -320,16 +322,44 @@ impl Analyzer<'_> {
         let mut fault = Fault::new(FaultClass::UnboundVar, message);
         if let Some((name, at)) = self.unbound.first() {
             fault = fault.at(*at);
-            let known = self.defined.iter().map(|name| &**name);
-            if **name == *expr::REDUCED {
-                fault = fault.hint("Call it within the function that reduce calls.");
-            } else if let Some(near) = names::nearest(name, known) {
-                fault = fault.hint(format!("Did you mean {near}?"));
-            } else {
-                fault = fault.hint("Define it with def or let, or use a function of the language.");
-            }
+            fault = fault.hint(match names.as_slice() {
+                [_] => self.remedy(name, "Did you mean"),
+                names => self.remedies(names),
+            });
         }
         fault
+    }
+
+    /// What to do about an unknown name.
+    fn remedy(&self, name: &str, words: &str) -> String {
+        let known = self.defined.iter().map(|name| &**name);
+        if *name == *expr::REDUCED {
+            "Call it within the function that reduce calls.".to_owned()
+        } else if let Some(instead) = near::instead(name) {
+            instead.to_owned()
+        } else if let Some(near) = near::nearest(name, known) {
+            format!("{words} {near}?")
+        } else {
+            "Define it with def or let, or use a function of the language.".to_owned()
+        }
+    }
+
+    /// What to do about several, as far as they are known from elsewhere or near a known one.
+    fn remedies(&self, names: &[&str]) -> String {
+        let known = |name: &&&str| {
+            let defined = self.defined.iter().map(|name| &**name);
+            near::instead(name).is_some() || near::nearest(name, defined).is_some()
+        };
+        let told: Vec<String> = names
+            .iter()
+            .filter(known)
+            .take(4)
+            .map(|name| format!("{name}: {}", self.remedy(name, "did you mean")))
+            .collect();
+        match told.is_empty() {
+            true => self.remedy("", ""),
+            false => told.join(" "),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Names that are not local: functions of the language, its namespaces, inputs, tools, last results.
 
+use crate::analyze::near::{instead, nearest, nearest_of};
 use crate::callable::NativeFunction;
 use crate::fault::{Fault, FaultClass};
 use crate::library;
@@ -114,9 +115,9 @@ pub(super) fn resolve(name: &str) -> NameMeaning<'_> {
     if name.len() > 1 && name.starts_with('.') {
         let message = format!("Unsupported method '{name}': there are no Java methods");
         let fault = Fault::new(FaultClass::JavaMethod, message);
-        return NameMeaning::Refused(
-            fault.hint("Use a function of the language, as upper-case or subs."),
-        );
+        return NameMeaning::Refused(fault.hint(
+            instead(name).unwrap_or("Use a function of the language, as upper-case or subs."),
+        ));
     }
     match name.split_once('/') {
         Some(("", _) | (_, "")) => NameMeaning::Unknown,
@@ -124,11 +125,16 @@ pub(super) fn resolve(name: &str) -> NameMeaning<'_> {
         Some(("tool", tool)) => NameMeaning::Tool(tool),
         Some(("core" | "clojure.core", inner)) => match native(inner) {
             Some(native) => NameMeaning::Native(native),
-            None => refused(format!("{inner} is not available in clojure.core")),
+            None => {
+                let near = nearest(inner, std::iter::empty());
+                refused(name, near, format!("{inner} is not available in clojure.core"))
+            }
         },
-        Some(("json", inner)) => refused(format!(
-            "{inner} is not available. JSON functions: generate-string, parse-lines, parse-string"
-        )),
+        Some(("json", inner)) => {
+            let near = nearest(name, std::iter::empty());
+            let known = "generate-string, parse-lines, parse-string";
+            refused(name, near, format!("{inner} is not available. JSON functions: {known}"))
+        }
         Some((space, inner)) => {
             if let Some((_, title, names)) = NAMESPACES.iter().find(|(known, ..)| *known == space) {
                 if names.contains(&inner)
@@ -136,26 +142,34 @@ pub(super) fn resolve(name: &str) -> NameMeaning<'_> {
                 {
                     return NameMeaning::Native(native);
                 }
+                let near = nearest_of(inner, names.iter().copied());
                 let names = names.join(", ");
-                return refused(format!("{inner} is not available. {title} functions: {names}"));
+                let message = format!("{inner} is not available. {title} functions: {names}");
+                return refused(name, near, message);
             }
             if java || JAVA.contains(&space) {
                 return java_member(name);
             }
-            refused(format!(
+            let message = format!(
                 "unknown namespace {space}/. Available namespaces: clojure.core/, clojure.set/, \
                  clojure.string/, clojure.walk/, core/, data/, json/, regex/, set/, str/, string/, \
                  tool/, walk/"
-            ))
+            );
+            refused(name, native(inner).map(|native| native.name), message)
         }
         None if java => java_member(name),
         None => NameMeaning::Unknown,
     }
 }
 
-fn refused(message: String) -> NameMeaning<'static> {
-    let fault = Fault::new(FaultClass::InvalidForm, message);
-    NameMeaning::Refused(fault.hint("Use a name that is listed, or write a function."))
+/// The fault of a name that a namespace does not have, with the one that was probably meant.
+fn refused<'a>(name: &str, near: Option<&str>, message: String) -> NameMeaning<'a> {
+    let hint = match (instead(name), near) {
+        (Some(instead), _) => instead.to_owned(),
+        (None, Some(near)) => format!("Did you mean {near}?"),
+        (None, None) => "Use a name that is listed, or write a function.".to_owned(),
+    };
+    NameMeaning::Refused(Fault::new(FaultClass::InvalidForm, message).hint(hint))
 }
 
 fn java_member(name: &str) -> NameMeaning<'static> {
@@ -163,7 +177,7 @@ fn java_member(name: &str) -> NameMeaning<'static> {
         FaultClass::JavaMember,
         format!("{name} is not available: there are no Java classes"),
     );
-    NameMeaning::Refused(fault.hint("Use a function of the language."))
+    NameMeaning::Refused(fault.hint(instead(name).unwrap_or("Use a function of the language.")))
 }
 
 /// The function of the language of this name.
@@ -173,44 +187,4 @@ pub(super) fn native(name: &str) -> Option<&'static NativeFunction> {
         "Exception." | "RuntimeException." | "IllegalArgumentException." => "ex-info",
         other => other,
     })
-}
-
-/// The known name that is nearest to one that is not, if any is near.
-pub(super) fn nearest<'a>(name: &str, defined: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    if name.chars().count() > 40 {
-        return None;
-    }
-    let furthest = if name.len() <= 4 { 1 } else { 2 };
-    let natives = library::names().map(|name| -> &'a str { name });
-    let near = defined.chain(natives).map(|known| (distance(name, known), known));
-    let best = near.min_by_key(|(distance, _)| *distance)?;
-    (best.0 <= furthest).then_some(best.1)
-}
-
-/// The letters to change to make one word another.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn near_names_are_found() {
-        assert_eq!(nearest("fliter", std::iter::empty()), Some("filter"));
-        assert_eq!(nearest("my-totl", ["my-total"].into_iter()), Some("my-total"));
-        assert_eq!(nearest("qqqqqqqqqq", std::iter::empty()), None);
-    }
 }

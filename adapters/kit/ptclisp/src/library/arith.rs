@@ -50,21 +50,21 @@ struct Operation {
 }
 
 const ADD: Operation = Operation {
-    name: "add",
+    name: "+",
     small: i64::checked_add,
     large: |a, b| a + b,
     float: |a, b| a + b,
     product: false,
 };
 const SUBTRACT: Operation = Operation {
-    name: "subtract",
+    name: "-",
     small: i64::checked_sub,
     large: |a, b| a - b,
     float: |a, b| a - b,
     product: false,
 };
 const MULTIPLY: Operation = Operation {
-    name: "multiply",
+    name: "*",
     small: i64::checked_mul,
     large: |a, b| a * b,
     float: |a, b| a * b,
@@ -135,7 +135,7 @@ pub(super) fn by_zero<T>() -> Result<T, Halt> {
 pub(super) fn divide(a: &Value, b: &Value) -> Result<Value, Halt> {
     if !is_number(a) || !is_number(b) {
         let args = [a.clone(), b.clone()];
-        return misfit("divide", &args);
+        return misfit("/", &args);
     }
     let whole = !matches!(a, Value::Float(_)) && !matches!(b, Value::Float(_));
     if whole && big(b).is_some_and(|b| b.is_zero()) {

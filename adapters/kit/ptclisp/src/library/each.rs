@@ -350,8 +350,8 @@ pub(super) const NATIVES: &[NativeFunction] = &[
     each("min-by", 0, ANY, most_by, EachKind::MostBy(false)),
     each("sum-by", 2, 2, by_key, EachKind::SumBy),
     each("avg-by", 2, 2, by_key, EachKind::AvgBy),
-    flow("max-key", 0, ANY, |_, args| most_key("max_key_variadic", true, args)),
-    flow("min-key", 0, ANY, |_, args| most_key("min_key_variadic", false, args)),
+    flow("max-key", 0, ANY, |_, args| most_key("max-key", true, args)),
+    flow("min-key", 0, ANY, |_, args| most_key("min-key", false, args)),
     each("update-vals", 2, 2, update_all, EachKind::UpdateVals),
     each("update-keys", 2, 2, update_all, EachKind::UpdateKeys),
 ];

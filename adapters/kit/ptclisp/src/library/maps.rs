@@ -30,7 +30,7 @@ fn get(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 
 fn get_in(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     if matches!(args[0], Value::Nil) {
-        return misfit("get_in", args);
+        return misfit("get-in", args);
     }
     associative("get-in", &args[0])?;
     let found = at_path(ctx, &args[0], &args[1])?;

@@ -142,7 +142,7 @@ fn columns(ctx: &mut Context, args: &[Value]) -> Result<Vec<Vec<Value>>, Halt> {
         match arg {
             Value::Nil | Value::Vec(_) | Value::Str(_) => {}
             endless if pipeline::endless(endless).is_some() => {}
-            _ => return misfit("interleave_variadic", args),
+            _ => return misfit("interleave", args),
         }
     }
     lazy::columns(ctx, "interleave", 1, args)

@@ -64,7 +64,7 @@ fn found(ctx: &mut Context, text: &str, found: &Match) -> Result<Value, Halt> {
 }
 
 fn re_find(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
-    let (pattern, text) = both(ctx, "re_find", args)?;
+    let (pattern, text) = both(ctx, "re-find", args)?;
     match first(ctx, &pattern, &text)? {
         Some(captures) => found(ctx, &text, &captures),
         None => Ok(Value::Nil),
@@ -72,7 +72,7 @@ fn re_find(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 }
 
 fn re_matches(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
-    let (pattern, text) = both(ctx, "re_matches", args)?;
+    let (pattern, text) = both(ctx, "re-matches", args)?;
     // Tied to both ends, so that an alternative that matches less does not win.
     let whole = ctx.pattern(&format!("^(?:{})$", pattern.source))?;
     match first(ctx, &whole, &text)? {
@@ -82,7 +82,7 @@ fn re_matches(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 }
 
 fn re_seq(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
-    let (pattern, text) = both(ctx, "re_seq", args)?;
+    let (pattern, text) = both(ctx, "re-seq", args)?;
     let mut all = Vec::new();
     each(ctx, &pattern, &text, usize::MAX, |ctx, captures| {
         all.push(found(ctx, &text, captures)?);
@@ -93,13 +93,13 @@ fn re_seq(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 
 fn re_pattern(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     if !matches!(args[0], Value::Str(_)) {
-        return misfit("re_pattern", args);
+        return misfit("re-pattern", args);
     }
-    pattern(ctx, "re_pattern", args).map(Value::Regex)
+    pattern(ctx, "re-pattern", args).map(Value::Regex)
 }
 
 fn re_split(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
-    let (pattern, text) = both(ctx, "re_split", args)?;
+    let (pattern, text) = both(ctx, "re-split", args)?;
     split_by(ctx, &pattern, &text)
 }
 

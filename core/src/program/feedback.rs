@@ -5,11 +5,12 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::call_report::{CallOutcome, ReportedCall, ReportedCalls, call_line};
-use super::frame::{data, framed, inside, line};
+use super::frame::{data, line};
 use super::{ProgramEnd, ProgramOutcome};
+use crate::budget;
 use crate::call::ObservationStatus;
 use crate::item::CallItem;
-use crate::settings::EffectClass;
+use crate::settings::{EffectClass, Settings};
 
 /// Most bytes of a shown value.
 const MAX_VALUE_BYTES: usize = 16 << 10;
@@ -21,6 +22,26 @@ const MAX_WORD_BYTES: usize = 2 << 10;
 const MAX_NAMES: usize = 50;
 /// Longest schema, in bytes, that is shown.
 const MAX_SCHEMA_BYTES: usize = 4 << 10;
+
+/// Most bytes of the parts of a report. Together they fit into what the window leaves for a result.
+struct PartLimits {
+    value: usize,
+    prints: usize,
+    words: usize,
+}
+
+impl PartLimits {
+    fn of(settings: &Settings) -> Self {
+        let most = budget::result_form(settings).map_or(u64::MAX, |form| form.max_bytes);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        Self {
+            value: MAX_VALUE_BYTES.min(most / 2),
+            prints: MAX_PRINT_BYTES.min(most / 4),
+            words: MAX_WORD_BYTES.min(most / 8),
+        }
+    }
+}
+
 /// A call of a program, as needed for its report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramCallRecord {
@@ -36,33 +57,37 @@ pub struct ProgramCallRecord {
 
 /// Returns the report on an ended program for the model: its end, value, prints and memory. After a
 /// failure the report names the calls that may have changed something, so that the model does not
-/// repeat them blindly. `fault` is the violation of the output schema `schema`.
+/// repeat them blindly. `fault` is the violation of the output schema `schema`. Long parts have their
+/// head and their tail, as the window of these settings leaves room for them.
 #[must_use]
 pub fn feedback(
     outcome: &ProgramOutcome,
     fault: Option<&str>,
     schema: Option<&str>,
     made: &[ProgramCallRecord],
+    settings: &Settings,
 ) -> String {
+    let most = PartLimits::of(settings);
     let mut words = match (&outcome.end, fault) {
         (ProgramEnd::Value { value }, None) => {
-            format!("The program ended with this value:\n{}", data(value, MAX_VALUE_BYTES))
+            let shown = data(value, most.value);
+            format!("The program ended with this value:\n{shown}{}", rest(value, most.value))
         }
         (ProgramEnd::Return { value }, None) => {
-            format!("The program returned:\n{}", data(value, MAX_VALUE_BYTES))
+            format!("The program returned:\n{}", data(value, most.value))
         }
         (ProgramEnd::Value { value } | ProgramEnd::Return { value }, Some(fault)) => format!(
             "What the program returned cannot be used:\n{}\nIt returned:\n{}\nReturn the result \
              again, in the shape that is asked for.",
-            data(fault, MAX_WORD_BYTES),
-            data(value, MAX_VALUE_BYTES)
+            data(fault, most.words),
+            data(value, most.value)
         ),
         (ProgramEnd::Fail { value }, _) => {
-            format!("The program gave up:\n{}", data(value, MAX_VALUE_BYTES))
+            format!("The program gave up:\n{}", data(value, most.value))
         }
         (ProgramEnd::Fault(why), _) => {
             let why = format!("{why}");
-            format!("The program failed:\n{}", data(&why, MAX_WORD_BYTES))
+            format!("The program failed:\n{}", data(&why, most.words))
         }
     };
     if fault.is_some()
@@ -77,19 +102,31 @@ pub fn feedback(
     }
     if !outcome.prints.is_empty() {
         words.push_str("\nIt printed:\n");
-        words.push_str(&data(&outcome.prints.join("\n"), MAX_PRINT_BYTES));
+        words.push_str(&data(&outcome.prints.join("\n"), most.prints));
     }
     if !outcome.repairs.is_empty() {
         words.push_str("\nPut right in its source:\n");
-        words.push_str(&list(&outcome.repairs, "\n"));
+        words.push_str(&list(&outcome.repairs, "\n", most.words));
     }
     if failed {
         words.push_str("\nNothing that it defined was kept.");
     } else if !outcome.defined.is_empty() {
         words.push_str("\nKept for the programs after it:\n");
-        words.push_str(&list(&outcome.defined, ", "));
+        words.push_str(&list(&outcome.defined, ", ", most.words));
     }
     words
+}
+
+/// Returns the way to the rest of a value that is shown in part.
+fn rest(value: &str, most: usize) -> String {
+    let bytes = value.len();
+    match bytes > most {
+        true => format!(
+            "\nThe value has {bytes} bytes, too many to be shown. Have the next program end with the \
+             part that you need."
+        ),
+        false => String::new(),
+    }
 }
 
 /// Lists the effects of a failed program's calls. A call that never started had none.
@@ -118,8 +155,8 @@ fn effects(words: &mut String, made: &[ProgramCallRecord]) {
     words.push_str(&told.lines());
 }
 
-/// Returns a framed list of names.
-fn list(parts: &[String], between: &str) -> String {
+/// Returns a framed list of names, of at most `most` bytes.
+fn list(parts: &[String], between: &str, most: usize) -> String {
     let mut words = String::new();
     for (at, part) in parts.iter().take(MAX_NAMES).enumerate() {
         if at > 0 {
@@ -131,7 +168,7 @@ fn list(parts: &[String], between: &str) -> String {
         words.push_str(between);
         words.push_str("and more");
     }
-    framed(&inside(&words))
+    data(&words, most)
 }
 
 #[cfg(test)]
@@ -139,7 +176,15 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
+    use crate::compact::kit;
+    use crate::compaction::ContextWindow;
     use crate::program::ProgramFault;
+
+    /// Settings with a window of so many tokens; 0 is unknown.
+    fn settings(tokens: u64) -> Settings {
+        let settings = kit::settings();
+        Settings { window: ContextWindow { tokens, ..settings.window }, ..settings }
+    }
 
     fn outcome(end: ProgramEnd) -> ProgramOutcome {
         ProgramOutcome {
@@ -178,13 +223,13 @@ mod tests {
             made("send", EffectClass::Effectful, ObservationStatus::Denied),
             made("put", EffectClass::Idempotent, ObservationStatus::Unknown),
         ];
-        let words = feedback(&outcome(ProgramEnd::Fault(fault)), None, None, &calls);
+        let words = feedback(&outcome(ProgramEnd::Fault(fault)), None, None, &calls, &settings(0));
         for there in ["- pay {\"n\":1}: done", "- put {\"n\":1}: nobody knows"] {
             assert!(words.contains(there), "{words}");
         }
         assert!(!words.contains("- read") && !words.contains("- send"), "{words}");
         let value = ProgramEnd::Value { value: "1".into() };
-        let words = feedback(&outcome(value), None, None, &calls);
+        let words = feedback(&outcome(value), None, None, &calls, &settings(0));
         assert_eq!(words, "The program ended with this value:\n<data>\n1\n</data>");
     }
 
@@ -195,14 +240,29 @@ mod tests {
         all.prints = alloc::vec!["y".repeat(1 << 20); 3];
         all.defined = alloc::vec!["z".repeat(1 << 10); 1_000];
         all.repairs = all.defined.clone();
-        let words = feedback(&all, None, None, &[]);
+        let words = feedback(&all, None, None, &[], &settings(0));
         assert!(words.len() < 64 << 10, "{}", words.len());
         let calls = alloc::vec![
             made(&"t".repeat(1 << 20), EffectClass::Effectful, ObservationStatus::Done);
             1_000
         ];
-        let words = feedback(&all, Some(&"w".repeat(1 << 20)), None, &calls);
+        let words = feedback(&all, Some(&"w".repeat(1 << 20)), None, &calls, &settings(0));
         assert!(words.len() < 64 << 10, "{}", words.len());
+    }
+
+    #[test]
+    fn it_fits_into_what_the_window_leaves_for_a_result() {
+        let value: Arc<str> = "v".repeat(1 << 20).into();
+        let mut all = outcome(ProgramEnd::Value { value });
+        all.prints = alloc::vec!["y".repeat(1 << 20); 3];
+        all.defined = alloc::vec!["z".repeat(1 << 10); 1_000];
+        for tokens in [8_000, 16_000, 32_000] {
+            let settings = settings(tokens);
+            let most = budget::result_form(&settings).map_or(0, |form| form.max_bytes);
+            let words = feedback(&all, None, None, &[], &settings);
+            assert!(words.len() as u64 <= most + 500, "{}: {}", words.len(), most);
+            assert!(words.contains("The value has 1048576 bytes"), "{words}");
+        }
     }
 
     #[test]
@@ -211,7 +271,7 @@ mod tests {
             .map(|n| made(&format!("pay{n}"), EffectClass::Effectful, ObservationStatus::Done));
         let calls: Vec<ProgramCallRecord> = calls.collect();
         let fault = ProgramFault::new("type_error", "not a number");
-        let words = feedback(&outcome(ProgramEnd::Fault(fault)), None, None, &calls);
+        let words = feedback(&outcome(ProgramEnd::Fault(fault)), None, None, &calls, &settings(0));
         for there in ["- pay1 ", "- pay25 {\"n\":1}: done\n- and 10 more\n- pay36 ", "- pay60 "] {
             assert!(words.contains(there), "{words}");
         }
@@ -278,7 +338,7 @@ mod tests {
                 repairs: alloc::vec![EVIL.into(); 60],
                 steps: 1,
             };
-            let words = feedback(&all, rejected, Some("{}"), &calls);
+            let words = feedback(&all, rejected, Some("{}"), &calls, &settings(0));
             assert!(words.contains("EVIL"), "{words}");
             let outside = outside(&words);
             assert!(!outside.contains("EVIL"), "{words}");

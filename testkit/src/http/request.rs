@@ -66,6 +66,8 @@ pub struct Asked {
     pub context: Vec<String>,
     /// Names of the tools that are offered.
     pub tools: Vec<String>,
+    /// Instructions, where a request has them in a place of their own.
+    pub instructions: Option<String>,
 }
 
 impl Request {
@@ -122,6 +124,7 @@ impl Request {
             let name = tool.get("function").unwrap_or(tool).get("name");
             asked.tools.extend(name.and_then(Value::as_str).map(String::from));
         }
+        asked.instructions = json.get("instructions").and_then(Value::as_str).map(String::from);
         if let Some(text) = json.get("input").and_then(Value::as_str) {
             asked.user = Some(text.into());
         }
@@ -142,6 +145,7 @@ impl Asked {
     pub fn of_prompt(prompt: &Prompt) -> Self {
         let mut asked = Self::default();
         asked.tools.extend(prompt.settings.tools.iter().map(|tool| tool.name.clone()));
+        asked.instructions = Some(prompt.settings.instructions.clone());
         for item in prompt.items.iter() {
             match item {
                 PromptItem::User { text } => asked.on_user(text.to_string()),

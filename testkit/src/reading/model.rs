@@ -7,7 +7,8 @@ use serde_json::json;
 use windlass_core::{FailureKind, Prompt, Retry};
 
 use super::action::{self, Action};
-use super::seen::{self, NamedCall};
+use super::program::{self, ProgramContract, ProgramStep};
+use super::seen::{self, WantedDocument};
 use super::task::ReadingOrder;
 use crate::answer::Answer;
 use crate::http::{Asked, Dialect, Reply, Request, Script};
@@ -96,10 +97,12 @@ impl ReadingModel {
     /// Answers a request, by what it shows and nothing else.
     #[must_use]
     pub fn answer(self, asked: &Asked) -> Answer {
-        let results = asked.results.iter().map(|(_, result)| result.as_str());
-        let words = asked.said.iter().chain(&asked.context).map(String::as_str);
-        let noted = seen::tokens(words);
-        let mut known = seen::tokens(results);
+        let own = |text: &&String| !text.starts_with(program::FRAME);
+        let words = || asked.said.iter().chain(asked.context.iter().filter(own));
+        let noted = seen::tokens(words().map(String::as_str));
+        let results = asked.results.iter().map(|(_, result)| result);
+        let shown = results.chain(asked.context.iter().filter(|text| !own(text)));
+        let mut known = seen::tokens(shown.map(String::as_str));
         known.extend(noted.clone());
         let Some((order, documents)) = asked.user.as_deref().and_then(seen::task) else {
             return match asked.tools.is_empty() {
@@ -111,9 +114,25 @@ impl ReadingModel {
         for (name, token) in known.iter().filter(|(name, _)| !noted.contains_key(*name)) {
             let _ = writeln!(text, "The token of {name} is {token}.");
         }
-        let mut calls = Vec::new();
-        let mut lost = Vec::new();
-        for document in documents.iter().filter(|wanted| !known.contains_key(&wanted.name)) {
+        let wanted: Vec<WantedDocument> =
+            documents.into_iter().filter(|wanted| !known.contains_key(&wanted.name)).collect();
+        match program::contract(asked) {
+            Some(contract) => self.program(contract, asked, order, &wanted, text, &known),
+            None => self.calls(asked, order, &wanted, text, &known),
+        }
+    }
+
+    /// Answers in the contract of tools.
+    fn calls(
+        self,
+        asked: &Asked,
+        order: ReadingOrder,
+        wanted: &[WantedDocument],
+        mut text: String,
+        known: &BTreeMap<String, String>,
+    ) -> Answer {
+        let (mut calls, mut lost) = (Vec::new(), Vec::new());
+        for document in wanted {
             match action::next(document, asked, self.tries) {
                 Action::Read(call) => {
                     let _ = writeln!(text, "{}", action::intention(&document.name));
@@ -129,18 +148,45 @@ impl ReadingModel {
                 break;
             }
         }
-        match calls.is_empty() {
-            true => Answer::new().text(report(&known, &lost)),
-            false => calling(text, calls),
+        if calls.is_empty() {
+            return Answer::new().text(report(known, &lost));
+        }
+        let answer = Answer::new().text(text);
+        calls.into_iter().fold(answer, |answer, call| answer.call(call.tool, call.arguments))
+    }
+
+    /// Answers in the contract of programs.
+    fn program(
+        self,
+        contract: ProgramContract,
+        asked: &Asked,
+        order: ReadingOrder,
+        wanted: &[WantedDocument],
+        mut text: String,
+        known: &BTreeMap<String, String>,
+    ) -> Answer {
+        let (mut steps, mut lost) = (Vec::new(), Vec::new());
+        for document in wanted {
+            match program::next(document, asked, self.tries) {
+                Some(step) => {
+                    let words = match step {
+                        ProgramStep::Read(_) => action::intention(&document.name),
+                        ProgramStep::Search(..) => program::search(&document.name),
+                    };
+                    let _ = writeln!(text, "{words}");
+                    steps.push(step);
+                }
+                None => lost.push(document.name.as_str()),
+            }
+            if order == ReadingOrder::OneByOne && !steps.is_empty() {
+                break;
+            }
+        }
+        match steps.is_empty() {
+            true => contract.result(&report(known, &lost)),
+            false => contract.program(&text, steps),
         }
     }
-}
-
-/// Returns an answer that makes calls, in the contract of tools. A contract of programs would be
-/// another function of the same two.
-fn calling(text: String, calls: Vec<NamedCall>) -> Answer {
-    let answer = Answer::new().text(text);
-    calls.into_iter().fold(answer, |answer, call| answer.call(call.tool, call.arguments))
 }
 
 /// Returns the last answer.

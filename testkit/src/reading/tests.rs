@@ -139,3 +139,59 @@ fn a_summary_has_the_tokens_that_are_shown_and_no_other() {
     assert!(summary.contains("The token of doc-1 is "));
     assert!(!summary.contains("doc-2"));
 }
+
+/// The source of an answer's only program, by a call.
+fn source(answer: &Answer) -> String {
+    let calls = calls(answer);
+    let [(name, arguments)] = &calls[..] else { panic!("{calls:?}") };
+    assert_eq!(name, "run_program");
+    arguments["source"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn where_programs_are_asked_for_it_reads_searches_and_returns_by_programs() {
+    for (guide, read, search, result) in [
+        (
+            "You answer with a JavaScript program, in one fence",
+            "await tools.read_document({\"name\":\"doc-1\"})",
+            "(await tools.read_document({\"name\":\"doc-1\"})).split(\"\\n\")\
+             .filter((line) => line.includes(\"The token of doc-1 is\"))",
+            "return \"Done.\\n",
+        ),
+        (
+            "# Programs in PTC-Lisp",
+            "(tool/read_document {:name \"doc-1\"})",
+            "(filter #(includes? % \"The token of doc-1 is\") \
+             (split-lines (tool/read_document {:name \"doc-1\"})))",
+            "(return \"Done.\\n",
+        ),
+    ] {
+        let mut seen = asked(&[]);
+        seen.tools = vec!["run_program".into()];
+        seen.instructions = Some(guide.into());
+        let first = ReadingModel::new().answer(&seen);
+        assert_eq!((source(&first).as_str(), text(&first).as_str()), (read, "Reading doc-1.\n"));
+        seen.said.push(text(&first));
+        seen.results.push(("a".into(), "The program ended with this value: cut".into()));
+        assert_eq!(source(&ReadingModel::new().answer(&seen)), search);
+        let both = ["doc-1", "doc-2"].map(|name| task().text(name)).concat();
+        seen.results.push(("b".into(), both));
+        let last = source(&ReadingModel::new().answer(&seen));
+        assert!(last.starts_with(result), "{last}");
+
+        // Without a tool, the program is in the text, and its end in a frame.
+        (seen.tools, seen.results) = (Vec::new(), Vec::new());
+        seen.said.clear();
+        let first = text(&ReadingModel::new().answer(&seen));
+        assert!(first.starts_with("Reading doc-1.\n```"), "{first}");
+        assert!(first.ends_with(&format!("\n{read}\n```\n")), "{first}");
+        seen.said.push(first);
+        let end = task().text("doc-1");
+        seen.context.push(format!("<context from=\"program\">\n{end}\n</context>"));
+        let second = text(&ReadingModel::new().answer(&seen));
+        assert!(
+            second.starts_with("The token of doc-1 is "),
+            "it notes what it was shown: {second}"
+        );
+    }
+}

@@ -154,7 +154,7 @@ pub fn ended(end: ProgramEnd, fault: Option<String>, memory: Option<&str>) -> Pr
         repairs: Vec::new(),
         steps: 1,
     };
-    let told = windlass_core::feedback(&outcome, fault.as_deref(), None, &[]);
+    let told = windlass_core::feedback(&outcome, fault.as_deref(), None, &[], &crate::settings());
     ProgramEvent::Ended {
         outcome: Box::new(outcome),
         fault,

@@ -150,6 +150,7 @@ fn results_of_programs() {
         program("await tools.shell({command: \"grep three data.txt\"})"),
         program("await tools.shell({command: \"cat data.txt\"})"),
         program("await tools.read_file({path: \"gone.txt\"})"),
+        program("print(\"looking\"); memory.seen = 1; \"0123456789\".repeat(4000)"),
         done(),
     ];
     let asked = conversation(&place, &["--program", "javascript"], &[("Try.", answers)]);

@@ -171,21 +171,22 @@ fn numbered(text: &str, words: &str, number: &str) -> String {
 
 /// Leaves out the middle of a long text, except for remarks in brackets.
 fn shortened(text: &str) -> String {
-    let lines: Vec<&str> = text.split('\n').collect();
     let cut = |line: &str| match line.len() > 400 {
         true => format!("{}(... and so on ...){}", &line[..60], &line[line.len() - 60..]),
         false => line.to_owned(),
     };
-    if text.len() <= LONG || lines.len() <= 2 * ENDS {
-        return lines.into_iter().map(cut).collect::<Vec<_>>().join("\n");
+    let lines: Vec<String> = text.split('\n').map(cut).collect();
+    let length: usize = lines.iter().map(|line| line.len() + 1).sum();
+    if length <= LONG || lines.len() <= 2 * ENDS {
+        return lines.join("\n");
     }
     let (mut kept, mut gap) = (Vec::new(), false);
     for (at, line) in lines.iter().enumerate() {
         if at < ENDS || at + ENDS >= lines.len() || line.starts_with('[') {
-            kept.push(cut(line));
+            kept.push(line.as_str());
             gap = false;
         } else if !gap {
-            kept.push("(... and so on ...)".to_owned());
+            kept.push("(... and so on ...)");
             gap = true;
         }
     }

@@ -205,7 +205,7 @@ impl ProgramEffect {
         calls.extend(self.record.iter().map(|call| call_record(&self.settings, call)));
         let answer = self.settings.options.output_schema.as_ref();
         let schema = answer.map(|answer| answer.schema.as_str());
-        let words = feedback(&outcome, fault.as_deref(), schema, &calls);
+        let words = feedback(&outcome, fault.as_deref(), schema, &calls, &self.settings);
         let status = match outcome.end.retains_definitions() && fault.is_none() {
             true => ObservationStatus::Done,
             false => ObservationStatus::Failed,
@@ -269,7 +269,7 @@ pub(crate) fn panicked(settings: &Settings, record: &[ProgramCallState]) -> Prog
     let outcome = outcome(from_fault(ProgramFault::new(EngineFault::Panicked.class(), words)));
     let calls: Vec<ProgramCallRecord> =
         record.iter().map(|call| call_record(settings, call)).collect();
-    let told = feedback(&outcome, None, None, &calls);
+    let told = feedback(&outcome, None, None, &calls, settings);
     ProgramEvent::Ended {
         outcome: Box::new(outcome),
         fault: None,

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::process::Child;
 
+use common::server::Server;
 use common::{Done, Place, signal};
 use serde_json::{Value, json};
 use windlass_testkit::http::{ModelServer, Reply, Script};
@@ -152,4 +153,42 @@ fn the_input_of_a_turn_whose_process_died_is_edited_and_not_withdrawn() {
     assert!(asked(&server).contains("other"), "{}", asked(&server));
     ok(place.run(&["verify", "s"]));
     ok(place.run(&["replay", "s", "--verify"]));
+}
+
+#[test]
+fn inputs_of_a_session_that_a_server_drives_are_changed_there() {
+    let place = Place::new();
+    let replies = [Reply::say("some words that go on and on").stall_after(700)];
+    let model = ModelServer::start(Script::list(replies)).unwrap();
+    let base_url = model.base_url();
+    let flags = ["--token-file", "token", "--provider", "openai-chat", "--base-url", &base_url];
+    let server = Server::start(&place, &flags);
+    let session = server.session();
+    for prompt in ["go", "one", "two"] {
+        server.send(&session, prompt);
+    }
+    let url = format!("http://{}", server.at());
+    let inputs = |words: &[&str]| {
+        let there = ["--server", &url, "--token-file", "token"];
+        place.run(&[&["inputs", &session][..], words, &there].concat())
+    };
+    let listed = ok(inputs(&["--json"])).out;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let id = |at: usize| listed["inputs"][at]["input"].to_string();
+    let (one, two) = (id(0), id(1));
+    ok(inputs(&["edit", &one, "one, please"]));
+    ok(inputs(&["move", &one]));
+    ok(inputs(&["withdraw", &two]));
+    let left = ok(inputs(&[])).out;
+    assert!(left.contains("one, please") && !left.contains("two"), "{left}");
+    for words in [["withdraw", &two], ["edit", "2"]] {
+        let words = [&words[..], if words[0] == "edit" { &["other"] } else { &[] }].concat();
+        let refused = inputs(&words);
+        assert_eq!(refused.code, 2, "{}", refused.err);
+        assert!(refused.err.contains("input_not_waiting"), "{}", refused.err);
+    }
+    // The store alone is held by the server.
+    let held = place.run(&["inputs", &session, "withdraw", &one]);
+    assert_eq!(held.code, 5, "{}", held.err);
+    server.stop("TERM");
 }

@@ -1,5 +1,7 @@
 //! Arguments of `windlass inputs`.
 
+use std::path::PathBuf;
+
 use clap::{Args as ClapArgs, Subcommand};
 use windlass_engine::core::SessionId;
 
@@ -19,6 +21,14 @@ pub(crate) struct InputsArgs {
     /// Print the inputs that wait, as one JSON object.
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// URL of the server of the session, in place of a store.
+    ///
+    /// Set its token in the variable WINDLASS_TOKEN, or use --token-file.
+    #[arg(long, value_name = "URL", global = true)]
+    pub(crate) server: Option<String>,
+    /// File with the token.
+    #[arg(long, value_name = "FILE", requires = "server", global = true)]
+    pub(crate) token_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
     #[command(subcommand)]

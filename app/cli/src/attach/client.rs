@@ -186,8 +186,17 @@ impl RemoteSession {
                 json!({"decision": "deny", "digest": open.digest, "reason": reason})
             }
         };
-        let path = format!("/approvals/{}", open.call);
-        let response = self.send("POST", &path, Some(&body), "application/json", None);
+        self.command("POST", &format!("/approvals/{}", open.call), Some(&body)).await
+    }
+
+    /// Sends a command, and waits until it is acknowledged.
+    pub(super) async fn command(
+        &self,
+        method: &'static str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(), RequestFailure> {
+        let response = self.send(method, path, body, "application/json", None);
         whole(response.await?).await.map(|_| ())
     }
 
@@ -201,7 +210,10 @@ impl RemoteSession {
         Err(refusal(response).await)
     }
 
-    async fn get<T: for<'a> Deserialize<'a>>(&self, path: &str) -> Result<T, RequestFailure> {
+    pub(super) async fn get<T: for<'a> Deserialize<'a>>(
+        &self,
+        path: &str,
+    ) -> Result<T, RequestFailure> {
         let response = self.send("GET", path, None, "application/json", None).await?;
         let body = whole(response).await?;
         serde_json::from_slice(&body).map_err(|error| {
@@ -236,8 +248,8 @@ impl RemoteSession {
             headers,
             body: body.map(|body| Segments::from(bytes::Bytes::from(body.to_string()))),
             head_ms: match method {
-                "POST" => ANSWER_MS,
-                _ => HEAD_MS,
+                "GET" => HEAD_MS,
+                _ => ANSWER_MS,
             },
         };
         let broken = |error| RequestFailure::broken(&format!("{error}"), false);
@@ -278,7 +290,7 @@ async fn refusal(response: WireResponse) -> RequestFailure {
     let wait = wait.and_then(|text| text.trim().parse().ok());
     let exit = match status {
         401 | 403 => ExitKind::Provider,
-        404 => ExitKind::Usage,
+        404 | 409 | 422 => ExitKind::Usage,
         _ => ExitKind::Failed,
     };
     let body = read(response.body).await.unwrap_or_default();

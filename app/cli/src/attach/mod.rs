@@ -5,6 +5,7 @@
 mod client;
 mod frames;
 mod questions;
+mod queue;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,6 +19,7 @@ use crate::present::{HumanPresenter, JsonPresenter, Presenter, first_words, prin
 pub(crate) use client::{RemoteSession, RequestFailure};
 use frames::{FrameParser, StreamFrame};
 use questions::Questions;
+pub(crate) use queue::{InputQueue, QueuedInput};
 
 /// Longest unavailability of a server before attaching ends.
 const MAX_ABSENCE: Duration = Duration::from_secs(300);

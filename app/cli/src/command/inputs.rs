@@ -1,19 +1,18 @@
 //! `windlass inputs`: lists and changes the inputs of a session that no turn has accepted yet.
 
-use serde_json::{Value, json};
 use windlass_engine::core::{Delivery, Hold, InputId, SessionId};
-use windlass_engine::ports::{Clock as _, LogStore};
+use windlass_engine::ports::Clock as _;
 use windlass_engine::{
-    ChangeError, ChangeRequest, InputChange, Loaded, WaitingInput, change_input, load,
-    waiting_inputs,
+    ChangeError, ChangeRequest, InputChange, WaitingInput, change_input, load, waiting_inputs,
 };
 
-use super::{closed, prompt};
+use super::{attach, closed, prompt};
 use crate::args::{InputsArgs, InputsCommand};
+use crate::attach::{InputQueue, QueuedInput, RemoteSession};
 use crate::exit::{ExitKind, Failure};
 use crate::present::{first_words, print_line, print_notice, visible};
 use crate::signals::Signals;
-use crate::wiring::{self, Workspace};
+use crate::wiring::{self, StoreHandle, Workspace};
 
 /// Facts of one read.
 const PAGE: usize = 1_000;
@@ -21,18 +20,23 @@ const PAGE: usize = 1_000;
 const WORDS: usize = 60;
 
 pub(super) async fn inputs(args: InputsArgs) -> Result<ExitKind, Failure> {
-    let store = Workspace::new(&args.place)?.open_to_read().await?.store;
     let change = requested_change(args.command).await?;
-    let changes = change.is_some();
-    if let Some((input, change)) = change {
-        apply(store.as_ref(), &args.session, input, change).await?;
-    }
-    if args.json || !changes {
-        let loaded = load(store.as_ref(), &args.session, PAGE).await?;
-        match args.json {
-            true => print_line(&object(&loaded).to_string()).map_err(closed)?,
-            false => list(&loaded)?,
+    let session = match &args.server {
+        Some(server) => {
+            let token = attach::token(args.token_file.as_deref())?;
+            QueueAccess::Server(RemoteSession::new(server, token, args.session.clone())?)
         }
+        None => QueueAccess::Store(Workspace::new(&args.place)?.open_to_read().await?),
+    };
+    if let Some((input, change)) = &change {
+        session.change(&args.session, *input, change).await?;
+    }
+    if args.json {
+        let queue = serde_json::to_string(&session.queue(&args.session).await?);
+        let queue = queue.map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))?;
+        print_line(&queue).map_err(closed)?;
+    } else if change.is_none() {
+        list(&args.session, &session.queue(&args.session).await?)?;
     }
     Ok(ExitKind::Completed)
 }
@@ -55,45 +59,73 @@ async fn requested_change(
     })
 }
 
-async fn apply(
-    store: &dyn LogStore,
-    session: &SessionId,
-    input: InputId,
-    change: InputChange,
-) -> Result<(), Failure> {
-    let done = match &change {
-        InputChange::Edit { .. } => "edited",
-        InputChange::Move { .. } => "moved",
-        InputChange::Withdraw => "withdrawn",
-    };
-    let now = wiring::clock().now();
-    let request =
-        ChangeRequest { session: session.clone(), input, change, scope: super::me(), now };
-    match change_input(store, &request).await? {
-        true => print_notice(&format!("input {input} is {done}")),
-        false => print_notice(&format!("input {input} is as requested already")),
+/// Place of the session.
+enum QueueAccess {
+    /// A store; no process drives the session.
+    Store(StoreHandle),
+    /// A server, which may drive it.
+    Server(RemoteSession),
+}
+
+impl QueueAccess {
+    async fn change(
+        &self,
+        session: &SessionId,
+        input: InputId,
+        change: &InputChange,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Server(remote) => remote.change_input(input, change).await?,
+            Self::Store(store) => {
+                let request = ChangeRequest {
+                    session: session.clone(),
+                    input,
+                    change: change.clone(),
+                    scope: super::me(),
+                    now: wiring::clock().now(),
+                };
+                if !change_input(store.store.as_ref(), &request).await? {
+                    print_notice(&format!("input {input} is as requested already"));
+                    return Ok(());
+                }
+            }
+        }
+        let done = match change {
+            InputChange::Edit { .. } => "edited",
+            InputChange::Move { .. } => "moved",
+            InputChange::Withdraw => "withdrawn",
+        };
+        print_notice(&format!("input {input} is {done}"));
+        Ok(())
     }
-    Ok(())
+
+    async fn queue(&self, session: &SessionId) -> Result<InputQueue, Failure> {
+        match self {
+            Self::Server(remote) => remote.inputs().await,
+            Self::Store(store) => {
+                let loaded = load(store.store.as_ref(), session, PAGE).await?;
+                let waiting = waiting_inputs(&loaded.session, &loaded.history);
+                let inputs = waiting.into_iter().map(QueuedInput::from).collect();
+                Ok(InputQueue { inputs, held: loaded.session.hold == Hold::Held })
+            }
+        }
+    }
 }
 
 /// Prints one line for each input.
-fn list(loaded: &Loaded) -> Result<(), Failure> {
-    let session = &loaded.session;
-    let waiting = waiting_inputs(session, &loaded.history);
-    for input in &waiting {
+fn list(session: &SessionId, queue: &InputQueue) -> Result<(), Failure> {
+    for input in &queue.inputs {
         print_line(&visible(&row(input))).map_err(closed)?;
     }
-    match (waiting.is_empty(), session.hold) {
-        (true, _) => print_notice(&format!("no input waits in session {}", session.id)),
-        (false, Hold::Held) => {
-            print_notice(&format!("they wait until `windlass resume {}`", session.id));
-        }
-        (false, Hold::Free) => {}
+    match (queue.inputs.is_empty(), queue.held) {
+        (true, _) => print_notice(&format!("no input waits in session {session}")),
+        (false, true) => print_notice(&format!("they wait until `windlass resume {session}`")),
+        (false, false) => {}
     }
     Ok(())
 }
 
-fn row(waiting: &WaitingInput) -> String {
+fn row(waiting: &QueuedInput) -> String {
     let images = match waiting.images {
         0 => String::new(),
         1 => " (with 1 image)".to_owned(),
@@ -103,22 +135,9 @@ fn row(waiting: &WaitingInput) -> String {
         Some(turn) => format!(" (turn {turn} is open for it)"),
         None => String::new(),
     };
-    let (input, delivery) = (waiting.input, delivery_name(waiting.delivery));
+    let (input, delivery) = (waiting.input.0, delivery_name(waiting.delivery));
     let text = first_words(&waiting.text, WORDS);
     format!("{input:>6}  {delivery:<9}  {text}{images}{opened}")
-}
-
-/// Returns the queue in the form of the HTTP interface.
-fn object(loaded: &Loaded) -> Value {
-    let waiting = waiting_inputs(&loaded.session, &loaded.history);
-    let input = |waiting: WaitingInput| {
-        json!({
-            "input": waiting.input, "text": waiting.text, "delivery": waiting.delivery,
-            "images": waiting.images, "dry_run": waiting.dry_run, "turn": waiting.turn,
-        })
-    };
-    let inputs: Vec<Value> = waiting.into_iter().map(input).collect();
-    json!({"inputs": inputs, "held": loaded.session.hold == Hold::Held})
 }
 
 fn delivery_name(delivery: Delivery) -> &'static str {
@@ -126,6 +145,19 @@ fn delivery_name(delivery: Delivery) -> &'static str {
         Delivery::Turn => "turn",
         Delivery::Steer => "steer",
         Delivery::FollowUp => "follow-up",
+    }
+}
+
+impl From<WaitingInput> for QueuedInput {
+    fn from(waiting: WaitingInput) -> Self {
+        Self {
+            input: waiting.input,
+            text: waiting.text.to_string(),
+            delivery: waiting.delivery,
+            images: waiting.images,
+            dry_run: waiting.dry_run,
+            turn: waiting.turn,
+        }
     }
 }
 

@@ -29,7 +29,10 @@ async fn interrupted(policy: ParentEndPolicy) -> (World, Vec<RecordedFact>) {
 #[tokio::test(start_paused = true)]
 async fn an_agent_is_stopped_with_the_turn_that_sent_it_out() {
     let (world, child) = interrupted(ParentEndPolicy::Stop).await;
-    assert!(matches!(outcome(&child), Some(TurnOutcome::Interrupted { .. })));
+    // Its own history says that the calling session stopped it, and not the user.
+    let Some(TurnOutcome::Interrupted { by: InterruptSource::Parent, .. }) = outcome(&child) else {
+        panic!("{:?}", outcome(&child));
+    };
     let (observation, took) = observed(&world.log()).remove(0);
     assert_eq!((observation.status, took), (ObservationStatus::Aborted, 1));
     assert!(observation.output.contains(CHILD), "{}", observation.output);

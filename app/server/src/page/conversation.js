@@ -311,6 +311,8 @@ function remark(entry) {
       const took = duration(entry.ended - entry.ts);
       return { line: `The conversation was compacted (${words(entry.strategy)}, ${took}): ${why}`, more: entry.cut.summary ?? JSON.stringify({ cut: entry.cut, visible: entry.visible }, null, 2) };
     }
+    case "model":
+      return { line: `The server reports the model ${entry.reported}, and ${entry.requested} was requested` };
     case "interrupt": {
       const when = entry.when === "after_step" ? "after this step" : "now";
       const by = { person: who(entry.scope), parent: "the calling session" }[entry.by] ?? words(entry.by);

@@ -1,6 +1,7 @@
 // What each kind of fact changes in a view. The names are those of the log.
 
 import { add_usage, claim, cost, enter, new_sample, touch } from "./fold.js";
+import { other_model } from "./format.js";
 
 /** How much of an answer is read out. */
 const READ_OUT = 2000;
@@ -159,8 +160,9 @@ export const facts = {
     touch(sample);
   },
 
-  SampleEnded(view, { ts, body }, block) {
+  SampleEnded(view, { seq, ts, body }, block) {
     used(block, body.usage);
+    warn_of_model(view, { seq, ts }, body.request, block);
     const sample = view.samples.get(body.started);
     if (!sample) return;
     const { stop, usage, request, fault } = body;
@@ -284,6 +286,15 @@ function heard(view, block, id, seq = null) {
   }
   touch(input.entry);
   return input;
+}
+
+/** Warns once of each model that nobody asked for. */
+function warn_of_model(view, { seq, ts }, request, block) {
+  const reported = other_model(request);
+  if (!reported || view.models.has(reported)) return;
+  view.models.add(reported);
+  enter(block, { kind: "model", seq, ts, reported, requested: request.model });
+  view.told.push(`The server reports the model ${reported}, and ${request.model} was requested.`);
 }
 
 function used(block, usage) {

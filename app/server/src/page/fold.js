@@ -33,6 +33,8 @@ export function fresh() {
     compactions: new Map(),
     // Of the latest compaction that a user requested.
     focus: "",
+    /** Reported models that were warned of. */
+    models: new Set(),
     /** Calls that a person is asked about. */
     questions: new Map(),
     goal: null,

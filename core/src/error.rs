@@ -80,6 +80,9 @@ pub enum Reject {
     /// The call is not running, so it cannot open a session.
     #[error("call {0} is not running, so no session can be opened for it")]
     NotRunning(CallId),
+    /// No result of the call's agent is awaited.
+    #[error("no detached agent of call {0} is awaited here")]
+    NotDetached(CallId),
     /// Callers may not request a stop for the turn's deadline.
     #[error("a deadline is the turn's own affair: set `turn_ms`, or interrupt as somebody")]
     DeadlineReserved,

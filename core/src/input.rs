@@ -69,8 +69,8 @@ pub enum Input {
     Keyed {
         /// Key of the command.
         key: String,
-        /// Command under the key: a `Configure`, `SetGoal`, `Compact`, `Send`, `EditInput`,
-        /// `MoveInput`, `WithdrawInput`, `Continue`, `Interrupt` or `Answer`. Any other input is rejected as
+        /// Command under the key: a `Configure`, `SetGoal`, `Compact`, `Send`, `ChildEnded`,
+        /// `EditInput`, `MoveInput`, `WithdrawInput`, `Continue`, `Interrupt` or `Answer`. Any other input is rejected as
         /// [`Reject::KeyNotAllowed`](crate::Reject::KeyNotAllowed).
         input: Box<Self>,
     },
@@ -116,6 +116,17 @@ pub enum Input {
         dry_run: bool,
         /// Running turn that the input is meant for; `None` for any. Rejected if it is over.
         turn: Option<TurnId>,
+    },
+    /// The turn of a detached child has ended: its result enters as an input, once. Its key is made
+    /// of the call's, so a repeated one is rejected as
+    /// [`Reject::Duplicate`](crate::Reject::Duplicate).
+    ChildEnded {
+        /// Scope of the caller.
+        scope: Scope,
+        /// Call of the child.
+        call: CallId,
+        /// Text of the input, see [`child_result`](crate::child_result).
+        text: String,
     },
     /// A user replaces the text of an input that was not accepted yet. Hooks that replied to the old
     /// text are asked again.
@@ -200,6 +211,14 @@ pub enum Input {
         observation: Observation,
         /// Usage of its grant, over all sessions that it opened.
         usage: BudgetUsage,
+    },
+    /// An agent's run has ended, and its child session continues, detached. All of the grant counts
+    /// as used.
+    AgentDetached {
+        /// Identifies the run.
+        key: EffectKey,
+        /// Result of the call.
+        observation: Observation,
     },
     /// A program's run reports: it calls tools, or has ended.
     ProgramEvent {

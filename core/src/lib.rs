@@ -27,6 +27,7 @@ mod context;
 mod deadline;
 mod decide;
 mod desired_effects;
+mod detached;
 mod digest;
 mod effect;
 mod error;
@@ -67,7 +68,8 @@ mod usage;
 mod view;
 
 pub use agent::{
-    AgentSpec, BudgetGrant, BudgetUsage, ParentEndPolicy, UnavailableTool, unavailable_tool,
+    AgentSpec, BudgetGrant, BudgetUsage, DetachedEndPolicy, ParentEndPolicy, UnavailableTool,
+    unavailable_tool,
 };
 pub use append_list::{AppendList, AppendListIter};
 pub use assemble::{Assembler, AssemblerLimits, AssemblerOutput, AssemblerOverflow};
@@ -85,6 +87,7 @@ pub use compaction::{
 pub use deadline::deadline;
 pub use decide::{Decision, decide, decide_and_evolve, decide_open, open_child};
 pub use desired_effects::desired_effects;
+pub use detached::{DetachedChild, QueuedResult, child_result};
 pub use digest::Digest;
 pub use effect::{Demand, DesiredEffect, EffectKey};
 pub use error::{InvalidFact, Reject};

@@ -13,6 +13,7 @@ mod blob_names;
 mod bus;
 mod capacity;
 mod checkpoint;
+mod child_results;
 mod child_sessions;
 mod config;
 mod copy;

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use super::{Plan, answer, context, queue, recover, turn, widening};
 use crate::call;
+use crate::detached;
 use crate::error::Reject;
 use crate::evolve::hold_after;
 use crate::fact::{
@@ -43,8 +44,12 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
                 key,
                 command_key: plan.key.take(),
                 dry_run,
+                result_of: None,
             };
             on_send(plan, said, turn)
+        }
+        Input::ChildEnded { scope, call, text } => {
+            detached::on_child_ended(plan, &scope, call, text)
         }
         Input::EditInput { scope, input, text } => queue::on_edit(plan, scope, input, text),
         Input::MoveInput { scope, input, before } => queue::on_move(plan, scope, input, before),
@@ -67,6 +72,9 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
         }
         Input::AgentEnded { key, observation, usage: took } => {
             answer::report(plan, key, EffectReport::AgentEnded(observation, took))
+        }
+        Input::AgentDetached { key, observation } => {
+            answer::report(plan, key, EffectReport::AgentDetached(observation))
         }
         Input::ProgramEvent { key, event: news } => {
             answer::report(plan, key, EffectReport::ProgramEvent(news))
@@ -92,6 +100,7 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
         | Input::SetGoal { scope, .. }
         | Input::Compact { scope, .. }
         | Input::Send { scope, .. }
+        | Input::ChildEnded { scope, .. }
         | Input::EditInput { scope, .. }
         | Input::MoveInput { scope, .. }
         | Input::WithdrawInput { scope, .. }
@@ -105,6 +114,7 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
         | Input::SampleEvent { .. }
         | Input::CallEnded { .. }
         | Input::AgentEnded { .. }
+        | Input::AgentDetached { .. }
         | Input::ProgramEvent { .. }
         | Input::HookReplied { .. }
         | Input::ApproverAnswered { .. }
@@ -118,7 +128,7 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
 }
 
 /// Rejects a key that the session remembers.
-fn require_new_key(plan: &Plan, key: &str) -> Result<(), Reject> {
+pub(crate) fn require_new_key(plan: &Plan, key: &str) -> Result<(), Reject> {
     let mut keys = plan.session.keys.iter();
     match keys.find(|(known, _)| known == key) {
         Some((_, seq)) => Err(Reject::Duplicate(*seq)),
@@ -232,7 +242,8 @@ fn on_continue(plan: &mut Plan) -> Result<(), Reject> {
         return held.map_or(Ok(()), |_| Err(Reject::Stopping));
     }
     let key = plan.key.take();
-    let opened = turn::open_compaction(plan, key.clone()).or_else(|| turn::open(plan, key));
+    let opened =
+        turn::open_compaction(plan, key.clone()).or_else(|| turn::open_to_continue(plan, key));
     match opened {
         Some(fact) => plan.push(fact),
         None => Err(Reject::NoPendingInput),

@@ -217,6 +217,14 @@ impl Bounded {
                     output: output.clone(),
                 }));
             }
+            Step::Detach { output, .. } => {
+                let all = count(|key| matches!(key, EffectKey::Call { .. }));
+                steps.extend((0..all).map(|nth| Step::Detach { nth, output: output.clone() }));
+            }
+            Step::ChildEnded { text, .. } => {
+                let all = world.session().detached.len();
+                steps.extend((0..all).map(|nth| Step::ChildEnded { nth, text: text.clone() }));
+            }
             Step::Program { word, .. } => {
                 let session = world.session();
                 let programs = running.keys().filter(|key| is_program(session, **key));

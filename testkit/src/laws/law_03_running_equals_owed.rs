@@ -136,7 +136,7 @@ impl Out {
     }
 
     fn take_one(&mut self, log: &[RecordedFact], recorded: &RecordedFact) {
-        self.queue.apply(recorded);
+        self.queue.apply(log, recorded);
         match recorded.fact.group() {
             FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
                 let made = self.programs.entry(fact.program).or_default();
@@ -333,6 +333,7 @@ impl Out {
         let let_in = |input: InputId| {
             self.screens.is_empty() || self.passed.get(&input) == Some(&self.screens)
         };
+        let more = more && self.queue.has_user_steer();
         let yields = more && !self.calls && self.queue.steer().is_some_and(let_in);
         let sample = self.sample.map(|started| {
             let demand = if yields { Demand::Yield } else { demand };

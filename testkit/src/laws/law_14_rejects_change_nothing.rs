@@ -83,7 +83,7 @@ fn becomes(input: &Input) -> Option<&'static str> {
         Input::Configure { .. } => Some("SettingsChanged"),
         Input::SetGoal { .. } => Some("GoalSet"),
         Input::Compact { .. } => Some("CompactionRequested"),
-        Input::Send { .. } => Some("InputQueued"),
+        Input::Send { .. } | Input::ChildEnded { .. } => Some("InputQueued"),
         Input::EditInput { .. } => Some("InputEdited"),
         Input::MoveInput { .. } => Some("InputMoved"),
         Input::WithdrawInput { .. } => Some("InputWithdrawn"),
@@ -97,6 +97,7 @@ fn becomes(input: &Input) -> Option<&'static str> {
         | Input::SampleEvent { .. }
         | Input::CallEnded { .. }
         | Input::AgentEnded { .. }
+        | Input::AgentDetached { .. }
         | Input::ProgramEvent { .. }
         | Input::HookReplied { .. }
         | Input::ApproverAnswered { .. }
@@ -123,11 +124,15 @@ fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
         Input::SampleEvent { key, .. }
         | Input::CallEnded { key, .. }
         | Input::AgentEnded { key, .. }
+        | Input::AgentDetached { key, .. }
         | Input::ProgramEvent { key, .. }
         | Input::HookReplied { key, .. }
         | Input::ApproverAnswered { key, .. }
         | Input::CallReconciled { key, .. }
         | Input::CompactionEnded { key, .. } => !owed.iter().any(|owed| owed.key == *key),
+        Input::ChildEnded { call, .. } => {
+            !before.session.detached.iter().any(|child| child.call == *call)
+        }
         Input::NeverStarted { key } => {
             let winds = |owed: &DesiredEffect| owed.key == *key && owed.demand == Demand::Cancel;
             !owed.iter().any(winds)

@@ -160,6 +160,7 @@ fn same(
         owner: whole.0.owner.clone(),
         lineage: whole.0.lineage.clone(),
         hold: whole.0.hold,
+        detached: whole.0.detached.clone(),
         ..session.clone()
     };
     hold(17, but_for == whole.0 && *history == whole.1, || {

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ArgumentPattern, CompactionStrategy, Concurrency, ContextPart, ContextWindow, Delivery, Draft,
-    Edit, EffectClass, Fact, FailureKind, HookFailurePolicy, HookOrder, HookPoint, HookSpec, Image,
-    ImageMedia, InputAccepted, InputBlocked, InputEdited, InputId, InputMoved, InputQueued,
+    ArgumentPattern, CallId, CompactionStrategy, Concurrency, ContextPart, ContextWindow, Delivery,
+    Draft, Edit, EffectClass, Fact, FailureKind, HookFailurePolicy, HookOrder, HookPoint, HookSpec,
+    Image, ImageMedia, InputAccepted, InputBlocked, InputEdited, InputId, InputMoved, InputQueued,
     InputWithdrawn, InterruptRequested, InterruptSource, LimitKind, Limits, Lineage, Mode,
     OfferedTools, OutputSchema, Permissions, Price, ProgramLimits, ProgramMode, ProgramTransport,
     Reason, RecordedFact, RequestOptions, ResultForm, Rule, RuleVerdict, Scope, Seq, SessionId,
@@ -91,6 +91,7 @@ pub(super) fn queued(session: &SessionId, seq: Seq, text: String) -> RecordedFac
         key: None,
         dry_run: false,
         command_key: None,
+        result_of: None,
     });
     let draft = Draft { turn: None, ts: Timestamp(1_700_000_000_000), cause: None, fact };
     draft.number(session, seq)
@@ -120,6 +121,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
             key: Some(text.into()),
             dry_run: true,
             command_key: Some(text.into()),
+            result_of: Some(CallId(u64::MAX)),
         }),
         Fact::TurnOpened(TurnOpened {
             reason: Reason::Input { input: InputId(3) },
@@ -166,6 +168,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
             outcome,
             spent: TurnUsage::default(),
             waiting: vec![InputId(u64::MAX)],
+            detached: vec![CallId(u64::MAX)],
             notice: None,
         })
     }));

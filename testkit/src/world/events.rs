@@ -16,6 +16,7 @@ pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
         | Input::SetGoal { .. }
         | Input::Compact { .. }
         | Input::Send { .. }
+        | Input::ChildEnded { .. }
         | Input::EditInput { .. }
         | Input::MoveInput { .. }
         | Input::WithdrawInput { .. }
@@ -26,6 +27,7 @@ pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
         Input::SampleEvent { key, .. }
         | Input::CallEnded { key, .. }
         | Input::AgentEnded { key, .. }
+        | Input::AgentDetached { key, .. }
         | Input::ProgramEvent { key, .. }
         | Input::HookReplied { key, .. }
         | Input::ApproverAnswered { key, .. }

@@ -23,7 +23,7 @@ pub struct Script {
 }
 
 /// How a simulated world begins: `open [lazy] [child] [workspace=DIR] [seed=N] [mode=..]
-/// [hooks=..] [rules=..] [window=N] [strategy=..] [price=..] [shape=RETRIES] [agent=SAMPLES]
+/// [hooks=..] [rules=..] [window=N] [strategy=..] [price=..] [shape=RETRIES] [agent=SAMPLES] [wakes=true]
 /// [program=CALLS] [LIMIT=N] [ceiling.LIMIT=N]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
@@ -184,6 +184,21 @@ pub enum Step {
         took: Option<BudgetUsage>,
         /// What it says.
         output: String,
+    },
+    /// `detach N [OUTPUT]`: of the calls that run, the agent of this one goes on by itself.
+    Detach {
+        /// Which one.
+        nth: usize,
+        /// What the call says.
+        output: String,
+    },
+    /// `ended N [TEXT]`: of the agents that go on by themselves, this one ends; of none, the latest
+    /// that did.
+    ChildEnded {
+        /// Which one.
+        nth: usize,
+        /// What the session is told.
+        text: String,
     },
     /// `spoken SOURCE`: the sample that runs brings a program that stood in its text.
     Spoken(String),

@@ -136,6 +136,14 @@ impl fmt::Display for Step {
                 }
                 spaced(output, f)
             }
+            Self::Detach { nth, output } => {
+                write!(f, "detach {nth}")?;
+                spaced(output, f)
+            }
+            Self::ChildEnded { nth, text } => {
+                write!(f, "ended {nth}")?;
+                spaced(text, f)
+            }
             Self::Spoken(source) => write!(f, "spoken {source}"),
             Self::Program { nth, word } => write!(f, "program {nth} {word}"),
             Self::Hook { nth, verdict, edit, context, reason } => {

@@ -105,6 +105,8 @@ pub enum Told {
     SampledEnd,
     SampledFailure,
     Ran,
+    Detached,
+    ChildEnded,
     ProgramCalls,
     ProgramEnds,
     Hooked,
@@ -116,7 +118,7 @@ pub enum Told {
 
 impl Told {
     /// All kinds, in the order of [`Input`].
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::Configure,
         Self::SetGoal,
         Self::Send,
@@ -137,6 +139,8 @@ impl Told {
         Self::SampledEnd,
         Self::SampledFailure,
         Self::Ran,
+        Self::Detached,
+        Self::ChildEnded,
         Self::ProgramCalls,
         Self::ProgramEnds,
         Self::Hooked,
@@ -177,6 +181,8 @@ impl Told {
                 SampleEvent::Failed { .. } => Self::SampledFailure,
             },
             Input::CallEnded { .. } | Input::AgentEnded { .. } => Self::Ran,
+            Input::AgentDetached { .. } => Self::Detached,
+            Input::ChildEnded { .. } => Self::ChildEnded,
             Input::ProgramEvent { event: news, .. } => match news {
                 ProgramEvent::Calls(_) => Self::ProgramCalls,
                 ProgramEvent::Ended { .. } => Self::ProgramEnds,
@@ -213,6 +219,8 @@ impl Told {
             Self::SampledEnd => "sampled end",
             Self::SampledFailure => "sampled failure",
             Self::Ran => "ran",
+            Self::Detached => "detached",
+            Self::ChildEnded => "child ended",
             Self::ProgramCalls => "program calls",
             Self::ProgramEnds => "program ends",
             Self::Hooked => "hooked",
@@ -331,6 +339,7 @@ pub(super) fn refusal(reject: &Reject) -> &'static str {
         Reject::ArgumentsMismatch(_) => "OtherArguments",
         Reject::ContextTooLarge { .. } => "ContextTooLarge",
         Reject::NotRunning(_) => "NotRunning",
+        Reject::NotDetached(_) => "NotDetached",
         Reject::DeadlineReserved => "OwnDeadline",
         Reject::TooManyParts { .. } => "TooManyParts",
         Reject::OutOfScope => "Foreign",

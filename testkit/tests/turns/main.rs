@@ -6,6 +6,7 @@
 //! writes the new transcripts; read the difference before you keep it.
 
 mod agents;
+mod agents_detached;
 mod agents_opened;
 mod answers;
 mod approvals;

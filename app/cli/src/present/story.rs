@@ -89,6 +89,9 @@ fn describe_input(queued: &InputQueued) -> String {
         format!("an image ({}, {} bytes, {sha256})", image.media.as_str(), image.bytes)
     });
     let with: Vec<String> = from.chain(images).collect();
+    if let Some(call) = queued.result_of {
+        return format!("result of the agent of call {call}: {}", queued.text);
+    }
     match with.as_slice() {
         [] => format!("user: {}", queued.text),
         with => format!("user, with {}: {}", with.join(", "), queued.text),

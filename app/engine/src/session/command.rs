@@ -70,6 +70,13 @@ pub enum SessionCommand {
         /// Id of the input.
         input: InputId,
     },
+    /// Brings the result of a detached child, once. The engine sends it.
+    ChildEnded {
+        /// Call of the child.
+        call: CallId,
+        /// Text of the input, see [`child_result`](windlass_core::child_result).
+        text: String,
+    },
     /// Opens the next turn for an input that waits.
     #[serde(rename = "go_on")]
     Resume {},
@@ -133,6 +140,7 @@ impl SessionCommand {
             Self::EditInput { .. } => "edit_input",
             Self::MoveInput { .. } => "move_input",
             Self::WithdrawInput { .. } => "withdraw_input",
+            Self::ChildEnded { .. } => "child_ended",
             Self::Resume {} => "go_on",
         }
     }
@@ -149,6 +157,7 @@ impl SessionCommand {
             | Self::EditInput { .. }
             | Self::MoveInput { .. }
             | Self::WithdrawInput { .. }
+            | Self::ChildEnded { .. }
             | Self::Resume {} => None,
         }
     }
@@ -180,6 +189,7 @@ impl SessionCommand {
             Self::Answer { call, arguments, answer } => {
                 Input::Answer { call, scope, arguments, answer }
             }
+            Self::ChildEnded { call, text } => Input::ChildEnded { scope, call, text },
             Self::Resume {} => Input::Continue,
         }
     }

@@ -137,7 +137,7 @@ impl Acknowledgement {
 
 /// Returns the time for which a stored command may be executed, in milliseconds.
 ///
-/// A user input, a goal, an answer and a change of a waiting input are still meant a day later: an
+/// A user input, a result of a child, a goal, an answer and a change of a waiting input are still meant a day later: an
 /// answer names its question and fits no other, and a change its input. Settings, a
 /// compaction, an interrupt and a resumption concern the moment and last ten minutes.
 /// Clocks of nodes differ by seconds, which affects neither.
@@ -148,6 +148,7 @@ pub(super) fn valid_ms(command: &SessionCommand) -> u64 {
         | SessionCommand::EditInput { .. }
         | SessionCommand::MoveInput { .. }
         | SessionCommand::WithdrawInput { .. }
+        | SessionCommand::ChildEnded { .. }
         | SessionCommand::Answer { .. } => DAY_MS,
         SessionCommand::Configure { .. }
         | SessionCommand::Compact { .. }

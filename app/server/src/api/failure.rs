@@ -111,6 +111,7 @@ fn rejected(reject: &Reject) -> Problem {
         Reject::Empty
         | Reject::ContextTooLarge { .. }
         | Reject::NotRunning(_)
+        | Reject::NotDetached(_)
         | Reject::NothingToCompact
         | Reject::DeadlineReserved
         | Reject::TooManyParts { .. }

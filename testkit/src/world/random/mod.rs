@@ -106,6 +106,8 @@ fn sample() -> impl Strategy<Value = Step> {
 fn answer() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => finish(),
+        1 => (0..2_usize, output()).prop_map(|(nth, output)| Step::Detach { nth, output }),
+        2 => (0..2_usize, words()).prop_map(|(nth, text)| Step::ChildEnded { nth, text }),
         12 => hook(),
         10 => program(),
         4 => keyed(answered().boxed()),

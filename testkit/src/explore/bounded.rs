@@ -125,7 +125,7 @@ impl Bounded {
         }
     }
 
-    /// Whether anything in it depends on how large the conversation is.
+    /// Returns true if anything in it depends on how large the conversation is.
     fn weighs(&self) -> bool {
         let postures = self.moves.iter().filter_map(|one| match one {
             Move::Step(Step::Configure { posture, .. }) => Some(posture),

@@ -199,7 +199,7 @@ struct Grammar {
     open: VecDeque<Arc<str>>,
     /// The answer that is being read.
     sample: Option<Seq>,
-    /// Whether its results have begun.
+    /// True if its results have begun.
     results: bool,
     /// What users said.
     users: Vec<Arc<str>>,

@@ -32,7 +32,7 @@ pub struct Standing {
     pub begun: usize,
 }
 
-/// Checks one input: what stood before it, what is owed then, whether it was rejected, and what
+/// Checks one input: what stood before it, the desired effects then, whether it was rejected, and what
 /// stands after it.
 ///
 /// # Errors
@@ -107,7 +107,7 @@ fn becomes(input: &Input) -> Option<&'static str> {
     }
 }
 
-/// Whether an input must be rejected.
+/// Returns true if an input must be rejected.
 fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
     let known = |key| before.session.keys.iter().any(|(known, _)| known == key);
     let running = before.session.turn().map(|turn| turn.id);

@@ -47,7 +47,7 @@ pub struct Broken {
     pub what: String,
 }
 
-/// Whether a law holds.
+/// Result of checking a law.
 pub type Held = Result<(), Broken>;
 
 /// Builds the answer of a law that does not hold.

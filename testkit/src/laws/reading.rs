@@ -84,7 +84,7 @@ pub(super) fn counts_as(settings: &Settings, decided: &HookDecided) -> HookVerdi
     }
 }
 
-/// Whether a hook that has decided answers the model's answer, or the end of the turn.
+/// Returns true if a hook that has decided answers the model's answer, or the end of the turn.
 pub(super) fn answers_the_model(log: &[RecordedFact], decided: Seq) -> bool {
     let recorded = at(log, decided);
     let Some(Fact::HookDecided(fact)) = recorded.map(|recorded| &recorded.fact) else {
@@ -104,7 +104,7 @@ pub(super) fn digest(arguments: &str) -> Digest {
     Digest::EMPTY.part(arguments.as_bytes())
 }
 
-/// Whether a call is a program.
+/// Returns true if a call is a program.
 pub(super) fn is_program(log: &[RecordedFact], id: CallId) -> bool {
     let Some((recorded, item)) = call(log, id) else {
         return false;
@@ -114,7 +114,7 @@ pub(super) fn is_program(log: &[RecordedFact], id: CallId) -> bool {
     programs && item.name == PROGRAM_TOOL && matches!(recorded.fact, Fact::ItemAdded(_))
 }
 
-/// Whether a hook that has decided was asked about the end of a turn.
+/// Returns true if a hook that has decided was asked about the end of a turn.
 pub(super) fn at_the_end(log: &[RecordedFact], decided: Seq) -> bool {
     let Some(Fact::HookDecided(fact)) = at(log, decided).map(|recorded| &recorded.fact) else {
         return false;

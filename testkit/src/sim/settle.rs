@@ -190,7 +190,7 @@ impl Simulation {
     }
 }
 
-/// Whether an agent begins, which is lent a budget.
+/// Returns true if an agent begins, which is lent a budget.
 fn is_lent(recorded: &RecordedFact) -> bool {
     matches!(&recorded.fact, Fact::CallStarted(fact) if fact.grant.is_some() && fact.attempt == 1)
 }

@@ -60,7 +60,7 @@ pub(crate) fn child_ended(call: CallId) -> Input {
     Input::ChildEnded { scope: Scope::local("engine"), call, text }
 }
 
-/// Whether nothing is left to do without a user.
+/// Returns true if nothing is left to do without a user.
 #[must_use]
 pub fn rested(world: &World) -> bool {
     let session = world.session();
@@ -160,7 +160,7 @@ fn tick(world: &mut World) -> Held {
     Ok(())
 }
 
-/// Where a session stands, without its settings.
+/// Position of a session, without its settings.
 fn standing(world: &World) -> String {
     let session = world.session();
     let stage = session.turn().map(|turn| (&turn.stage, &turn.hook_rounds));

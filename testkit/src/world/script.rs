@@ -53,7 +53,7 @@ pub enum Durability {
 /// Where a simulated session comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kin {
-    /// It was opened anew.
+    /// It was opened again.
     Root,
     /// A turn of another session started it.
     Child,
@@ -72,9 +72,9 @@ pub enum Step {
         turn: Option<u64>,
         /// The user's own key.
         key: Option<String>,
-        /// Whether the turn is a dry run.
+        /// True if the turn is a dry run.
         dry_run: bool,
-        /// What the presenter tells the model besides: names and texts.
+        /// What the presenter tells the model in addition: names and texts.
         context: Vec<(String, String)>,
         /// How many images are shown with it: the first ones of [`picture`].
         images: u32,
@@ -117,7 +117,7 @@ pub enum Step {
     Configure {
         /// The new settings.
         posture: Posture,
-        /// Whether they may allow more than those before them.
+        /// True if they may allow more than those before them.
         widening: Widening,
     },
     /// `keyed KEY STEP`: what a user says in a step is said under a key. A step in which nobody says
@@ -164,7 +164,7 @@ pub enum Step {
     Fail {
         /// How.
         kind: FailureKind,
-        /// Whether to ask again.
+        /// True if to ask again.
         retry: Retry,
         /// What it cost, where the provider says so.
         cost: Cost,
@@ -219,7 +219,7 @@ pub enum Step {
         verdict: HookVerdict,
         /// What it puts in the place of the prompt or the arguments.
         edit: Option<String>,
-        /// What the model is to know besides.
+        /// What the model is to know in addition.
         context: Option<String>,
         /// Why.
         reason: String,
@@ -328,7 +328,7 @@ impl Step {
         }
     }
 
-    /// Whether it is something that a user says, so that it may be said under a key.
+    /// Returns true if it is something that a user says, so that it may be said under a key.
     #[must_use]
     pub fn is_said(&self) -> bool {
         matches!(

@@ -35,14 +35,14 @@ pub enum Then {
     Refused(&'static str),
 }
 
-/// Where a session stands, as coarse as a state chart shows it.
+/// Position of a session, as coarse as a state chart shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The stage of its turn, or how it rests.
     pub room: Room,
-    /// Whether hooks are asked that the turn, or a call of it, waits for.
+    /// True if hooks are asked that the turn, or a call of it, waits for.
     pub hooks: bool,
-    /// Whether the turn was asked to stop.
+    /// True if the turn was asked to stop.
     pub course: Course,
 }
 
@@ -67,7 +67,7 @@ pub enum Room {
 const PARTS: [(StageName, &str); 2] =
     [(StageName::Sampling, "calling"), (StageName::Executing, "asking")];
 
-/// Whether a turn was asked to stop.
+/// Request to stop a turn, if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Course {
     /// It was not.
@@ -233,7 +233,7 @@ impl Told {
 }
 
 impl Place {
-    /// Where a session stands.
+    /// Position of a session.
     #[must_use]
     pub fn of(session: &Session) -> Self {
         match &session.phase {

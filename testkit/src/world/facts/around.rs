@@ -1,4 +1,4 @@
-//! Facts about what stands around a turn's samples: hooks, context, compactions, the goal.
+//! Facts about the parts around a turn's samples: hooks, context, compactions, the goal.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use serde_json::json;
 use super::parts::{digest, edit, key, number, places, result_form, scope, text, usage};
 use crate::store::facts as fixed;
 
-/// A fact about what stands around the samples.
+/// A fact about the parts around the samples.
 pub(super) fn fact() -> impl Strategy<Value = Fact> {
     prop_oneof![
         Just(Fact::SessionResumed(SessionResumed {})),

@@ -64,7 +64,7 @@ pub use mailbox::{
 };
 pub use program::{
     PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramRuntime,
-    ProgramStep, RunningProgram,
+    ProgramStep, RunningProgram, TEXT_TOOLS, text_output,
 };
 pub use program_runtimes::ProgramRuntimes;
 pub use provider::{

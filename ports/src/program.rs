@@ -98,11 +98,31 @@ pub struct ProgramCall {
     pub arguments: String,
 }
 
+/// Names of the tools of a workspace. A program receives their output as text, whatever it
+/// contains: the content of a file is not parsed because it happens to be JSON.
+pub const TEXT_TOOLS: &[&str] =
+    &["edit_file", "list_dir", "read_file", "search", "shell", "write_file"];
+
+/// Returns the text that a program receives as the output of a tool in [`TEXT_TOOLS`], or `None`
+/// for any other tool. The output of a command lacks its last line end.
+#[must_use]
+pub fn text_output<'a>(tool: &str, output: &'a str) -> Option<&'a str> {
+    if !TEXT_TOOLS.contains(&tool) {
+        return None;
+    }
+    if tool != "shell" {
+        return Some(output);
+    }
+    let text = output.strip_suffix('\n').unwrap_or(output);
+    Some(text.strip_suffix('\r').unwrap_or(text))
+}
+
 /// Result of one call, as the program receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramAnswer {
-    /// The call succeeded with this output. A complete JSON object or array is parsed as data,
-    /// anything else is text.
+    /// The call succeeded with this output. Of a tool in [`TEXT_TOOLS`] it is text. Of any other
+    /// tool a complete JSON value is parsed as data, and anything else is text. A number is data
+    /// only if it is written back as the same text, so `1.10` is text.
     Done(Arc<str>),
     /// The call failed, for this reason.
     Failed(Arc<str>),

@@ -257,7 +257,14 @@ impl Engine {
         good: bool,
         text: &str,
     ) -> Result<(), ProgramFault> {
-        self.within(|_, host| host.get::<_, Function<'_>>("give")?.call::<_, ()>((id, good, text)))
+        let give = (id, good, text);
+        self.within(|_, host| host.get::<_, Function<'_>>("give")?.call::<_, ()>(give))
+    }
+
+    /// Gives the program the output of a tool that is text, whatever it contains.
+    pub(crate) fn deliver_text(&self, id: u32, text: &str) -> Result<(), ProgramFault> {
+        let give = (id, text);
+        self.within(|_, host| host.get::<_, Function<'_>>("giveText")?.call::<_, ()>(give))
     }
 
     fn within(

@@ -1,13 +1,15 @@
 //! Guide to the language, for the model.
 
 use windlass_core::ToolSpec;
+use windlass_ports::TEXT_TOOLS;
 
 const GUIDE: &str = "\
 You answer with a JavaScript program, in one fence marked `javascript` where you write it as text. It is
 the body of an async function:
 
-- `await tools.name({ key: value })` calls a tool with one object. The result is an object or a list
-  where the tool answered with JSON, and text otherwise. A call that fails throws a `ToolError`.
+- `await tools.name({ key: value })` calls a tool with one object. The result is data where
+  all of the tool's answer is JSON, and text otherwise; a tool that is marked `-> text` gives text, of
+  which `JSON.parse` makes data. A call that fails throws a `ToolError`.
 - Calls that are started together run together:
   `const [a, b] = await Promise.all([tools.x({}), tools.y({})])`. Await every call: one that fails
   and that nobody awaits ends the program.
@@ -34,7 +36,8 @@ pub(crate) fn guide(tools: &[ToolSpec]) -> String {
         let ToolSpec { name, description, parameters, .. } = tool;
         let call =
             if identifier(name) { format!("tools.{name}") } else { format!("tools[\"{name}\"]") };
-        guide.push_str(&format!("\n- `{call}`: {description}\n  {parameters}\n"));
+        let gives = if TEXT_TOOLS.contains(&name.as_str()) { " -> text" } else { "" };
+        guide.push_str(&format!("\n- `{call}`{gives}: {description}\n  {parameters}\n"));
     }
     guide
 }

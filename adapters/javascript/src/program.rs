@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use windlass_core::{ProgramEnd, ProgramFault};
 use windlass_ports::{
     PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramStep,
-    RunningProgram,
+    RunningProgram, text_output,
 };
 
 use crate::JAVASCRIPT;
@@ -51,7 +51,7 @@ impl PreparedProgram for CheckedProgram {
             memory: kept,
             source: checked,
             begun: false,
-            waits: 0,
+            waits: Vec::new(),
             first: 0,
         }))
     }
@@ -95,8 +95,8 @@ struct JavaScriptRun {
     memory: Map<String, Value>,
     source: InstrumentedProgram,
     begun: bool,
-    /// The calls that it waits for, and the number of the first.
-    waits: usize,
+    /// The tools that it waits for, and the number of the first call.
+    waits: Vec<Arc<str>>,
     first: u32,
 }
 
@@ -131,10 +131,10 @@ impl JavaScriptRun {
             let words = "the program has ended and goes no further";
             return Err(ProgramFault::new("ended", words));
         };
-        if answers.len() != self.waits {
+        if answers.len() != self.waits.len() {
             let words = format!(
                 "the program waits for {} answers and was given {}",
-                self.waits,
+                self.waits.len(),
                 answers.len()
             );
             return Err(ProgramFault::new("wrong_answers", words));
@@ -146,9 +146,12 @@ impl JavaScriptRun {
             self.begun = true;
             engine.begin()?;
         }
-        for (id, answer) in (self.first..).zip(answers) {
+        for ((id, tool), answer) in (self.first..).zip(&self.waits).zip(answers) {
             match answer {
-                ProgramAnswer::Done(text) => engine.deliver_answer(id, true, text)?,
+                ProgramAnswer::Done(output) => match text_output(tool, output) {
+                    Some(text) => engine.deliver_text(id, text)?,
+                    None => engine.deliver_answer(id, true, output)?,
+                },
                 ProgramAnswer::Failed(reason) => engine.deliver_answer(id, false, reason)?,
             }
         }
@@ -162,7 +165,8 @@ impl JavaScriptRun {
             for call in &calls {
                 readable(&call.arguments, "the arguments of a call")?;
             }
-            (self.first, self.waits) = (first, calls.len());
+            self.waits = calls.iter().map(|call| call.name.clone()).collect();
+            self.first = first;
             return Ok(RunStep::Calls(calls));
         }
         match rest {

@@ -112,3 +112,17 @@ pub(crate) const TOOLS: [ToolOffer; 6] = [
         concurrency: Concurrency::Exclusive,
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use windlass_ports::TEXT_TOOLS;
+
+    use super::TOOLS;
+
+    #[test]
+    fn programs_get_the_output_of_these_tools_as_text() {
+        let mut names = TOOLS.map(|tool| tool.name);
+        names.sort_unstable();
+        assert_eq!(names, TEXT_TOOLS);
+    }
+}

@@ -19,7 +19,7 @@ Forms: def defn fn #(+ % %2) let if if-not when when-not if-let when-let if-some
 Literals: 42 1.5 "text" :keyword true false nil [1 2] {:a 1} #{1 2} #"regex" \c
 Taking apart, in let, fn, defn, loop, for: [a b & rest] and {:keys [a b] :or {b 0} :as all} and {:strs [a b]} and {x :key}
 Keywords are functions: (:a m). In a map :a and "a" are one key, for reading and for changing: (:a m), (get m "a"), (update m :a inc) and (dissoc m :a) work on JSON objects too, which have texts as keys. In a tool's arguments the - of a keyword becomes _.
-Tools: (tool/name {:arg value}). A tool gives data where it answers a JSON object or array, otherwise text. A tool that fails ends the program, unless it is caught: (try (tool/name {}) (catch Exception e (:message e))). They can be called anywhere, also in map, for and your own functions. Those that the branches of pmap and pcalls call run at the same time.
+Tools: (tool/name {:arg value}). A tool gives data where all of its answer is JSON, else text; one that is marked -> text gives text, of which (json/parse-string s) makes data. A tool that fails ends the program, unless it is caught: (try (tool/name {}) (catch Exception e (:message e))). They can be called anywhere, also in map, for and your own functions. Those that the branches of pmap and pcalls call run at the same time.
 
 Functions used most (Clojure's, and there are more; (doc f) prints how one is called and what it gives, (apropos "text") lists names):
 "#;

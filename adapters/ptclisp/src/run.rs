@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use windlass_core::{ProgramEnd, ProgramFault};
 use windlass_ports::{
     CancelSignal, PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult,
-    ProgramStep, RunningProgram,
+    ProgramStep, RunningProgram, text_output,
 };
 
 use windlass_kit_ptclisp::{
@@ -101,21 +101,21 @@ struct PtcLispRun {
     steps: u64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum ProgramStage {
     Start,
-    /// For so many answers.
-    Waits(usize),
+    /// For the answers of these tools.
+    Waits(Vec<Arc<str>>),
     Ended,
 }
 
 impl RunningProgram for PtcLispRun {
     fn resume(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep {
-        let waits_for = match self.stage {
-            ProgramStage::Start => 0,
-            ProgramStage::Waits(count) => count,
+        let asked = match &mut self.stage {
+            ProgramStage::Start => Vec::new(),
+            ProgramStage::Waits(asked) => std::mem::take(asked),
             ProgramStage::Ended => return self.misused("the program has ended: start it again"),
         };
+        let waits_for = asked.len();
         if answers.len() != waits_for {
             let given = answers.len();
             return self.misused(&format!(
@@ -129,7 +129,8 @@ impl RunningProgram for PtcLispRun {
         let step = match self.stage {
             ProgramStage::Start => self.run.begin(),
             ProgramStage::Waits(_) | ProgramStage::Ended => {
-                self.run.resume(answers.into_iter().map(read).collect())
+                let answers = asked.iter().zip(answers);
+                self.run.resume(answers.map(|(tool, answer)| read(tool, answer)).collect())
             }
         };
         match step {
@@ -143,7 +144,8 @@ impl PtcLispRun {
     fn program_step(&mut self, step: RunStep) -> ProgramStep {
         match step {
             RunStep::Calls(calls) => {
-                self.stage = ProgramStage::Waits(calls.len());
+                self.stage =
+                    ProgramStage::Waits(calls.iter().map(|call| call.name.clone()).collect());
                 let call = |call: ToolCall| ProgramCall {
                     name: call.name,
                     arguments: sorted(Json::Object(call.args)).to_string(),
@@ -240,9 +242,13 @@ impl PtcLispRun {
 }
 
 /// Passes the answer of a tool on. It is read when the program reaches it.
-fn read(answer: ProgramAnswer) -> ToolAnswer {
+fn read(tool: &str, answer: ProgramAnswer) -> ToolAnswer {
     match answer {
-        ProgramAnswer::Done(text) => ToolAnswer::Text(text),
+        ProgramAnswer::Done(output) => match text_output(tool, &output) {
+            Some(text) if text.len() == output.len() => ToolAnswer::Text(output),
+            Some(text) => ToolAnswer::Text(Arc::from(text)),
+            None => ToolAnswer::Output(output),
+        },
         ProgramAnswer::Failed(why) => ToolAnswer::Error(why.to_string()),
     }
 }

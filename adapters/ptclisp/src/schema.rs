@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 use windlass_core::ToolSpec;
+use windlass_ports::TEXT_TOOLS;
 
 /// The most characters of a tool's arguments.
 const ARGUMENT_CHARS: usize = 400;
@@ -21,7 +22,8 @@ pub(crate) fn line(tool: &ToolSpec) -> String {
     };
     let does = sentences(&tool.description);
     let gap = if does.is_empty() { "" } else { "  ; " };
-    format!("(tool/{}{shown}){gap}{does}", tool.name)
+    let gives = if TEXT_TOOLS.contains(&tool.name.as_str()) { " -> text" } else { "" };
+    format!("(tool/{}{shown}){gives}{gap}{does}", tool.name)
 }
 
 fn arguments(schema: &Json, depth: u32) -> String {

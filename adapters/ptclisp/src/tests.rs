@@ -84,9 +84,16 @@ fn a_call_has_its_arguments_as_json_and_its_answer_is_data_or_text() {
     for (answer, gives) in [
         ("{\"n\": 1}", r#"[{"n":1},"map"]"#),
         (" [1, 2] ", r#"[[1,2],"vector"]"#),
-        ("12", r#"["12","string"]"#),
+        ("12", r#"[12,"number"]"#),
+        ("-1.5", r#"[-1.5,"number"]"#),
+        ("1.10", r#"["1.10","string"]"#),
+        ("007", r#"["007","string"]"#),
+        ("1e3", r#"["1e3","string"]"#),
+        ("true", r#"[true,"boolean"]"#),
+        ("null", "[null,null]"),
         ("[1, 2] and more", r#"["[1, 2] and more","string"]"#),
-        ("\"text\"", r#"["\"text\"","string"]"#),
+        ("\"a \\u00e4\"", r#"["a ä","string"]"#),
+        ("\"a\" and \"b\"", r#"["\"a\" and \"b\"","string"]"#),
         ("", r#"["","string"]"#),
     ] {
         let (calls, done) = run_in(source, &world(), answer);
@@ -114,6 +121,25 @@ fn what_changes_json_finds_what_reads_it() {
         let source = format!("(let [u (tool/get)] {source})");
         let (_, done) = run_in(&source, &world(), user);
         assert!(shown(&done.end).starts_with(gives), "{source}: {}", shown(&done.end));
+    }
+}
+
+#[test]
+fn the_tools_of_a_workspace_give_text_whatever_it_is() {
+    let tools = ["read_file", "shell"].map(Arc::from).to_vec();
+    let world = ProgramEnvironment { tools, ..ProgramEnvironment::default() };
+    for (source, answer, gives) in [
+        ("(tool/shell {})", "12\n", r#""12""#),
+        ("(tool/shell {})", "a\r\n\n", r#""a\r\n""#),
+        ("(tool/shell {})", "", r#""""#),
+        ("(tool/shell {})", "{\"a\":1}\n", r#""{\"a\":1}""#),
+        ("(tool/read_file {})", "[1]\n", r#""[1]\n""#),
+        ("(tool/read_file {})", "true", r#""true""#),
+        ("(json/parse-string (tool/read_file {}))", "[1]\n", "[1]"),
+        ("(pmap #(% {}) [tool/shell tool/read_file])", "1\n", r#"["1","1\n"]"#),
+    ] {
+        let (_, done) = run_in(source, &world, answer);
+        assert_eq!(shown(&done.end), gives, "{source}");
     }
 }
 
@@ -302,9 +328,7 @@ fn going_on_with_the_wrong_answers_ends_with_a_fault() {
     }
     let mut run = start();
     run.resume(Vec::new());
-    assert!(
-        matches!(run.resume(vec![one()]), ProgramStep::Done(done) if shown(&done.end) == "\"1\"")
-    );
+    assert!(matches!(run.resume(vec![one()]), ProgramStep::Done(done) if shown(&done.end) == "1"));
     assert_eq!(ended(run.resume(Vec::new())), "misuse");
 }
 

@@ -41,14 +41,14 @@ fn tool(name: &str, description: &str, parameters: &str) -> ToolSpec {
 #[test]
 fn the_guide_shows_each_tool_as_it_is_called_and_within_bounds() {
     let search = tool(
-        "search",
+        "find",
         "Finds   pages.\nGives their titles.",
         r#"{"type":"object","required":["query"],"properties":{"limit":{"type":"integer"},
            "query":{"type":"string"},"sort":{"enum":["new","old"]},"max-age":{"type":["number","null"]},
            "where":{"type":"object","properties":{"tag":{"type":"array","items":{"type":"string"}}}}}}"#,
     );
     let guide = PtcLisp.guide(&[search.clone(), tool("ping", "", "{}")]);
-    let line = "(tool/search {:query string :limit? int \"max-age\"? number|nil :sort? \"new\"|\"old\" \
+    let line = "(tool/find {:query string :limit? int \"max-age\"? number|nil :sort? \"new\"|\"old\" \
                 :where? {:tag? [string]}})  ; Finds pages. Gives their titles.\n(tool/ping)\n";
     assert!(guide.ends_with(line), "{guide}");
     assert_eq!(guide, PtcLisp.guide(&[search, tool("ping", "", "{}")]));

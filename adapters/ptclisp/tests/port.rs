@@ -48,8 +48,10 @@ impl ProgramFixture for Lisp {
             Sample::Mapped(tool, count) => {
                 format!("(return (mapv (fn [n] {}) (range {count})))", numbered(tool))
             }
-            // A tool that fails ends the program: there is no way to go on.
-            Sample::Recovered(..) => return None,
+            Sample::Recovered(tool, arguments) => format!(
+                "(return (try {} (catch Exception e \"recovered\")))",
+                call((tool, arguments))
+            ),
             Sample::Unheeded(tool) => format!("(tool/{tool} {{}}) (return 1)"),
             Sample::Rounds(rounds) => {
                 format!("(loop [n 0] (if (< n {rounds}) (recur (inc n)) n))")

@@ -38,6 +38,7 @@ fn every_case_finds_its_fault() -> Checked {
         ("inputs_that_are_no_object_are_refused", HasOtherInputs, "must be refused"),
         ("a_call_has_its_arguments", CallsWithoutArguments, "look must be called with"),
         ("answers_are_data_or_text", WrapsAnswers, "to a program, and was"),
+        ("tools_of_a_workspace_give_text", WrapsAnswers, "to a program, and was"),
         ("foreign_answers_do_no_harm", PanicsOverLongAnswers, "panicked"),
         ("a_failed_answer_is_told", FailuresAreAnswers, "a failed call must end with a fault"),
         (

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use windlass_core::{ProgramEnd, ProgramFault};
 use windlass_ports::{
     ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramStep, RunningProgram,
+    text_output,
 };
 
 use super::parse::{Op, name};
@@ -26,9 +27,21 @@ struct Round {
 
 /// What a program waits for.
 struct Wait {
-    calls: usize,
+    tools: Vec<Arc<str>>,
     list: bool,
     otherwise: Option<Value>,
+}
+
+/// What the output of a tool is to a program.
+fn output(tool: &str, output: &str) -> Value {
+    if let Some(text) = text_output(tool, output) {
+        return json!(text);
+    }
+    match serde_json::from_str(output) {
+        Ok(Value::Number(number)) if number.to_string() != output.trim() => json!(output),
+        Ok(value) => value,
+        Err(_) => json!(output),
+    }
 }
 
 /// A program on its way.
@@ -182,7 +195,8 @@ impl Run {
             self.last = json!([]);
             return Ok(Next::Line);
         }
-        self.wait = Some(Wait { calls: calls.len(), list, otherwise });
+        let tools = calls.iter().map(|call| call.name.clone()).collect();
+        self.wait = Some(Wait { tools, list, otherwise });
         Ok(Next::Calls(calls))
     }
 
@@ -317,21 +331,18 @@ impl Run {
     fn answered(&mut self, answers: Vec<ProgramAnswer>) -> Result<(), ProgramFault> {
         let given = answers.len();
         let wait = self.wait.take();
-        let waits = wait.as_ref().map_or(0, |wait| wait.calls);
+        let waits = wait.as_ref().map_or(0, |wait| wait.tools.len());
         if given != waits {
             let words = format!("the program waits for {waits} answers and was given {given}");
             return Err(ProgramFault::new("wrong_answers", words));
         }
         let Some(wait) = wait else { return Ok(()) };
         let mut values = Vec::new();
-        for answer in answers {
+        for (answer, tool) in answers.into_iter().zip(&wait.tools) {
             values.push(match (answer, &wait.otherwise) {
                 (ProgramAnswer::Done(text), _) => {
                     self.allocate(text.len() as u64)?;
-                    match serde_json::from_str(&text) {
-                        Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
-                        _ => json!(&*text),
-                    }
+                    output(tool, &text)
                 }
                 (ProgramAnswer::Failed(_), Some(otherwise)) => otherwise.clone(),
                 (ProgramAnswer::Failed(reason), None) => {

@@ -102,7 +102,7 @@ fn ptclisp(plan: &Plan) -> Option<String> {
             let all: Vec<String> = arguments(repeat).iter().map(lisp).collect();
             format!(
                 "(let [outputs ({map} (fn [with] (tool/{} with))\n                    [{}])]\n  \
-                 (return (str {} (join \" \" (map trim outputs)))))",
+                 (return (str {} (join \" \" (map (comp trim str) outputs)))))",
                 repeat.tool,
                 all.join("\n                     "),
                 json!(times(repeat)),

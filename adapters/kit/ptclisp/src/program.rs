@@ -170,7 +170,10 @@ pub struct ToolCall {
 pub enum ToolAnswer {
     /// Output as JSON data.
     Value(Json),
-    /// Output as text: a whole object or array of JSON is read as data, anything else is text.
+    /// Output that is data if all of it is a JSON value, and text if not. A number is data only if it is
+    /// written back as the same text.
+    Output(Arc<str>),
+    /// Output that is text, whatever it contains.
     Text(Arc<str>),
     /// Reason of a failure, which ends the program.
     Error(String),

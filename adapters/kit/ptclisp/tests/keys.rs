@@ -25,7 +25,7 @@ const USER: &str = r#"{"age": 41, "password": "p", "first_name": "Ann", "home": 
 /// What a program returns of a tool's object, as JSON.
 fn returned(source: &str) -> String {
     let source = format!("(let [u (tool/user)] {source})");
-    let answer = |_: &_| ToolAnswer::Text(USER.into());
+    let answer = |_: &_| ToolAnswer::Output(USER.into());
     let (outcome, _) = with_tools(&source, &["user"], answer);
     match &outcome.end {
         RunEnd::Value(value) => json_text(value, 10_000).expect("one key a name").expect("fits"),
@@ -329,7 +329,7 @@ fn run_on(source: &str, input: &Json) -> Json {
         match step {
             RunStep::Calls(calls) => {
                 let answers =
-                    calls.iter().map(|call| ToolAnswer::Text(call.args["n"].to_string().into()));
+                    calls.iter().map(|call| ToolAnswer::Output(call.args["n"].to_string().into()));
                 step = run.resume(answers.collect()).expect("resumes");
             }
             RunStep::Done(outcome) => match &outcome.end {

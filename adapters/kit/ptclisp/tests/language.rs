@@ -98,7 +98,7 @@ fn programs_give_their_values() {
 }
 
 const FAULTS: &[(&str, FaultClass, u32)] = &[
-    ("(+ 1", FaultClass::Parse, 5),
+    ("(+ 1", FaultClass::Parse, 1),
     ("(inc nowhere)", FaultClass::UnboundVar, 6),
     ("(tool/none {})", FaultClass::UnknownTool, 2),
     ("(if)", FaultClass::InvalidArity, 1),

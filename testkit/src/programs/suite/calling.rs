@@ -51,7 +51,8 @@ pub fn a_call_has_its_arguments(fixture: &dyn ProgramFixture) -> Checked {
     Ok(())
 }
 
-/// An answer that is a whole JSON object or array is data, any other is text.
+/// An answer that is a whole JSON value is data, any other is text. A number that is written in another way
+/// than it would be written back is text.
 ///
 /// # Errors
 /// A violation when it is something else.
@@ -59,15 +60,19 @@ pub fn answers_are_data_or_text(fixture: &dyn ProgramFixture) -> Checked {
     let Some(source) = written(fixture, &Sample::Call("look", "{}")) else {
         return Ok(());
     };
-    let answers: [(&str, Value); 10] = [
+    let answers: [(&str, Value); 14] = [
         ("{\"a\":{\"b\":[1,\"two\"]}}", json!({"a": {"b": [1, "two"]}})),
         ("[1,2,3]", json!([1, 2, 3])),
         ("[]", json!([])),
         ("{}", json!({})),
         ("twelve", json!("twelve")),
-        ("12", json!("12")),
-        ("null", json!("null")),
-        ("\"quoted\"", json!("\"quoted\"")),
+        ("12", json!(12)),
+        ("1.10", json!("1.10")),
+        ("007", json!("007")),
+        ("1e3", json!("1e3")),
+        ("null", json!(null)),
+        ("true", json!(true)),
+        ("\"quoted\"", json!("quoted")),
         ("{\"a\":1} and more", json!("{\"a\":1} and more")),
         ("", json!("")),
     ];
@@ -78,6 +83,36 @@ pub fn answers_are_data_or_text(fixture: &dyn ProgramFixture) -> Checked {
         let came = told.returned(answer)?;
         ensure(came == meant, || {
             format!("the answer {answer:?} is {meant} to a program, and was {came}")
+        })?;
+    }
+    Ok(())
+}
+
+/// The output of a tool of a workspace is text, whatever it contains. The last line end of a command's output is
+/// left out.
+///
+/// # Errors
+/// A violation when it is something else.
+pub fn tools_of_a_workspace_give_text(fixture: &dyn ProgramFixture) -> Checked {
+    let answers = [
+        ("shell", "12\n", "12"),
+        ("shell", "a\r\n\n", "a\r\n"),
+        ("shell", "{\"a\":1}", "{\"a\":1}"),
+        ("read_file", "[1]\n", "[1]\n"),
+        ("read_file", "null", "null"),
+    ];
+    for (tool, answer, meant) in answers {
+        let Some(source) = written(fixture, &Sample::Call(tool, "{}")) else {
+            return Ok(());
+        };
+        let mut world = World::new();
+        world.0.tools.push(tool.into());
+        let told = run(fixture, &source, world, move |calls| {
+            calls.iter().map(|_| ProgramAnswer::Done(answer.into())).collect()
+        })?;
+        let came = told.returned(answer)?;
+        ensure(came == *meant, || {
+            format!("the answer {answer:?} of {tool} is {meant:?} to a program, and was {came}")
         })?;
     }
     Ok(())

@@ -158,6 +158,7 @@ macro_rules! program_cases {
             inputs_that_are_no_object_are_refused,
             a_call_has_its_arguments,
             answers_are_data_or_text,
+            tools_of_a_workspace_give_text,
             foreign_answers_do_no_harm,
             a_failed_answer_is_told,
             a_failed_answer_may_be_gone_on_from,

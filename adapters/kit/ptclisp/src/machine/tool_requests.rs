@@ -57,7 +57,8 @@ pub(super) fn answer_value(
 ) -> Result<Value, Halt> {
     match answer {
         ToolAnswer::Value(value) => json::build(ctx, value),
-        ToolAnswer::Text(text) => json::data_or_text(ctx, text),
+        ToolAnswer::Output(output) => json::data_or_text(ctx, output),
+        ToolAnswer::Text(text) => ctx.text(text),
         ToolAnswer::Error(why) => {
             let message = format!("Tool '{name}' failed: {why}");
             let hint = "Call it with other arguments, or go on without it.";

@@ -227,17 +227,4 @@ pub(crate) const DESIGN: &[Known] = &[
             ),
         ],
     },
-    Known {
-        what: "a number as the output of a tool",
-        turns: &[
-            (BOTH, "tool-map-args", &[("value", r#""5""#), ("result 1", r#""5""#)]),
-            (OLD, "tool-kw-args", &[("value", r#""5""#), ("result 1", r#""5""#)]),
-            (OLD, "tool-ok-tuple", &[("value", r#""9""#), ("result 1", r#""9""#)]),
-            (
-                OLD,
-                "tool-in-map",
-                &[("value", r#"["2","3","4"]"#), ("result 1", r#"["2","3","4"]"#)],
-            ),
-        ],
-    },
 ];

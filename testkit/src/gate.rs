@@ -34,7 +34,7 @@ impl Gate {
         self.opened.cancel();
     }
 
-    /// Returns true if it is open.
+    /// Whether it is open.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.opened.signal().is_cancelled()

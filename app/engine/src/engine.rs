@@ -28,7 +28,6 @@ use windlass_ports::{CancelSource, Ports, SessionClaim, StoreError, StoreErrorKi
 
 use crate::arguments::Checker;
 use crate::bus::EventBus;
-use crate::child_results::ResultCouriers;
 use crate::config::Config;
 use crate::detached_children::{ParentCall, watch_parent};
 use crate::driver::{Driver, DriverCommand, DriverParts};
@@ -77,8 +76,6 @@ pub(crate) struct Inner {
     pub(crate) is_shut_down: AtomicBool,
     /// Cached lookups of sessions.
     lookups: LookupCache,
-    /// Results of detached children that are being brought.
-    pub(crate) couriers: ResultCouriers,
     /// Sends the current live state to nodes that begin to subscribe.
     catch_up: CatchUpTask,
 }
@@ -106,7 +103,6 @@ impl Engine {
                 slots: Mutex::default(),
                 is_shut_down: AtomicBool::new(false),
                 lookups: LookupCache::default(),
-                couriers: ResultCouriers::default(),
                 catch_up: CatchUpTask::default(),
             }),
         }
@@ -128,7 +124,8 @@ impl Engine {
         scope: &Scope,
         start: Start,
     ) -> Result<SessionHandle, StartError> {
-        Ok(SessionHandle::bound(self, scope, self.drive(id, scope, start).await?))
+        let driver = self.drive(id, scope, start).await?;
+        Ok(SessionHandle::bound(self, scope, driver))
     }
 
     /// Opens a session here, or joins its driver.
@@ -160,7 +157,8 @@ impl Engine {
                     "opening session {id}: {error}, which is a defect of the store adapter \
                      unless the runtime is shutting down"
                 );
-                Err(StartError::Store(StoreError::new(StoreErrorKind::Io, context)))
+                let error = StoreError::new(StoreErrorKind::Io, context);
+                Err(StartError::Store(error))
             }
         }
     }

@@ -65,7 +65,6 @@ fn end(
             usage: None,
             report: None,
             form: None,
-            detached: false,
         }),
     ]
 }
@@ -109,7 +108,6 @@ fn without_report(turn: &Turn, call: CallId, status: ObservationStatus, words: &
         usage: None,
         report: tells,
         form: None,
-        detached: false,
     })
 }
 

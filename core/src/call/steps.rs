@@ -278,7 +278,7 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
 
 /// Returns the idempotency key of a call: the same for each run of it, and unique over all
 /// sessions. A fork uses the source session's id for an inherited call.
-pub(crate) fn idempotency_key(plan: &Plan, call: CallId) -> String {
+fn idempotency_key(plan: &Plan, call: CallId) -> String {
     format!("{}.{call}", plan.session.author())
 }
 
@@ -372,7 +372,6 @@ fn settle_unknown(call: &CallState) -> Fact {
         usage: call.grant.map(|lent| lent.as_usage()),
         report: None,
         form: None,
-        detached: call.grant.is_some(),
     })
 }
 
@@ -432,6 +431,5 @@ fn observed(call: &CallState, status: ObservationStatus, words: String) -> Fact 
         usage: call.grant.map(|lent| lent.as_usage()),
         report: None,
         form: None,
-        detached: call.grant.is_some(),
     })
 }

@@ -147,7 +147,6 @@ impl LogBuilder {
             usage: None,
             report: None,
             form: None,
-            detached: false,
         }));
     }
 }

@@ -146,7 +146,7 @@ struct Writer {
     store: HeldBlobs,
     session: SessionId,
     bytes: Vec<u8>,
-    /// True if a write has failed.
+    /// Whether a write has failed.
     broken: bool,
 }
 

@@ -54,7 +54,7 @@ struct Call {
     observed: bool,
 }
 
-/// Retention of a call.
+/// Whether a call stands.
 #[derive(PartialEq, Eq)]
 enum Fate {
     /// Its answer is not whole yet.

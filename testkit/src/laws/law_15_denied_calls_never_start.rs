@@ -137,9 +137,9 @@ struct Standing<'a> {
     rules: Vec<u32>,
     denied: bool,
     decided: Option<Verdict>,
-    /// True if a person was asked and has answered.
+    /// Whether a person was asked and has answered.
     answered: bool,
-    /// True if a hook says that nobody need be asked.
+    /// Whether a hook says that nobody need be asked.
     allowed: bool,
 }
 

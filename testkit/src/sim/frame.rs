@@ -43,7 +43,7 @@ pub(super) enum Tail {
     Corrupt,
 }
 
-/// Checks that a scan makes.
+/// Whether a scan checks what it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Checking {
     /// It does.

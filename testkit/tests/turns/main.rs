@@ -6,7 +6,6 @@
 //! writes the new transcripts; read the difference before you keep it.
 
 mod agents;
-mod agents_detached;
 mod agents_opened;
 mod answers;
 mod approvals;
@@ -50,6 +49,7 @@ mod reconcile;
 mod restarted_calls;
 mod restarted_hooks;
 mod restarts;
+mod rewinds;
 mod rules;
 mod said_under_keys;
 mod scenes;

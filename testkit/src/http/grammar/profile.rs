@@ -78,7 +78,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Returns true if it has a rule.
+    /// Whether it has a rule.
     #[must_use]
     pub fn has(&self, rule: Rule) -> bool {
         self.rules.contains(&rule)

@@ -153,18 +153,18 @@ fn answer(format: &Object, body: &Object, faults: &mut Faults) {
     }
 }
 
-/// Position in a conversation.
+/// Where a conversation stands.
 struct Talk<'a> {
     profile: &'a Profile,
-    /// True if the server keeps what it said.
+    /// Whether the server keeps what it said.
     stored: bool,
-    /// True if reasoning was asked for sealed.
+    /// Whether reasoning was asked for sealed.
     sealed: bool,
-    /// True if the server has all that came before.
+    /// Whether the server has all that came before.
     goes_on: bool,
     /// Calls whose results are to come.
     open: BTreeSet<&'a str>,
-    /// True if a result has come since the last call.
+    /// Whether a result has come since the last call.
     results: bool,
     known: BTreeSet<&'a str>,
     ids: BTreeSet<&'a str>,

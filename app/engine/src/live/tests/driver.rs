@@ -93,7 +93,6 @@ impl Node {
                     outcome: TurnOutcome::Completed,
                     spent: TurnUsage::default(),
                     waiting: Vec::new(),
-                    detached: Vec::new(),
                     notice: None,
                 }));
             }

@@ -1,4 +1,4 @@
-//! Parts around a conversation of Messages: tools, their choice, thinking, the form of the
+//! What stands around a conversation of Messages: tools, their choice, thinking, the form of the
 //! answer.
 
 use std::collections::BTreeSet;

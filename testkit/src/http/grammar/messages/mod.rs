@@ -135,7 +135,7 @@ fn turns<'a>(body: &'a Object, faults: &mut Faults) -> Vec<Turn<'a>> {
     turns
 }
 
-/// Position in a conversation.
+/// Where a conversation stands.
 struct Talk<'a> {
     profile: &'a Profile,
     /// Calls of the turn before.

@@ -30,6 +30,7 @@ mod sizes;
 mod steering;
 mod stuck;
 mod timeouts;
+mod waiting;
 mod watches;
 mod watching;
 mod world;

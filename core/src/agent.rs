@@ -38,6 +38,12 @@ pub struct AgentSpec {
     /// Policy for a child that is still running when the call ends.
     #[serde(default, skip_serializing_if = "ParentEndPolicy::is_stop")]
     pub when_parent_ends: ParentEndPolicy,
+    /// True if the call ends once the child has its prompt. The child continues, detached.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub background: bool,
+    /// Policy for the result of a detached child.
+    #[serde(default, skip_serializing_if = "DetachedEndPolicy::is_wait")]
+    pub when_detached_ends: DetachedEndPolicy,
 }
 
 /// Policy for a child session whose call ends first: the turn was interrupted, the call ran out of
@@ -48,8 +54,25 @@ pub enum ParentEndPolicy {
     /// The child is interrupted. Only its own log records its work so far.
     #[default]
     Stop,
-    /// The child runs to its end within its grant. The turn receives nothing more from it.
+    /// The child runs to its end within its grant, detached.
     Detach,
+}
+
+/// Policy for the result of a detached child. It enters its parent session as an input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DetachedEndPolicy {
+    /// The result joins an open turn at its next request, or else waits for the next turn.
+    #[default]
+    Wait,
+    /// As above, and opens a turn if none is open.
+    Wake,
+}
+
+impl DetachedEndPolicy {
+    fn is_wait(&self) -> bool {
+        *self == Self::Wait
+    }
 }
 
 impl ParentEndPolicy {
@@ -96,6 +119,12 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl AgentSpec {
+    /// Returns true if a child is detached when its call ends first.
+    #[must_use]
+    pub fn can_detach(&self) -> bool {
+        self.background || self.when_parent_ends == ParentEndPolicy::Detach
+    }
+
     /// Returns the settings of a turn's child: the turn's settings with these instructions, the
     /// named subset of its tools, the tool that reads outputs if the turn has it, and limits within
     /// the grant. The child does not inherit the output schema or program mode.

@@ -32,14 +32,14 @@ pub enum InputKind {
     Compact,
     /// An input of a user.
     Send,
+    /// Result of a detached child.
+    ChildEnded,
     /// New text of a waiting input.
     EditInput,
     /// New place of a waiting input.
     MoveInput,
     /// Withdrawal of a waiting input.
     WithdrawInput,
-    /// Return to an earlier point of the conversation.
-    Rewind,
     /// Request to continue with the inputs that wait.
     Continue,
     /// Request to stop the turn.
@@ -58,6 +58,8 @@ pub enum InputKind {
     CallEnded,
     /// End of an agent's run.
     AgentEnded,
+    /// End of an agent's run whose child continues.
+    AgentDetached,
     /// Event of a program.
     ProgramEvent,
     /// Reply of a hook.
@@ -84,10 +86,10 @@ impl InputKind {
             Input::SetGoal { .. } => Self::SetGoal,
             Input::Compact { .. } => Self::Compact,
             Input::Send { .. } => Self::Send,
+            Input::ChildEnded { .. } => Self::ChildEnded,
             Input::EditInput { .. } => Self::EditInput,
             Input::MoveInput { .. } => Self::MoveInput,
             Input::WithdrawInput { .. } => Self::WithdrawInput,
-            Input::Rewind { .. } => Self::Rewind,
             Input::Continue => Self::Continue,
             Input::Interrupt { .. } => Self::Interrupt,
             Input::Answer { .. } => Self::Answer,
@@ -97,6 +99,7 @@ impl InputKind {
             Input::SampleEvent { .. } => Self::SampleEvent,
             Input::CallEnded { .. } => Self::CallEnded,
             Input::AgentEnded { .. } => Self::AgentEnded,
+            Input::AgentDetached { .. } => Self::AgentDetached,
             Input::ProgramEvent { .. } => Self::ProgramEvent,
             Input::HookReplied { .. } => Self::HookReplied,
             Input::ApproverAnswered { .. } => Self::ApproverAnswered,

@@ -234,6 +234,8 @@ impl Session {
         });
         if *at == seq || began {
             self.hold = Hold::Held;
+            // They report to the source.
+            self.detached.clear();
         }
     }
 }

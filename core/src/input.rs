@@ -15,7 +15,7 @@ use crate::fact::{ContextPart, Lineage, StopTiming};
 use crate::failure::SampleFailure;
 use crate::goal::Goal;
 use crate::hook::{Edit, HookReply};
-use crate::id::{CallId, InputId, Seq, TurnId};
+use crate::id::{CallId, InputId, TurnId};
 use crate::image::Image;
 use crate::item::{CallItem, Item, StopReason};
 use crate::outcome::InterruptSource;
@@ -69,9 +69,9 @@ pub enum Input {
     Keyed {
         /// Key of the command.
         key: String,
-        /// Command under the key: a `Configure`, `SetGoal`, `Compact`, `Send`, `EditInput`,
-        /// `MoveInput`, `WithdrawInput`, `Rewind`, `Continue`, `Interrupt` or `Answer`. Any other input is
-        /// rejected as [`Reject::KeyNotAllowed`](crate::Reject::KeyNotAllowed).
+        /// Command under the key: a `Configure`, `SetGoal`, `Compact`, `Send`, `ChildEnded`,
+        /// `EditInput`, `MoveInput`, `WithdrawInput`, `Continue`, `Interrupt` or `Answer`. Any other input is rejected as
+        /// [`Reject::KeyNotAllowed`](crate::Reject::KeyNotAllowed).
         input: Box<Self>,
     },
     /// A user changes the settings, for turns that open from now on.
@@ -117,6 +117,17 @@ pub enum Input {
         /// Running turn that the input is meant for; `None` for any. Rejected if it is over.
         turn: Option<TurnId>,
     },
+    /// The turn of a detached child has ended: its result enters as an input, once. Its key is made
+    /// of the call's, so a repeated one is rejected as
+    /// [`Reject::Duplicate`](crate::Reject::Duplicate).
+    ChildEnded {
+        /// Scope of the caller.
+        scope: Scope,
+        /// Call of the child.
+        call: CallId,
+        /// Text of the input, see [`child_result`](crate::child_result).
+        text: String,
+    },
     /// A user replaces the text of an input that was not accepted yet. Hooks that replied to the old
     /// text are asked again.
     EditInput {
@@ -143,15 +154,6 @@ pub enum Input {
         scope: Scope,
         /// Id of the input.
         input: InputId,
-    },
-    /// A user returns the session to an earlier point of its conversation. Only while no turn runs.
-    /// Everything outside of the conversation stays: files, settings, the queue, the goal, keys,
-    /// usage. Waiting inputs are held.
-    Rewind {
-        /// Scope of the caller.
-        scope: Scope,
-        /// Position whose conversation continues: one at which the session can be forked.
-        to: Seq,
     },
     /// A user asks to continue with the waiting inputs. Rejected while a turn stops that will leave
     /// a hold. Does not wait for pending hooks on the session's end: the session does not end yet,
@@ -209,6 +211,14 @@ pub enum Input {
         observation: Observation,
         /// Usage of its grant, over all sessions that it opened.
         usage: BudgetUsage,
+    },
+    /// An agent's run has ended, and its child session continues, detached. All of the grant counts
+    /// as used.
+    AgentDetached {
+        /// Identifies the run.
+        key: EffectKey,
+        /// Result of the call.
+        observation: Observation,
     },
     /// A program's run reports: it calls tools, or has ended.
     ProgramEvent {

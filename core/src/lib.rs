@@ -27,6 +27,7 @@ mod context;
 mod deadline;
 mod decide;
 mod desired_effects;
+mod detached;
 mod digest;
 mod effect;
 mod error;
@@ -55,7 +56,6 @@ mod record;
 mod render;
 mod replay;
 mod request_record;
-mod rewind;
 mod rule;
 mod scope;
 mod session;
@@ -68,7 +68,8 @@ mod usage;
 mod view;
 
 pub use agent::{
-    AgentSpec, BudgetGrant, BudgetUsage, ParentEndPolicy, UnavailableTool, unavailable_tool,
+    AgentSpec, BudgetGrant, BudgetUsage, DetachedEndPolicy, ParentEndPolicy, UnavailableTool,
+    unavailable_tool,
 };
 pub use append_list::{AppendList, AppendListIter};
 pub use assemble::{Assembler, AssemblerLimits, AssemblerOutput, AssemblerOverflow};
@@ -86,6 +87,7 @@ pub use compaction::{
 pub use deadline::deadline;
 pub use decide::{Decision, decide, decide_and_evolve, decide_open, open_child};
 pub use desired_effects::desired_effects;
+pub use detached::{DetachedChild, QueuedResult, child_result};
 pub use digest::Digest;
 pub use effect::{Demand, DesiredEffect, EffectKey};
 pub use error::{InvalidFact, Reject};
@@ -133,7 +135,6 @@ pub use request_record::{
     FailedAttempt, LoweredPart, LoweringAction, LoweringReason, LoweringRecord, RequestRecord,
     RequestRoute,
 };
-pub use rewind::RewindPoints;
 pub use rule::{ArgumentPattern, Rule, RuleVerdict};
 pub use scope::Scope;
 pub use session::{

@@ -27,7 +27,7 @@ pub struct SessionSummary {
     pub tenant: Option<Arc<str>>,
     /// True while a turn is open.
     pub turn_open: bool,
-    /// Inputs that wait for a turn.
+    /// Inputs that wait for a turn, and awaited results of detached children.
     pub waiting_inputs: u32,
 }
 
@@ -63,6 +63,8 @@ impl SessionSummary {
         self.last = fact.seq;
         self.changed_at = fact.ts;
         match &fact.fact {
+            // It was awaited, and counts already.
+            Fact::InputQueued(fact) if fact.result_of.is_some() => {}
             Fact::InputQueued(_) => self.waiting_inputs = self.waiting_inputs.saturating_add(1),
             Fact::InputAccepted(_) | Fact::InputBlocked(_) | Fact::InputWithdrawn(_) => {
                 self.waiting_inputs = self.waiting_inputs.saturating_sub(1);
@@ -70,7 +72,8 @@ impl SessionSummary {
             Fact::TurnOpened(_) => self.turn_open = true,
             Fact::TurnSettled(settled) => {
                 self.turn_open = false;
-                self.waiting_inputs = u32::try_from(settled.waiting.len()).unwrap_or(u32::MAX);
+                let waiting = settled.waiting.len().saturating_add(settled.detached.len());
+                self.waiting_inputs = u32::try_from(waiting).unwrap_or(u32::MAX);
             }
             _ => {}
         }

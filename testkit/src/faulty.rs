@@ -132,7 +132,7 @@ impl FaultyStore {
         self.disk.lock().count(Operation::Append)
     }
 
-    /// Whether somebody holds a session.
+    /// Returns true if somebody holds a session.
     #[must_use]
     pub fn claimed(&self, session: &SessionId) -> bool {
         let disk = self.disk.lock();
@@ -140,7 +140,7 @@ impl FaultyStore {
         log.is_some_and(|log| log.claim.is_some())
     }
 
-    /// Whether an append to a session is asked for and has not answered.
+    /// Returns true if an append to a session is asked for and has not answered.
     #[must_use]
     pub fn appending(&self, session: &SessionId) -> bool {
         self.disk.lock().appending.contains_key(session)
@@ -310,7 +310,7 @@ impl Log {
         Seq(self.facts.len() as u64)
     }
 
-    /// Whether these facts are what stands after a position.
+    /// Returns true if these facts are what stands after a position.
     fn ends_with(&self, after: Seq, facts: &[Arc<RecordedFact>]) -> bool {
         let start = usize::try_from(after.0).unwrap_or(usize::MAX);
         self.facts.get(start..) == Some(facts)

@@ -34,7 +34,7 @@ impl Gate {
         self.opened.cancel();
     }
 
-    /// Whether it is open.
+    /// Returns true if it is open.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.opened.signal().is_cancelled()

@@ -297,7 +297,7 @@ fn config(
     config
 }
 
-/// Whether JetStream answers on a port.
+/// Returns true if JetStream answers on a port.
 fn answers(port: u16) -> io::Result<bool> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(Duration::from_secs(2)))?;

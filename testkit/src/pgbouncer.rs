@@ -174,7 +174,7 @@ impl<'a> Server<'a> {
     }
 }
 
-/// Whether it asks back when it is asked for TLS, which is the first that a client does.
+/// Returns true if it asks back when it is asked for TLS, which is the first that a client does.
 fn answers(port: u16) -> io::Result<bool> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(Duration::from_secs(2)))?;

@@ -156,6 +156,8 @@ fn random_worlds_reach_everything() {
         "a budget lent again",
         "a budget taken",
         "all of a budget taken, as nobody knows",
+        "an agent that goes on",
+        "the result of an agent that went on",
         "Stale",
         "Idle",
         "NoPendingInput",
@@ -249,10 +251,16 @@ fn of_agents(fact: &Fact) -> Option<&'static str> {
             _ => "a budget lent again",
         });
     }
+    if let Fact::InputQueued(fact) = fact {
+        return fact.result_of.map(|_| "the result of an agent that went on");
+    }
     let Fact::CallObserved(fact) = fact else {
         return None;
     };
     fact.usage?;
+    if fact.detached && fact.observation.status == ObservationStatus::Done {
+        return Some("an agent that goes on");
+    }
     Some(match fact.observation.status {
         ObservationStatus::Unknown => "all of a budget taken, as nobody knows",
         ObservationStatus::Done

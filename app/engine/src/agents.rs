@@ -1,18 +1,20 @@
 //! Agents: the child session that executes a call, and how it is stopped.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 use windlass_core::{
-    Fact, InputId, InterruptSource, Reason, RecordedFact, Reject, Scope, Seq, SessionId,
-    StopTiming, TurnId,
+    Fact, InputId, InterruptSource, LimitKind, Reason, RecordedFact, Reject, Scope, Seq, SessionId,
+    StopTiming, TurnId, TurnOutcome,
 };
 use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 
 use crate::engine::Engine;
 use crate::error::SendError;
 use crate::load::load;
+use crate::report::{TurnFold, TurnReport};
 use crate::session::SessionCommand;
 
 /// Most attempts to stop a child, and the pause between them.
@@ -72,6 +74,62 @@ impl PromptFinder {
     }
 }
 
+/// Finds the report of the turn that executes a call's prompt, in the child's log from its
+/// beginning.
+pub(crate) struct ReportFinder {
+    prompted: PromptFinder,
+    fold: Option<TurnFold>,
+}
+
+impl ReportFinder {
+    /// Creates a finder for the call with this idempotency key.
+    pub(crate) fn of(idempotency_key: &str) -> Self {
+        Self { prompted: PromptFinder::new(idempotency_key), fold: None }
+    }
+
+    /// Returns true if the child has received the prompt.
+    pub(crate) fn has_prompt(&self) -> bool {
+        self.fold.is_some() || self.prompted.input.is_some()
+    }
+
+    /// Applies the next fact; returns the report with the fact that settles the turn.
+    pub(crate) fn apply(&mut self, fact: &Arc<RecordedFact>) -> Option<TurnReport> {
+        if let Some(fold) = &mut self.fold {
+            return fold.apply(fact);
+        }
+        self.fold = self.prompted.apply(fact).map(TurnFold::new);
+        None
+    }
+}
+
+/// Returns how a child's turn ended, in words after its name.
+pub(crate) fn describe_outcome(outcome: &TurnOutcome) -> String {
+    match outcome {
+        TurnOutcome::Completed => "completed".to_owned(),
+        TurnOutcome::NoAnswer => "ended without an answer".to_owned(),
+        TurnOutcome::Refused => "declined".to_owned(),
+        TurnOutcome::InvalidOutput { fault } => format!("gave an answer of another shape: {fault}"),
+        TurnOutcome::Interrupted { reason, .. } => format!("was interrupted: {reason}"),
+        TurnOutcome::Blocked { reason } => format!("was not let in: {reason}"),
+        TurnOutcome::Exhausted { limit } => format!("reached {}", describe_limit(*limit)),
+        TurnOutcome::Failed { message, .. } => format!("failed: {message}"),
+    }
+}
+
+fn describe_limit(limit: LimitKind) -> &'static str {
+    match limit {
+        LimitKind::Samples => "its limit of samples",
+        LimitKind::CallsPerSample | LimitKind::Calls => "its limit of calls",
+        LimitKind::Tokens => "its limit of tokens",
+        LimitKind::OutputTokens => "the model's limit of tokens in one answer",
+        LimitKind::WallClock => "its limit of time",
+        LimitKind::Cost => "its limit of cost",
+        LimitKind::Continuations => "its limit of continuations by hooks",
+        LimitKind::Compactions => "its limit of compactions",
+        LimitKind::Context => "the limit of its model's window",
+    }
+}
+
 /// Stops the turn of an agent that executes the call's prompt, if it runs. Retries for a while if
 /// the agent cannot be reached.
 pub(crate) async fn stop_agent_turn(engine: &Engine, child: &SessionId, idempotency_key: &str) {
@@ -91,7 +149,7 @@ pub(crate) async fn stop_agent_turn(engine: &Engine, child: &SessionId, idempote
 async fn try_stop(engine: &Engine, child: &SessionId, key: &str) -> Result<bool, SendError> {
     let scope = Scope::system(CALL_ENDED);
     let inner = &engine.inner;
-    let start = |error| SendError::Start(std::sync::Arc::new(error));
+    let start = |error| SendError::Start(Arc::new(error));
     let store = inner.ports.store.as_ref();
     let turn = find_prompted_turn(store, child, key, inner.config.read_page.max(1)).await;
     let Some(turn) = turn.map_err(|error| start(error.into()))? else {

@@ -56,13 +56,7 @@ impl FactCapacity {
         }
         let output = &observation.output;
         // Leaves room for the text between the halves.
-        let half = self.max_text().saturating_sub(200) / 2;
-        let head = output.floor_char_boundary(half);
-        let tail = output.ceil_char_boundary(output.len().saturating_sub(half).max(head));
-        let (head, tail) = (output.get(..head), output.get(tail..));
-        let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
-        let left_out = output.len().saturating_sub(head.len() + tail.len());
-        let words = format!("{head}\n[{left_out} bytes are left out here]\n{tail}");
+        let (words, left_out) = head_and_tail(output, self.max_text().saturating_sub(200));
         observation.omitted_bytes = observation.omitted_bytes.saturating_add(left_out as u64);
         observation.output = words;
         observation
@@ -72,6 +66,26 @@ impl FactCapacity {
 /// Returns the bytes of a text as JSON.
 fn escaped(text: &str) -> usize {
     serde_json::to_string(text).map_or(usize::MAX, |json| json.len())
+}
+
+/// Returns a text without its middle if it has more bytes than this.
+pub(crate) fn shorten_text(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    head_and_tail(text, bytes).0
+}
+
+/// Returns the beginning and the end of a text, of this many bytes together, and the number of bytes
+/// between them.
+fn head_and_tail(text: &str, bytes: usize) -> (String, usize) {
+    let half = bytes / 2;
+    let head = text.floor_char_boundary(half);
+    let tail = text.ceil_char_boundary(text.len().saturating_sub(half).max(head));
+    let (head, tail) = (text.get(..head), text.get(tail..));
+    let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
+    let left_out = text.len().saturating_sub(head.len() + tail.len());
+    (format!("{head}\n[{left_out} bytes are left out here]\n{tail}"), left_out)
 }
 
 /// Cuts a text to at most this many bytes.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 use windlass_core::{
-    CallId, Fact, Input, InterruptSource, Lineage, ParentEndPolicy, RecordedFact, Scope, Seq,
-    Session, SessionId, Settings, StopTiming, TurnId,
+    CallId, Fact, Input, InterruptSource, Lineage, RecordedFact, Scope, Seq, Session, SessionId,
+    Settings, StopTiming, TurnId,
 };
 use windlass_ports::{LogStore, SessionFilter, StoreError, StoreErrorKind};
 
@@ -115,7 +115,7 @@ impl ParentCall {
             return Ok(true);
         };
         let agent = settings.tool(tool).and_then(|tool| tool.agent.as_deref());
-        Ok(agent.is_some_and(|agent| agent.when_parent_ends == ParentEndPolicy::Stop))
+        Ok(agent.is_some_and(|agent| !agent.can_detach()))
     }
 
     /// Returns true if the call is over, as far as the log shows.

@@ -28,6 +28,7 @@ use windlass_ports::{CancelSource, Ports, SessionClaim, StoreError, StoreErrorKi
 
 use crate::arguments::Checker;
 use crate::bus::EventBus;
+use crate::child_results::ResultCouriers;
 use crate::config::Config;
 use crate::detached_children::{ParentCall, watch_parent};
 use crate::driver::{Driver, DriverCommand, DriverParts};
@@ -76,6 +77,8 @@ pub(crate) struct Inner {
     pub(crate) is_shut_down: AtomicBool,
     /// Cached lookups of sessions.
     lookups: LookupCache,
+    /// Results of detached children that are being brought.
+    pub(crate) couriers: ResultCouriers,
     /// Sends the current live state to nodes that begin to subscribe.
     catch_up: CatchUpTask,
 }
@@ -103,6 +106,7 @@ impl Engine {
                 slots: Mutex::default(),
                 is_shut_down: AtomicBool::new(false),
                 lookups: LookupCache::default(),
+                couriers: ResultCouriers::default(),
                 catch_up: CatchUpTask::default(),
             }),
         }
@@ -124,8 +128,7 @@ impl Engine {
         scope: &Scope,
         start: Start,
     ) -> Result<SessionHandle, StartError> {
-        let driver = self.drive(id, scope, start).await?;
-        Ok(SessionHandle::bound(self, scope, driver))
+        Ok(SessionHandle::bound(self, scope, self.drive(id, scope, start).await?))
     }
 
     /// Opens a session here, or joins its driver.
@@ -157,8 +160,7 @@ impl Engine {
                     "opening session {id}: {error}, which is a defect of the store adapter \
                      unless the runtime is shutting down"
                 );
-                let error = StoreError::new(StoreErrorKind::Io, context);
-                Err(StartError::Store(error))
+                Err(StartError::Store(StoreError::new(StoreErrorKind::Io, context)))
             }
         }
     }

@@ -41,6 +41,9 @@ pub(crate) fn on_call_report(
         EffectReport::AgentEnded(observation, took) => {
             observed(turn, id, with_stop_cause(plan, observation), Some(took))
         }
+        EffectReport::AgentDetached(observation) => {
+            detached(turn, observed(turn, id, with_stop_cause(plan, observation), None))
+        }
         // If the tool cannot report the outcome of its call, the outcome is unknown.
         EffectReport::CallReconciled(observation) => {
             let observation = observation.unwrap_or_else(steps::unknown);
@@ -50,7 +53,8 @@ pub(crate) fn on_call_report(
         EffectReport::NeverStarted => {
             let observation = steps::never_started(plan, id);
             let fresh = observation.status == ObservationStatus::NotStarted;
-            observed(turn, id, observation, fresh.then(BudgetUsage::default))
+            let fact = observed(turn, id, observation, fresh.then(BudgetUsage::default));
+            if fresh { fact } else { detached(turn, fact) }
         }
         EffectReport::ProgramEvent(news) if turn.stop.is_none() && turn.program_can_resume(id) => {
             return Ok(programs::on_program_event(turn, id, news));
@@ -62,7 +66,14 @@ pub(crate) fn on_call_report(
             return Err(Reject::Stale(key));
         }
     };
-    Ok(alloc::vec![fact])
+    Ok(alloc::vec![Fact::CallObserved(fact)])
+}
+
+/// Marks the child of an agent's call as detached.
+fn detached(turn: &Turn, fact: CallObserved) -> CallObserved {
+    let granted = |call: &&CallState| call.id == fact.call && call.grant.is_some();
+    let detached = turn.calls().iter().any(|call| granted(&call));
+    CallObserved { detached, ..fact }
 }
 
 /// Puts the cause of the stop before the output of a call that an interrupt aborted, unless it is
@@ -82,7 +93,12 @@ fn with_stop_cause(plan: &Plan, mut observation: Observation) -> Observation {
 /// part. If the usage of a grant is unknown, all of the grant
 /// counts. A child that reports more samples than its grant was not limited by this core: the grant
 /// counts, and no more.
-fn observed(turn: &Turn, id: CallId, observation: Observation, took: Option<BudgetUsage>) -> Fact {
+fn observed(
+    turn: &Turn,
+    id: CallId,
+    observation: Observation,
+    took: Option<BudgetUsage>,
+) -> CallObserved {
     let call = turn.calls().iter().find(|call| call.id == id);
     let known = took.filter(|_| observation.status != ObservationStatus::Unknown);
     let took = call.and_then(|call| call.grant).map(|lent| {
@@ -94,13 +110,14 @@ fn observed(turn: &Turn, id: CallId, observation: Observation, took: Option<Budg
         let for_model = call.is_some_and(|call| call.parent.is_none());
         for_model && observation.output.len() as u64 > form.max_bytes
     });
-    Fact::CallObserved(CallObserved {
+    CallObserved {
         call: id,
         observation: Arc::new(observation),
         usage: took,
         report: None,
         form,
-    })
+        detached: false,
+    }
 }
 
 /// Applies an answer to the open question. Anybody who may see the session may answer; the first

@@ -6,6 +6,7 @@ use super::proposed::reported_line;
 use super::{ObservationStatus, Verdict, denial};
 use crate::context;
 use crate::deadline::left_ms;
+use crate::detached;
 use crate::digest::Digest;
 use crate::error::InvalidFact;
 use crate::evolve::{invalid_fact, turn_of};
@@ -290,6 +291,8 @@ pub(crate) fn on_observed(
     fact: &CallObserved,
 ) -> Result<(), InvalidFact> {
     let turn = turn_of(session, recorded)?;
+    let granted = call_of(turn, recorded, fact.call)?.grant.is_some();
+    let child = detached::detach(turn, recorded, fact, granted)?;
     let call = call_of(turn, recorded, fact.call)?;
     let ran = match &call.progress {
         CallProgress::Done { .. } => {
@@ -323,6 +326,9 @@ pub(crate) fn on_observed(
     });
     add_report(turn, recorded, fact, change)?;
     turn.spent.agents = turn.spent.agents.plus(fact.usage.unwrap_or_default());
+    session.detached.extend(child);
+    // The order in which calls end changes nothing.
+    session.detached.sort_by_key(|child| child.call);
     if let (true, Some(state)) = (goal, &mut session.goal) {
         state.status = GoalStatus::Met { call: fact.call };
     }

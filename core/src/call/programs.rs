@@ -65,6 +65,7 @@ fn end(
             usage: None,
             report: None,
             form: None,
+            detached: false,
         }),
     ]
 }
@@ -108,6 +109,7 @@ fn without_report(turn: &Turn, call: CallId, status: ObservationStatus, words: &
         usage: None,
         report: tells,
         form: None,
+        detached: false,
     })
 }
 

@@ -278,7 +278,7 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
 
 /// Returns the idempotency key of a call: the same for each run of it, and unique over all
 /// sessions. A fork uses the source session's id for an inherited call.
-fn idempotency_key(plan: &Plan, call: CallId) -> String {
+pub(crate) fn idempotency_key(plan: &Plan, call: CallId) -> String {
     format!("{}.{call}", plan.session.author())
 }
 
@@ -372,6 +372,7 @@ fn settle_unknown(call: &CallState) -> Fact {
         usage: call.grant.map(|lent| lent.as_usage()),
         report: None,
         form: None,
+        detached: call.grant.is_some(),
     })
 }
 
@@ -431,5 +432,6 @@ fn observed(call: &CallState, status: ObservationStatus, words: String) -> Fact 
         usage: call.grant.map(|lent| lent.as_usage()),
         report: None,
         form: None,
+        detached: call.grant.is_some(),
     })
 }

@@ -78,6 +78,7 @@ impl TestConversation {
             key: None,
             dry_run: false,
             command_key: None,
+            result_of: None,
         }));
         let input = InputId(queued.0);
         if let Some((_, _, lasting)) = context {
@@ -170,6 +171,7 @@ impl TestConversation {
                 usage: None,
                 report: None,
                 form: None,
+                detached: false,
             }));
         }
     }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use super::{Plan, answer, context, queue, recover, turn, widening};
 use crate::call;
+use crate::detached;
 use crate::error::Reject;
 use crate::evolve::hold_after;
 use crate::fact::{
@@ -19,7 +20,6 @@ use crate::id::TurnId;
 use crate::image::Image;
 use crate::input::{Input, Widening};
 use crate::outcome::InterruptSource;
-use crate::rewind;
 use crate::scope::Scope;
 use crate::session::Delivery;
 use crate::settings::Settings;
@@ -44,13 +44,16 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
                 key,
                 command_key: plan.key.take(),
                 dry_run,
+                result_of: None,
             };
             on_send(plan, said, turn)
+        }
+        Input::ChildEnded { scope, call, text } => {
+            detached::on_child_ended(plan, &scope, call, text)
         }
         Input::EditInput { scope, input, text } => queue::on_edit(plan, scope, input, text),
         Input::MoveInput { scope, input, before } => queue::on_move(plan, scope, input, before),
         Input::WithdrawInput { scope, input } => queue::on_withdraw(plan, scope, input),
-        Input::Rewind { scope, to } => rewind::on_rewind(plan, scope, to),
         Input::Continue => on_continue(plan),
         Input::Interrupt { by, scope, reason, when, turn } => {
             on_interrupt(plan, by, scope, reason, when, turn)
@@ -69,6 +72,9 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
         }
         Input::AgentEnded { key, observation, usage: took } => {
             answer::report(plan, key, EffectReport::AgentEnded(observation, took))
+        }
+        Input::AgentDetached { key, observation } => {
+            answer::report(plan, key, EffectReport::AgentDetached(observation))
         }
         Input::ProgramEvent { key, event: news } => {
             answer::report(plan, key, EffectReport::ProgramEvent(news))
@@ -94,10 +100,10 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
         | Input::SetGoal { scope, .. }
         | Input::Compact { scope, .. }
         | Input::Send { scope, .. }
+        | Input::ChildEnded { scope, .. }
         | Input::EditInput { scope, .. }
         | Input::MoveInput { scope, .. }
         | Input::WithdrawInput { scope, .. }
-        | Input::Rewind { scope, .. }
         | Input::Interrupt { scope, .. }
         | Input::Answer { scope, .. } => require_visible(plan, scope)?,
         Input::Continue => {}
@@ -108,6 +114,7 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
         | Input::SampleEvent { .. }
         | Input::CallEnded { .. }
         | Input::AgentEnded { .. }
+        | Input::AgentDetached { .. }
         | Input::ProgramEvent { .. }
         | Input::HookReplied { .. }
         | Input::ApproverAnswered { .. }
@@ -121,7 +128,7 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
 }
 
 /// Rejects a key that the session remembers.
-fn require_new_key(plan: &Plan, key: &str) -> Result<(), Reject> {
+pub(crate) fn require_new_key(plan: &Plan, key: &str) -> Result<(), Reject> {
     let mut keys = plan.session.keys.iter();
     match keys.find(|(known, _)| known == key) {
         Some((_, seq)) => Err(Reject::Duplicate(*seq)),
@@ -235,7 +242,8 @@ fn on_continue(plan: &mut Plan) -> Result<(), Reject> {
         return held.map_or(Ok(()), |_| Err(Reject::Stopping));
     }
     let key = plan.key.take();
-    let opened = turn::open_compaction(plan, key.clone()).or_else(|| turn::open(plan, key));
+    let opened =
+        turn::open_compaction(plan, key.clone()).or_else(|| turn::open_to_continue(plan, key));
     match opened {
         Some(fact) => plan.push(fact),
         None => Err(Reject::NoPendingInput),

@@ -36,7 +36,7 @@ fn at_rest(plan: &Plan) -> NextFact {
         .or(|| NextFact::from(compact(plan)))
         .or(|| hold(plan))
         .or(|| NextFact::from(turn::open_compaction(plan, None)))
-        .or(|| NextFact::from(turn::open(plan, None)))
+        .or(|| NextFact::from(turn::open(plan)))
         .or(|| NextFact::from(goal::open(plan)))
 }
 

@@ -16,19 +16,28 @@ use crate::hook_rounds::hooks::{self, HookStep};
 use crate::outcome::{InterruptSource, TurnOutcome};
 use crate::reason::Reason;
 use crate::scope::Scope;
-use crate::session::{StopRequest, Turn};
+use crate::session::{QueuedInput, StopRequest, Turn};
 use crate::stage::{NextFact, TurnOpening};
 use crate::time::Timestamp;
 
-/// Opens a turn for the next waiting input, under the key of the user's request.
-pub(super) fn open(plan: &Plan, key: Option<String>) -> Option<Fact> {
-    let input = plan.session.next_input()?;
+/// Opens a turn for the next waiting input.
+pub(super) fn open(plan: &Plan) -> Option<Fact> {
+    plan.session.next_input().map(|input| open_for(plan, input, None))
+}
+
+/// Opens a turn for the next waiting input because a user asks to continue, under the key of the
+/// request.
+pub(super) fn open_to_continue(plan: &Plan, key: Option<String>) -> Option<Fact> {
+    plan.session.continued_input().map(|input| open_for(plan, input, key))
+}
+
+fn open_for(plan: &Plan, input: &QueuedInput, key: Option<String>) -> Fact {
     let because = Reason::Input { input: input.id };
-    Some(Fact::TurnOpened(TurnOpened {
+    Fact::TurnOpened(TurnOpened {
         dry_run: input.dry_run,
         key,
         ..opened(plan, because, input.scope.clone())
-    }))
+    })
 }
 
 /// Opens the turn of a requested compaction, under the key of the user's request.
@@ -190,6 +199,7 @@ pub(crate) fn settle(plan: &Plan, turn: &Turn, outcome: TurnOutcome) -> Fact {
         outcome,
         spent: turn.spent_at_last(),
         waiting: plan.session.queue.iter().map(|queued| queued.id).collect(),
+        detached: plan.session.detached_calls(),
     })
 }
 

@@ -24,10 +24,9 @@ use crate::hook::SessionStart;
 use crate::hook_rounds::HookRounds;
 use crate::id::{InputId, Seq};
 use crate::record::RecordedFact;
-use crate::rewind::RewindPoints;
 use crate::session::{Hold, Phase, QueuedContext, QueuedInput, Session, Turn};
 use crate::stage::{Transition, compacting, executing, sampling};
-use crate::{call, goal, hook_rounds, rewind};
+use crate::{call, detached, goal, hook_rounds};
 
 /// Returns the session that a log's first fact opens.
 ///
@@ -55,6 +54,7 @@ pub fn evolve_first(first: &RecordedFact) -> Result<Session, InvalidFact> {
         measured: None,
         known_context: Arc::default(),
         goal: None,
+        detached: Vec::new(),
         compaction: None,
         reader: None,
         start: Some(SessionStart::Startup),
@@ -62,10 +62,8 @@ pub fn evolve_first(first: &RecordedFact) -> Result<Session, InvalidFact> {
         hook_rounds: HookRounds::default(),
         latest_sample: Seq::ZERO,
         phase: Phase::Idle,
-        rewind: RewindPoints::default(),
     };
     session.hold_if_forked(first.seq);
-    rewind::remember(&mut session, first);
     Ok(session)
 }
 
@@ -113,7 +111,6 @@ fn apply(session: &mut Session, recorded: &RecordedFact) -> Result<(), InvalidFa
     remember(session, recorded);
     session.next = recorded.seq.next();
     session.hold_if_forked(recorded.seq);
-    rewind::remember(session, recorded);
     Ok(())
 }
 
@@ -128,7 +125,6 @@ fn on_session(
             on_settings_changed(session, recorded, fact);
             Ok(())
         }
-        SessionFact::SessionRewound(fact) => rewind::on_rewound(session, recorded, fact),
     }
 }
 
@@ -138,10 +134,7 @@ fn on_input(
     fact: InputFact<'_>,
 ) -> Result<(), InvalidFact> {
     match fact {
-        InputFact::InputQueued(fact) => {
-            on_input_queued(session, recorded, fact);
-            Ok(())
-        }
+        InputFact::InputQueued(fact) => on_input_queued(session, recorded, fact),
         InputFact::InputAccepted(fact) => turn::on_input_accepted(session, recorded, fact),
         InputFact::InputBlocked(fact) => turn::on_input_blocked(session, recorded, fact),
         InputFact::InputEdited(fact) => queue::on_edited(session, recorded, fact),
@@ -187,8 +180,14 @@ fn on_settings_changed(session: &mut Session, recorded: &RecordedFact, fact: &Se
     session.settings_at = recorded.seq;
 }
 
-/// Queues an input. A user's input lifts the hold that an interrupt left.
-fn on_input_queued(session: &mut Session, recorded: &RecordedFact, fact: &InputQueued) {
+/// Queues an input. A user's input lifts the hold that an interrupt left; the result of a detached
+/// child does not.
+fn on_input_queued(
+    session: &mut Session,
+    recorded: &RecordedFact,
+    fact: &InputQueued,
+) -> Result<(), InvalidFact> {
+    let result = detached::take_result(session, recorded, fact)?;
     let context: Vec<QueuedContext> = fact
         .context
         .iter()
@@ -205,8 +204,12 @@ fn on_input_queued(session: &mut Session, recorded: &RecordedFact, fact: &InputQ
         context: context.into(),
         images: fact.images.iter().map(shown::image).collect(),
         dry_run: fact.dry_run,
+        result,
     });
-    session.hold = Hold::Free;
+    if result.is_none() {
+        session.hold = Hold::Free;
+    }
+    Ok(())
 }
 
 /// Remembers the keys of a fact, and forgets those of the oldest fact if there are too many.

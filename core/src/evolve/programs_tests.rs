@@ -132,6 +132,7 @@ fn after(then: AfterCalls, end: ProgramEnd, fault: Option<&str>) -> Stage {
         usage: None,
         report: None,
         form: None,
+        detached: false,
     });
     for fact in [run, seen] {
         let recorded = RecordedFact {

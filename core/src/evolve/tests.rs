@@ -104,6 +104,7 @@ fn queued() -> Fact {
         key: None,
         dry_run: false,
         command_key: None,
+        result_of: None,
     })
 }
 
@@ -200,6 +201,7 @@ fn a_goal_is_over_where_the_time_of_its_turn_is_over_before_it_began() {
         outcome: TurnOutcome::Exhausted { limit: LimitKind::WallClock },
         spent: TurnUsage::default(),
         waiting: Vec::new(),
+        detached: Vec::new(),
         notice: None,
     });
     add(&mut session, settled).unwrap();

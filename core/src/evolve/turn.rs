@@ -106,7 +106,7 @@ fn open_for_input(
     fact: &TurnOpened,
     input: InputId,
 ) -> Result<TurnOpening, InvalidFact> {
-    match session.next_input() {
+    match session.continued_input() {
         Some(next) if next.id == input => {
             if next.scope != fact.scope || next.dry_run != fact.dry_run {
                 return Err(invalid_fact(recorded, "it is not opened as its input asks"));
@@ -224,7 +224,10 @@ fn on_settled(
     if !waiting.eq(fact.waiting.iter().copied()) {
         return Err(invalid_fact(recorded, "it does not say what waits"));
     }
-    let steers = session.steer().is_some();
+    if session.detached_calls() != fact.detached {
+        return Err(invalid_fact(recorded, "it does not say whose results are awaited"));
+    }
+    let steers = session.has_user_steer();
     let inherited = session.turn_is_inherited();
     let turn = turn_of(session, recorded)?;
     // A summary that the stop cancelled may have been billed. Older logs do not count its
@@ -242,7 +245,7 @@ fn on_settled(
     let holds = hold_after(turn, &fact.outcome);
     let spoken_since = |asked: Seq| {
         let mut waiting = session.queue.iter();
-        waiting.any(|queued| queued.id.0 > asked.0)
+        waiting.any(|queued| queued.id.0 > asked.0 && queued.result.is_none())
     };
     session.hold = match holds {
         Some(asked) if !spoken_since(asked) => Hold::Held,

@@ -136,6 +136,10 @@ pub struct CallObserved {
     /// has all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<ResultForm>,
+    /// True if the call's agent may continue: its child session is detached, and its result is
+    /// awaited.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub detached: bool,
 }
 
 impl CallObserved {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{InputId, Seq};
+use crate::id::{CallId, InputId, Seq};
 use crate::image::Image;
 use crate::limits::Limits;
 use crate::outcome::{InterruptSource, TurnOutcome};
@@ -39,6 +39,9 @@ pub struct InputQueued {
     /// True if the turn only plans the effects of its tools.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub dry_run: bool,
+    /// Call whose detached child has this result, if the input carries one. No user wrote it then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_of: Option<CallId>,
 }
 
 /// Context that a presenter adds to an input: a project's instructions, an editor's state. A part
@@ -172,6 +175,9 @@ pub struct TurnSettled {
     /// Inputs that the turn did not admit and that still wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<InputId>,
+    /// Calls whose children are detached, and whose results are awaited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub detached: Vec<CallId>,
     /// Notice to the model that the turn was interrupted, and by whom. It ends the turn's part of
     /// the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,7 @@ use crate::error::InvalidFact;
 use crate::fact::{
     CallObserved, CallStarted, CompactionFact, ContextFact, ContextInjected, ContextLifetime,
     ContextSource, FactGroup, HookDecided, HookFact, InputFact, PermissionFact, ProgramFact,
-    RunFact, SampleFact, SessionFact, TurnFact,
+    RunFact, SampleFact, TurnFact,
 };
 use crate::hook::{Edit, Editable};
 use crate::id::{CallId, InputId};
@@ -47,10 +47,6 @@ impl History {
                 }
                 (self.items, self.units) = (items, units);
                 self.prune_ids();
-                self.memories.forget_earlier();
-            }
-            FactGroup::Session(SessionFact::SessionRewound(fact)) => {
-                self.rewind(recorded, fact)?;
             }
             FactGroup::Sample(fact) => self.sample(recorded, fact),
             FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => {
@@ -296,6 +292,6 @@ impl History {
     }
 }
 
-pub(super) fn framed(from: &str, text: &str) -> PromptItem {
+fn framed(from: &str, text: &str) -> PromptItem {
     PromptItem::Context { text: context::frame(from, text).into() }
 }

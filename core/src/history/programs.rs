@@ -44,7 +44,7 @@ impl History {
     /// Returns the memory that programs left for later ones, in their runtime's format.
     #[must_use]
     pub fn memory(&self) -> Option<&Arc<str>> {
-        self.memories.latest()
+        self.memory.as_ref()
     }
 
     /// Returns the value that the latest answer's program returned, as JSON text.
@@ -110,7 +110,7 @@ impl History {
             return Err(invalid_fact(recorded, "no such program is out"));
         }
         if let Some(memory) = &fact.outcome.memory {
-            self.memories.push(recorded.seq, memory.clone());
+            self.memory = Some(memory.clone());
         }
         if fact.fault.is_none() {
             self.returned = fact.outcome.end.returned().cloned();

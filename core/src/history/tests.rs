@@ -58,6 +58,7 @@ fn given(texts: u64) -> History {
         outcome: TurnOutcome::Completed,
         spent: TurnUsage::default(),
         waiting: Vec::new(),
+        detached: Vec::new(),
         notice: None,
     }));
     for (seq, fact) in (1..).zip(facts) {
@@ -114,6 +115,7 @@ fn called(mut history: History, seq: u64, provider_id: &str) -> History {
             usage: None,
             report: None,
             form: None,
+            detached: false,
         }),
     ];
     for (seq, fact) in (seq..).zip(facts) {

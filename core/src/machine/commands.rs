@@ -9,7 +9,6 @@ use alloc::vec::Vec;
 use super::Machine;
 use super::action::{Action, CommandRefusal, EngineDefect, ExitReason, Note, RunCause};
 use super::event::CommandToken;
-use crate::agent::ParentEndPolicy;
 use crate::call::ObservationStatus;
 use crate::decide::Decision;
 use crate::effect::EffectKey;
@@ -166,7 +165,7 @@ impl Machine {
             let call = turn.calls().iter().find(|call| call.id == fact.call)?;
             turn.agent(call)
         });
-        if agent.is_some_and(|agent| agent.when_parent_ends == ParentEndPolicy::Stop) {
+        if agent.is_some_and(|agent| !agent.can_detach()) {
             let call = fact.call;
             self.actions.push_back(Action::StopAgent { call });
         }
@@ -177,13 +176,14 @@ impl Machine {
 fn opens_turns(input: &Input) -> bool {
     match input {
         Input::Keyed { input, .. } => opens_turns(input),
-        Input::Compact { .. } | Input::Send { .. } | Input::Continue => true,
+        Input::Compact { .. } | Input::Send { .. } | Input::ChildEnded { .. } | Input::Continue => {
+            true
+        }
         Input::Configure { .. }
         | Input::SetGoal { .. }
         | Input::EditInput { .. }
         | Input::MoveInput { .. }
         | Input::WithdrawInput { .. }
-        | Input::Rewind { .. }
         | Input::Interrupt { .. }
         | Input::Answer { .. }
         | Input::Close
@@ -192,6 +192,7 @@ fn opens_turns(input: &Input) -> bool {
         | Input::SampleEvent { .. }
         | Input::CallEnded { .. }
         | Input::AgentEnded { .. }
+        | Input::AgentDetached { .. }
         | Input::ProgramEvent { .. }
         | Input::HookReplied { .. }
         | Input::ApproverAnswered { .. }

@@ -302,8 +302,9 @@ impl Machine {
             && self.remote.accepts_local(&self.session)
     }
 
-    /// Returns true if nothing runs, is being appended, or awaits an acknowledgement. The shell
-    /// then hands over [`MachineEvent::Released`] if the session has no users.
+    /// Returns true if nothing runs, is being appended, or awaits an acknowledgement, and no result
+    /// of a detached child is awaited unless the session closes. The shell then hands over
+    /// [`MachineEvent::Released`] if the session has no users.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.session.turn().is_none()
@@ -312,6 +313,7 @@ impl Machine {
             && self.unsent.is_empty()
             && self.waiting.is_empty()
             && self.remote.is_at_rest()
+            && (self.session.detached.is_empty() || self.release.closing)
     }
 
     /// Returns true if the session is released once it is idle, even with users.

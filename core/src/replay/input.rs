@@ -10,8 +10,8 @@ use crate::cause::InputKind;
 use crate::effect::EffectKey;
 use crate::fact::{
     ApprovalAnswered, CallObserved, CompactionFact, Fact, FactGroup, GoalFact, HookDecided,
-    HookFact, InputFact, PermissionFact, ProgramFact, ProgramRun, RunFact, SampleCut, SampleFact,
-    SessionFact, TurnFact,
+    HookFact, InputFact, InputQueued, PermissionFact, ProgramFact, ProgramRun, RunFact, SampleCut,
+    SampleFact, SessionFact, TurnFact,
 };
 use crate::hook::HookReply;
 use crate::id::{CallId, Seq};
@@ -35,16 +35,17 @@ pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[RecordedFact])
         | InputKind::SetGoal
         | InputKind::Compact
         | InputKind::Send
+        | InputKind::ChildEnded
         | InputKind::EditInput
         | InputKind::MoveInput
         | InputKind::WithdrawInput
-        | InputKind::Rewind
         | InputKind::Continue
         | InputKind::Interrupt
         | InputKind::Answer
         | InputKind::SampleEvent
         | InputKind::CallEnded
         | InputKind::AgentEnded
+        | InputKind::AgentDetached
         | InputKind::ProgramEvent
         | InputKind::HookReplied
         | InputKind::ApproverAnswered
@@ -90,12 +91,23 @@ fn written(session: &Session, fact: &Fact, facts: &[RecordedFact]) -> Vec<Input>
                 widening: Widening::Allowed,
             },
         ),
-        FactGroup::Session(SessionFact::SessionRewound(fact)) => {
-            (fact.key.as_ref(), Input::Rewind { scope: (*fact.by).clone(), to: fact.to })
-        }
         FactGroup::Goal(GoalFact::GoalSet(fact)) => (
             fact.key.as_ref(),
             Input::SetGoal { scope: (*fact.by).clone(), goal: fact.goal.as_deref().cloned() },
+        ),
+        FactGroup::Input(InputFact::InputQueued(InputQueued {
+            result_of: Some(call),
+            scope,
+            text,
+            command_key,
+            ..
+        })) => (
+            command_key.as_ref(),
+            Input::ChildEnded {
+                scope: (**scope).clone(),
+                call: *call,
+                text: String::from(&**text),
+            },
         ),
         FactGroup::Input(InputFact::InputQueued(fact)) => (
             fact.command_key.as_ref(),
@@ -290,6 +302,7 @@ fn observed(session: &Session, fact: &CallObserved) -> Vec<Input> {
     let all = [
         Input::CallEnded { key, observation: observation.clone() },
         Input::AgentEnded { key, observation: observation.clone(), usage },
+        Input::AgentDetached { key, observation: observation.clone() },
         Input::CallReconciled { key, observation: Some(observation) },
         Input::CallReconciled { key, observation: None },
         Input::NeverStarted { key },

@@ -62,6 +62,7 @@ fn a_request_that_renders_otherwise_is_told() {
         key: None,
         dry_run: false,
         command_key: None,
+        result_of: None,
     });
     let input = InputId(first.seq.0);
     let heard = Fact::InputAccepted(InputAccepted { input });

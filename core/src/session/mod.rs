@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::compaction::{CompactionRequest, ItemFingerprint, VisiblePart};
+use crate::detached::{DetachedChild, QueuedResult};
 use crate::digest::Digest;
 use crate::fact::Lineage;
 use crate::goal::GoalState;
@@ -19,7 +20,6 @@ use crate::hook::SessionStart;
 use crate::hook_rounds::HookRounds;
 use crate::id::{InputId, Seq, SessionId};
 use crate::outcome::InterruptSource;
-use crate::rewind::RewindPoints;
 use crate::scope::Scope;
 use crate::settings::Settings;
 
@@ -60,6 +60,9 @@ pub struct Session {
     pub known_context: Arc<BTreeMap<String, Digest>>,
     /// Goal of the session.
     pub goal: Option<GoalState>,
+    /// Detached children whose results are awaited, in the order of their calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub detached: Vec<DetachedChild>,
     /// Request to compact the conversation that waits for its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<CompactionRequest>,
@@ -76,9 +79,6 @@ pub struct Session {
     pub latest_sample: Seq,
     /// Phase of the session: idle or in a turn.
     pub phase: Phase,
-    /// Positions that a rewind can return to.
-    #[serde(default)]
-    pub rewind: RewindPoints,
 }
 
 impl Session {
@@ -114,15 +114,24 @@ impl Session {
         }
     }
 
-    /// Returns the input that opens the next turn: the first follow-up, or else the first input.
+    /// Returns the input that opens the next turn: a user's first follow-up, or else a user's first
+    /// input, or else the first result of a detached child that opens a turn. Other results join the
+    /// turn.
     #[must_use]
     pub fn next_input(&self) -> Option<&QueuedInput> {
-        let mut waiting = self.queue.iter();
+        let of_users = || self.queue.iter().filter(|queued| queued.result.is_none());
+        let mut opening = self.queue.iter().filter(|queued| queued.opens_turn());
         let soon = |queued: &&QueuedInput| match queued.delivery {
             Delivery::Steer | Delivery::FollowUp => true,
             Delivery::Turn => false,
         };
-        waiting.find(soon).or_else(|| self.queue.front())
+        of_users().find(soon).or_else(|| of_users().next()).or_else(|| opening.next())
+    }
+
+    /// Returns the input that opens the next turn if a user asks to continue: also a result that is
+    /// only to wait.
+    pub(crate) fn continued_input(&self) -> Option<&QueuedInput> {
+        self.next_input().or_else(|| self.queue.front())
     }
 
     /// Returns the first steering input.
@@ -215,6 +224,9 @@ pub struct QueuedInput {
     pub images: Arc<[ItemFingerprint]>,
     /// True if its turn only plans the effects of its tools.
     pub dry_run: bool,
+    /// Result of a detached child that it carries, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<QueuedResult>,
 }
 
 /// One part of a waiting input's context.

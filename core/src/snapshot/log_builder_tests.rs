@@ -147,6 +147,7 @@ impl LogBuilder {
             usage: None,
             report: None,
             form: None,
+            detached: false,
         }));
     }
 }

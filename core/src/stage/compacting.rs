@@ -100,6 +100,7 @@ impl StageRules for Compacting {
             EffectReport::SampleEvent(_)
             | EffectReport::CallEnded(_)
             | EffectReport::AgentEnded(..)
+            | EffectReport::AgentDetached(_)
             | EffectReport::CallReconciled(_)
             | EffectReport::ProgramEvent(_)
             | EffectReport::NeverStarted => return Err(Reject::Stale(key)),

@@ -192,9 +192,10 @@ impl Concluding {
     }
 }
 
-/// Admits a steering input, after pending hooks on the turn's end.
+/// Admits a steering input, after pending hooks on the turn's end. Results of detached children
+/// alone do not continue the turn.
 fn steer(plan: &Plan, turn: &Turn) -> NextFact {
-    let Some(steer) = plan.session.steer() else {
+    let Some(steer) = plan.session.steer().filter(|_| plan.session.has_user_steer()) else {
         return NextFact::Pass;
     };
     let prompt = |at: HookOccurrence| at.point() == HookPoint::PromptSubmitted;

@@ -121,6 +121,8 @@ pub(crate) enum EffectReport {
     CallEnded(Observation),
     /// The result of an agent, and its usage.
     AgentEnded(Observation, BudgetUsage),
+    /// The result of an agent whose child continues.
+    AgentDetached(Observation),
     /// The outcome of a call, if its tool knows it.
     CallReconciled(Option<Observation>),
     /// The next calls of a program, or its end.

@@ -118,6 +118,7 @@ impl StageRules for Sampling {
             EffectReport::ProcessEnded => self.on_lost(plan, turn),
             EffectReport::CallEnded(_)
             | EffectReport::AgentEnded(..)
+            | EffectReport::AgentDetached(_)
             | EffectReport::CallReconciled(_)
             | EffectReport::ProgramEvent(_)
             | EffectReport::CompactionEnded(_) => return Err(Reject::Stale(key)),
@@ -197,10 +198,11 @@ impl Sampling {
         whole && self.calls.is_empty() && self.answer_kind() == AnswerKind::Text
     }
 
-    /// Returns the steering input that the answer may yield to: it has no call yet, and the model may
-    /// be asked again.
+    /// Returns the steering input that the answer may yield to: it has no call yet, the model may be
+    /// asked again, and a user steers.
     fn awaited_steer<'a>(&self, session: &'a Session, turn: &Turn) -> Option<&'a QueuedInput> {
         let more = turn.pause.is_none() && turn.samples() < turn.limits.samples;
+        let more = more && session.has_user_steer();
         session.steer().filter(|_| more && turn.stop.is_none() && self.calls.is_empty())
     }
 

@@ -146,7 +146,7 @@ struct Writer {
     store: HeldBlobs,
     session: SessionId,
     bytes: Vec<u8>,
-    /// Whether a write has failed.
+    /// True if a write has failed.
     broken: bool,
 }
 

@@ -38,7 +38,7 @@ pub trait BlobFixture: Send + Sync {
     /// Opens the store at this place, as it is by default.
     ///
     /// The suite opens it again after it has dropped the store object before, as a process does
-    /// that starts anew. A store that declares `Durability::Memory` may then be empty.
+    /// that starts again. A store that declares `Durability::Memory` may then be empty.
     async fn open(&self) -> Arc<dyn BlobStore>;
 
     /// Opens the store at this place so that it keeps at most so many bytes of one blob.

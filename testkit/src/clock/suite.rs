@@ -102,7 +102,7 @@ impl Subject {
         })
     }
 
-    /// Whether a sleep ends at its first poll; it is dropped after that.
+    /// Returns true if a sleep ends at its first poll; it is dropped after that.
     fn ends_at_once(&self, moment: Timestamp) -> Result<bool, Violation> {
         block_on(async {
             tokio::select! {

@@ -23,7 +23,7 @@ impl Fault {
     pub const ALL: [Self; 5] =
         [Self::KillBefore, Self::KillAfter, Self::Io, Self::IoKept, Self::Full];
 
-    /// Whether the process dies of it.
+    /// Returns true if the process dies of it.
     #[must_use]
     pub fn kills(self) -> bool {
         match self {

@@ -81,7 +81,7 @@ fn place(items: &[Value], way: &[Value], ends: &[&str]) -> Place {
     }
 }
 
-/// Whether an output tells how a call ended. An empty text tells nothing.
+/// Returns true if an output tells how a call ended. An empty text tells nothing.
 fn is_told(output: &str, end: &str) -> bool {
     !end.is_empty() && output.contains(end)
 }
@@ -102,7 +102,7 @@ fn items(request: &Value) -> &[Value] {
     items.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// What stands around the conversation in a request.
+/// Parts around the conversation in a request.
 fn around(request: &Value) -> Value {
     let mut rest = request.clone();
     if let Some(rest) = rest.as_object_mut() {

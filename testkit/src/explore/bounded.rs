@@ -125,7 +125,7 @@ impl Bounded {
         }
     }
 
-    /// Whether anything in it depends on how large the conversation is.
+    /// Returns true if anything in it depends on how large the conversation is.
     fn weighs(&self) -> bool {
         let postures = self.moves.iter().filter_map(|one| match one {
             Move::Step(Step::Configure { posture, .. }) => Some(posture),
@@ -185,7 +185,6 @@ impl Bounded {
             Step::Send { .. }
             | Step::Goal(_)
             | Step::Continue
-            | Step::Rewind(_)
             | Step::Compact(_)
             | Step::Keyed { .. }
             | Step::Interrupt { .. }
@@ -217,6 +216,14 @@ impl Bounded {
                     took: *took,
                     output: output.clone(),
                 }));
+            }
+            Step::Detach { output, .. } => {
+                let all = count(|key| matches!(key, EffectKey::Call { .. }));
+                steps.extend((0..all).map(|nth| Step::Detach { nth, output: output.clone() }));
+            }
+            Step::ChildEnded { text, .. } => {
+                let all = world.session().detached.len();
+                steps.extend((0..all).map(|nth| Step::ChildEnded { nth, text: text.clone() }));
             }
             Step::Program { word, .. } => {
                 let session = world.session();

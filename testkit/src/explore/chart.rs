@@ -59,7 +59,7 @@ pub fn chart(table: &Table) -> String {
 const STOPPING: &str = "stopping";
 const RECOVERED: &str = "recovered";
 
-/// Where a session stands, in words: `[COURSE] ROOM [at hooks]`.
+/// Position of a session, in words: `[COURSE] ROOM [at hooks]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Spot<'a> {
     course: &'a str,
@@ -102,7 +102,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Whether it leads to another node.
+    /// Returns true if it leads to another node.
     fn moves(&self) -> bool {
         self.to.is_some_and(|to| to.node() != self.from.node())
     }

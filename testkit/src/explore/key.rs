@@ -166,6 +166,7 @@ impl Keys {
             measured,
             known_context: told,
             goal,
+            detached,
             compaction,
             // Worlds have one model.
             reader: _,
@@ -174,13 +175,11 @@ impl Keys {
             hook_rounds: gates,
             latest_sample: latest,
             phase,
-            // No bounded world rewinds.
-            rewind: _,
         } = session;
         let settings = self.place(settings);
         write!(self.raw, "settings {settings} {settings_at:?}")?;
         write!(self.raw, " queue {queue:?} {keys:?} {hold:?} told {told:?}")?;
-        write!(self.raw, " goal {goal:?} {compaction:?} start {start:?} {pending:?}")?;
+        write!(self.raw, " goal {goal:?} {detached:?} {compaction:?} start {start:?} {pending:?}")?;
         write!(self.raw, " gates {gates:?} latest {latest:?}")?;
         if self.counts.size {
             write!(self.raw, " shown {shown:?} {measured:?}")?;

@@ -1,5 +1,5 @@
 //! The search itself: breadth first, so that the first script that reaches a state is a shortest
-//! one. A state is kept as the step that leads to it; its world is made anew when its turn comes.
+//! one. A state is kept as the step that leads to it; its world is made again when its turn comes.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub struct Extent {
     pub states: usize,
     /// Steps from the beginning at most.
     pub steps: usize,
-    /// Whether the laws over all prefixes of a log are checked at each new state, and not only
+    /// True if the laws over all prefixes of a log are checked at each new state, and not only
     /// those of what stands now at each transition.
     pub prefixes: bool,
     /// Of worlds that are taken for a known state, each how manieth is put to the test: all that
@@ -47,7 +47,7 @@ pub struct Covered {
     pub audits: usize,
     /// Steps from the beginning to the farthest state.
     pub steps: usize,
-    /// Whether nothing was left out: each state was tried.
+    /// True if nothing was left out: each state was tried.
     pub whole: bool,
 }
 

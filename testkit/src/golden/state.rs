@@ -5,8 +5,9 @@
 //! and a new field needs one.
 
 use windlass_core::{
-    CompactionRequest, ContextLifetime, GoalState, GoalStatus, History, Hold, ItemFingerprint,
-    MeasuredRequest, PendingContext, Phase, QueuedContext, QueuedInput, Session, VisiblePart,
+    CompactionRequest, ContextLifetime, DetachedChild, GoalState, GoalStatus, History, Hold,
+    ItemFingerprint, MeasuredRequest, PendingContext, Phase, QueuedContext, QueuedInput,
+    QueuedResult, Session, VisiblePart,
 };
 
 use super::canon::Lines;
@@ -29,6 +30,7 @@ pub(super) fn text(session: &Session, history: &History) -> String {
         measured,
         known_context: told,
         goal,
+        detached,
         compaction: requested,
         // Settings are in the log.
         reader: _,
@@ -37,8 +39,6 @@ pub(super) fn text(session: &Session, history: &History) -> String {
         hook_rounds: asked,
         latest_sample: latest,
         phase,
-        // It follows from the rest of the states before.
-        rewind: _,
     } = session;
     let mut lines = Lines::default();
     lines.put("session", id);
@@ -70,6 +70,10 @@ pub(super) fn text(session: &Session, history: &History) -> String {
     if let Some(goal) = goal {
         goal_lines(&mut lines, goal);
     }
+    for (index, DetachedChild { call, agent, scope, opens_turn }) in detached.iter().enumerate() {
+        lines.put(&format!("detached.{index}"), &(call, agent, scope));
+        lines.flag(&format!("detached.{index}.wakes"), *opens_turn);
+    }
     compaction(&mut lines, "compaction", requested.as_ref());
     lines.maybe("start", start.as_ref());
     pending(&mut lines, "pending", waiting.iter());
@@ -97,7 +101,7 @@ pub(super) fn compaction(lines: &mut Lines, name: &str, request: Option<&Compact
 }
 
 fn queued(lines: &mut Lines, name: &str, queued: &QueuedInput, history: &History) {
-    let QueuedInput { id, scope, delivery, text: words, context, images, dry_run } = queued;
+    let QueuedInput { id, scope, delivery, text: words, context, images, dry_run, result } = queued;
     lines.put(&format!("{name}.input"), id);
     lines.put(&format!("{name}.scope"), scope);
     lines.put(&format!("{name}.delivery"), delivery);
@@ -112,6 +116,10 @@ fn queued(lines: &mut Lines, name: &str, queued: &QueuedInput, history: &History
         part(lines, &format!("{name}.image.{index}"), shown);
     }
     lines.flag(&format!("{name}.dry_run"), *dry_run);
+    if let Some(QueuedResult { call, opens_turn }) = result {
+        lines.put(&format!("{name}.result"), call);
+        lines.flag(&format!("{name}.wakes"), *opens_turn);
+    }
 }
 
 fn goal_lines(lines: &mut Lines, state: &GoalState) {

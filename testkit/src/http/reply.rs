@@ -235,7 +235,7 @@ impl Reply {
     }
 
     /// Leaves the last `count` events out: the terminal event is one (Responses) or two (Chat,
-    /// which has `[DONE]` besides; three with usage).
+    /// which also has `[DONE]`; three with usage).
     #[must_use]
     pub fn omit_last(mut self, count: usize) -> Self {
         self.edits.push(Edit::OmitLast(count));

@@ -75,7 +75,7 @@ impl Request {
     /// the handshake.
     pub const MESSAGE: &'static str = "MESSAGE";
 
-    /// Whether it asks for a WebSocket where models answer over one.
+    /// Returns true if it asks for a WebSocket where models answer over one.
     pub(super) fn is_handshake(&self) -> bool {
         let upgrade = self.header("upgrade").unwrap_or_default();
         self.method == "GET"
@@ -219,7 +219,7 @@ pub(super) fn list<'a>(json: &'a Value, key: &str) -> &'a [Value] {
 pub(super) enum Parsed {
     /// The beginning of a request.
     Partial {
-        /// Whether the client waits for a word before it sends the body.
+        /// True if the client waits for a word before it sends the body.
         expects: bool,
     },
     /// A whole request, and how many bytes it takes.

@@ -11,7 +11,7 @@ use super::{
     law_10_prompts_extend, law_11_finishing_order_does_not_matter, law_15_denied_calls_never_start,
     law_16_effectful_starts_once, law_17_forks_repeat_nothing, law_18_results_are_shown,
     law_20_denied_context_is_dropped, law_21_the_last_turn_is_the_last, law_22_interrupts_are_told,
-    law_23_hooks_see_what_enters, law_24_rewinds_restore,
+    law_23_hooks_see_what_enters, law_24_results_enter_once,
 };
 use crate::world::Transitions;
 
@@ -63,6 +63,7 @@ const NOW: &[Check] = &[
     |it| law_20_denied_context_is_dropped::check(it.log),
     |it| law_21_the_last_turn_is_the_last::check(it.log),
     |it| law_23_hooks_see_what_enters::check(it.log),
+    |it| law_24_results_enter_once::check(it.log, it.session),
 ];
 
 /// What looks at all prefixes of the log: its cost grows with the square of it, or worse.
@@ -73,7 +74,6 @@ const PREFIXES: &[Check] = &[
     |it| law_17_forks_repeat_nothing::check(it.transitions, it.ceiling, it.log),
     |it| law_18_results_are_shown::check(it.transitions.remember, it.log),
     |it| law_22_interrupts_are_told::check(it.transitions.remember, it.log),
-    |it| law_24_rewinds_restore::check(it.transitions, it.log),
 ];
 
 impl Evidence<'_> {

@@ -14,7 +14,7 @@ use super::{Broken, Held, broken, hold};
 /// Checks a live state and a live history against the log they come from.
 ///
 /// # Errors
-/// [`Broken`] when a fold of the log gives another state, another history, or a misfit.
+/// [`Broken`] when a fold of the log gives another state, another history, or an invalid fact.
 pub fn check(log: &[RecordedFact], session: &Session, history: &History) -> Held {
     let (folded, remembered) = fold(log)?;
     hold(1, folded == *session, || {

@@ -1,19 +1,19 @@
-//! Law 3: what runs is what is owed.
+//! Law 3: the running effects equal the desired effects.
 //!
-//! By the log, a sample is out from its `SampleStarted` to its `SampleEnded` or `SampleCut`, and
-//! a call from its latest `CallStarted`, or the question what became of it, to its `CallObserved`;
-//! both are to run, or to wind down once the turn was asked to stop. A sample that has brought no
-//! call is to yield while the user has a word for this turn that its hooks have let in and the model
-//! may be asked again. A program
-//! that waits for calls of its own is not out; it is again from the fact that ends the last of them, and
-//! never once the turn was asked to stop. A hook is out from its `HooksAsked` to its `HookDecided`, a
-//! question to a person to its answer, a compaction to its end; after a stop nobody waits for these. `owed` says exactly this. A driver
-//! runs all of it but what still waits for the log to be durable, and nothing else; and no sample
-//! runs ahead of a log in which the sample before it is not durable.
+//! By the log, a sample is out from its `SampleStarted` to its `SampleEnded` or `SampleCut`, and a call
+//! from its latest `CallStarted`, or the question what became of it, to its `CallObserved`; both are to
+//! run, or to wind down once the turn was asked to stop. A sample that has brought no call is to yield
+//! while the user has a word for this turn that its hooks have let in and the model may be asked again.
+//! A program that waits for calls of its own is not out; it is again from the fact that ends the last
+//! of them, and never once the turn was asked to stop. A hook is out from its `HooksAsked` to its
+//! `HookDecided`, a question to a person to its answer, a compaction to its end; after a stop nobody
+//! waits for these. `desired_effects` returns exactly these. A driver runs all of it but what still
+//! waits for the log to be durable, and nothing else; and no sample runs ahead of a log in which the
+//! sample before it is not durable.
 //!
-//! It kills: an `owed` that forgets a call, a hook or a question, that never winds down or yields, that
-//! yields to a word before its hooks have let it in, that
-//! has a program go on while its calls are out, or that asks for too little durability.
+//! It kills: `desired_effects` that forgets a call, a hook or a question, that never cancels or yields,
+//! that yields to a word before its hooks have let it in, that has a program go on while its calls are
+//! out, or that asks for too little durability.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,10 +27,10 @@ use windlass_core::{
 use super::law_23_hooks_see_what_enters::on_prompts;
 use super::{Held, hold, reading};
 
-/// Checks what is owed and what runs, after a driver has reconciled them.
+/// Compares the running effects with the desired ones, after a driver has reconciled them.
 ///
 /// # Errors
-/// [`Broken`](super::Broken) when something is owed, or runs, that should not, or is not and should.
+/// [`Broken`](super::Broken) when an effect is desired, or runs, that should not, or is not and should.
 pub fn check(
     log: &[RecordedFact],
     durable: Seq,
@@ -58,7 +58,7 @@ pub fn check(
     Ok(())
 }
 
-/// What is owed by the log alone, and the sample before the latest one, in whichever turn.
+/// Desired effects by the log alone, and the sample before the latest one, in whichever turn.
 fn expected(log: &[RecordedFact]) -> (BTreeMap<EffectKey, Demand>, Seq) {
     let mut out = Out::default();
     for recorded in log {
@@ -71,7 +71,7 @@ fn expected(log: &[RecordedFact]) -> (BTreeMap<EffectKey, Demand>, Seq) {
 #[derive(Default)]
 struct Out {
     sample: Option<Seq>,
-    /// Whether the sample has brought a call.
+    /// True if the sample has brought a call.
     calls: bool,
     latest: Option<Seq>,
     before: Option<Seq>,
@@ -99,7 +99,7 @@ struct Out {
 /// The calls that a program has made.
 #[derive(Default)]
 struct Made {
-    /// Whether each has its observation.
+    /// True if each has its observation.
     calls: BTreeMap<CallId, bool>,
     /// Its run, while it waits for them.
     suspended: Option<EffectKey>,
@@ -136,7 +136,7 @@ impl Out {
     }
 
     fn take_one(&mut self, log: &[RecordedFact], recorded: &RecordedFact) {
-        self.queue.apply(recorded);
+        self.queue.apply(log, recorded);
         match recorded.fact.group() {
             FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
                 let made = self.programs.entry(fact.program).or_default();
@@ -230,7 +230,7 @@ impl Out {
             FactGroup::Session(SessionFact::SettingsChanged(_)) => {
                 self.hooks.retain(|_, at| *at != HookOccurrence::SessionEnd)
             }
-            FactGroup::Session(SessionFact::SessionOpened(_) | SessionFact::SessionRewound(_))
+            FactGroup::Session(SessionFact::SessionOpened(_))
             | FactGroup::Program(ProgramFact::ProgramRun(_))
             | FactGroup::Permission(PermissionFact::CallDecided(_))
             | FactGroup::Compaction(CompactionFact::CompactionRequested(_))
@@ -333,6 +333,7 @@ impl Out {
         let let_in = |input: InputId| {
             self.screens.is_empty() || self.passed.get(&input) == Some(&self.screens)
         };
+        let more = more && self.queue.has_user_steer();
         let yields = more && !self.calls && self.queue.steer().is_some_and(let_in);
         let sample = self.sample.map(|started| {
             let demand = if yields { Demand::Yield } else { demand };

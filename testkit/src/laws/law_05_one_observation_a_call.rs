@@ -54,7 +54,7 @@ struct Call {
     observed: bool,
 }
 
-/// Whether a call stands.
+/// Retention of a call.
 #[derive(PartialEq, Eq)]
 enum Fate {
     /// Its answer is not whole yet.

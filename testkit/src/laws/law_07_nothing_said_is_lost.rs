@@ -51,7 +51,7 @@ pub fn check(log: &[RecordedFact], session: &Session) -> Held {
             | FactGroup::Run(_)
             | FactGroup::Program(_) => {}
         }
-        hold(7, waiting.apply(recorded), || {
+        hold(7, waiting.apply(log, recorded), || {
             format!("{} speaks of an input that does not wait", recorded.seq)
         })?;
     }
@@ -103,7 +103,7 @@ fn settled(recorded: &RecordedFact, fact: &TurnSettled, waiting: &Queue, compact
         | TurnOutcome::Exhausted { .. }
         | TurnOutcome::Failed { .. } => false,
     };
-    let meant = waiting.steer().is_some();
+    let meant = waiting.has_user_steer();
     hold(7, !(completes && meant) || compacts, || {
         format!("{} completes over {waiting:?}", recorded.seq)
     })

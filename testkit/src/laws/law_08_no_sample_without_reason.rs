@@ -73,7 +73,7 @@ struct Evidence {
 
 impl Reader {
     fn take(&mut self, log: &[RecordedFact], recorded: &RecordedFact) -> Held {
-        self.waiting.apply(recorded);
+        self.waiting.apply(log, recorded);
         match recorded.fact.group() {
             FactGroup::Goal(fact) => self.goal = fact.goal().map(|_| recorded.seq),
             FactGroup::Turn(TurnFact::TurnOpened(fact)) => self.open(recorded, fact)?,
@@ -170,13 +170,18 @@ impl Reader {
     }
 
     fn open(&mut self, recorded: &RecordedFact, fact: &TurnOpened) -> Held {
-        let named = match self.waiting.next() {
+        // A user who asks to continue has also what is only to wait go on.
+        let next = self.waiting.next();
+        let continued = self.waiting.ids().next().filter(|_| next.is_none());
+        let continued = continued.map(|input| Reason::Input { input });
+        let named = match next {
             Some(input) => Some(Reason::Input { input }),
             None => self.goal.map(|set| Reason::Goal { set }),
         };
         let compaction = self.compaction.take();
         let named = compaction.map(|request| Reason::CompactionRequested { request }).or(named);
-        hold(8, named == Some(fact.reason), || {
+        let so = named == Some(fact.reason) || continued == Some(fact.reason);
+        hold(8, so, || {
             format!("turn {} is opened by {:?}, and {named:?} is next", recorded.seq, fact.reason)
         })?;
         self.opened = Some(fact.reason);

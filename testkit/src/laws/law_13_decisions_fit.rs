@@ -1,4 +1,4 @@
-//! Law 13: a decision never yields a misfit.
+//! Law 13: a decision never yields an invalid fact.
 //!
 //! What `decide` answers with can be applied to the state it was asked about, fact by fact, and
 //! to the history beside it.

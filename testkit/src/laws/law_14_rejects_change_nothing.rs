@@ -32,7 +32,7 @@ pub struct Standing {
     pub begun: usize,
 }
 
-/// Checks one input: what stood before it, what is owed then, whether it was rejected, and what
+/// Checks one input: what stood before it, the desired effects then, whether it was rejected, and what
 /// stands after it.
 ///
 /// # Errors
@@ -83,11 +83,10 @@ fn becomes(input: &Input) -> Option<&'static str> {
         Input::Configure { .. } => Some("SettingsChanged"),
         Input::SetGoal { .. } => Some("GoalSet"),
         Input::Compact { .. } => Some("CompactionRequested"),
-        Input::Send { .. } => Some("InputQueued"),
+        Input::Send { .. } | Input::ChildEnded { .. } => Some("InputQueued"),
         Input::EditInput { .. } => Some("InputEdited"),
         Input::MoveInput { .. } => Some("InputMoved"),
         Input::WithdrawInput { .. } => Some("InputWithdrawn"),
-        Input::Rewind { .. } => Some("SessionRewound"),
         Input::Continue => Some("TurnOpened"),
         Input::Interrupt { .. } => Some("InterruptRequested"),
         Input::Answer { .. } => Some("ApprovalAnswered"),
@@ -98,6 +97,7 @@ fn becomes(input: &Input) -> Option<&'static str> {
         | Input::SampleEvent { .. }
         | Input::CallEnded { .. }
         | Input::AgentEnded { .. }
+        | Input::AgentDetached { .. }
         | Input::ProgramEvent { .. }
         | Input::HookReplied { .. }
         | Input::ApproverAnswered { .. }
@@ -107,7 +107,7 @@ fn becomes(input: &Input) -> Option<&'static str> {
     }
 }
 
-/// Whether an input must be rejected.
+/// Returns true if an input must be rejected.
 fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
     let known = |key| before.session.keys.iter().any(|(known, _)| known == key);
     let running = before.session.turn().map(|turn| turn.id);
@@ -124,11 +124,15 @@ fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
         Input::SampleEvent { key, .. }
         | Input::CallEnded { key, .. }
         | Input::AgentEnded { key, .. }
+        | Input::AgentDetached { key, .. }
         | Input::ProgramEvent { key, .. }
         | Input::HookReplied { key, .. }
         | Input::ApproverAnswered { key, .. }
         | Input::CallReconciled { key, .. }
         | Input::CompactionEnded { key, .. } => !owed.iter().any(|owed| owed.key == *key),
+        Input::ChildEnded { call, .. } => {
+            !before.session.detached.iter().any(|child| child.call == *call)
+        }
         Input::NeverStarted { key } => {
             let winds = |owed: &DesiredEffect| owed.key == *key && owed.demand == Demand::Cancel;
             !owed.iter().any(winds)
@@ -147,7 +151,6 @@ fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
             !waits(*input) || opened(*input) || before.is_some_and(|before| !waits(before))
         }
         Input::WithdrawInput { input, .. } => !waits(*input) || opened(*input),
-        Input::Rewind { to, .. } => running.is_some() || *to >= before.session.next,
         Input::Compact { .. } => {
             let idle = before.session.turn().is_none();
             idle && before.session.visible.items == 0

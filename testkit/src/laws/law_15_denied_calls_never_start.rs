@@ -137,9 +137,9 @@ struct Standing<'a> {
     rules: Vec<u32>,
     denied: bool,
     decided: Option<Verdict>,
-    /// Whether a person was asked and has answered.
+    /// True if a person was asked and has answered.
     answered: bool,
-    /// Whether a hook says that nobody need be asked.
+    /// True if a hook says that nobody need be asked.
     allowed: bool,
 }
 

@@ -7,7 +7,7 @@
 //! other call has. A tool is asked what became of a run only if there was one. What is only planned
 //! changes nothing.
 //!
-//! It kills: a recovery that runs everything again, an `owed` that lets effects run ahead of the
+//! It kills: a recovery that runs everything again, `desired_effects` that lets effects run ahead of the
 //! log, an observation that is a comfortable lie.
 
 use std::collections::BTreeMap;

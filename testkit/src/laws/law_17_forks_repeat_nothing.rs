@@ -160,6 +160,7 @@ fn same(
         owner: whole.0.owner.clone(),
         lineage: whole.0.lineage.clone(),
         hold: whole.0.hold,
+        detached: whole.0.detached.clone(),
         ..session.clone()
     };
     hold(17, but_for == whole.0 && *history == whole.1, || {
@@ -194,7 +195,7 @@ fn begins_nothing(transitions: &Transitions, ceiling: &Limits, (taken, history):
     Ok(())
 }
 
-/// Whether the end of a turn says that it was interrupted by a fork, also to the model.
+/// Returns true if the end of a turn says that it was interrupted by a fork, also to the model.
 fn tells(fact: &TurnSettled) -> bool {
     let says = fact.notice.as_ref().is_some_and(|notice| notice.contains("was forked here"));
     says && matches!(fact.outcome, TurnOutcome::Interrupted { .. })

@@ -146,7 +146,7 @@ impl Results {
     }
 }
 
-/// Whether a result is shown in full, or with its head, its tail and its length.
+/// Returns true if a result is shown in full, or with its head, its tail and its length.
 fn shows(shown: &Observation, whole: &Observation) -> bool {
     let (shown, output) = (shown.output.as_bytes(), whole.output.as_bytes());
     let same = |pair: &(&u8, &u8)| pair.0 == pair.1;

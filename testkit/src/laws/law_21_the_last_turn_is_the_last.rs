@@ -34,7 +34,7 @@ struct Goals {
     current: Option<Seq>,
     /// The goal that the open turn was opened for.
     turn: Option<Seq>,
-    /// Whether the open turn only compacts.
+    /// True if the open turn only compacts.
     compacts: bool,
     /// Goals whose last turn is known.
     over: BTreeSet<Seq>,
@@ -89,7 +89,7 @@ fn named(because: Reason) -> Option<Seq> {
     Some(set)
 }
 
-/// Whether another turn would not mend what a turn ended with.
+/// Returns true if another turn would not mend what a turn ended with.
 fn is_final(outcome: &TurnOutcome) -> bool {
     match outcome {
         TurnOutcome::Refused | TurnOutcome::Blocked { .. } | TurnOutcome::Failed { .. } => true,

@@ -93,7 +93,7 @@ fn notice(
     hold(22, shown, || format!("{at} ends with {last:?}, and not with its notice"))
 }
 
-/// Whether a fact admits what its turn is about.
+/// Returns true if a fact admits what its turn is about.
 fn admits(fact: &Fact) -> bool {
     if let Fact::ContextInjected(fact) = fact {
         return matches!(fact.from, ContextSource::Goal { .. });
@@ -101,7 +101,7 @@ fn admits(fact: &Fact) -> bool {
     matches!(fact, Fact::InputAccepted(_))
 }
 
-/// Whether a turn that ends at `end` was opened by the session that this one was forked from.
+/// Returns true if a turn that ends at `end` was opened by the session that this one was forked from.
 fn is_inherited(log: &[RecordedFact], end: Seq, opened: Seq) -> bool {
     let Some(Fact::SessionOpened(fact)) = log.first().map(|first| &first.fact) else {
         return false;

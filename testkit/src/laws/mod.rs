@@ -28,7 +28,7 @@ pub mod law_20_denied_context_is_dropped;
 pub mod law_21_the_last_turn_is_the_last;
 pub mod law_22_interrupts_are_told;
 pub mod law_23_hooks_see_what_enters;
-pub mod law_24_rewinds_restore;
+pub mod law_24_results_enter_once;
 
 mod begun;
 mod evidence;
@@ -47,7 +47,7 @@ pub struct Broken {
     pub what: String,
 }
 
-/// Whether a law holds.
+/// Result of checking a law.
 pub type Held = Result<(), Broken>;
 
 /// Builds the answer of a law that does not hold.

@@ -1,9 +1,9 @@
 //! Reading a log without the core: facts by position, turns, the tools and the arguments of calls.
 
 use windlass_core::{
-    CallId, CallItem, Delivery, Digest, Fact, HookDecided, HookFailurePolicy, HookOccurrence,
-    HookSpec, HookTopic, HookVerdict, InputId, Item, PROGRAM_TOOL, RecordedFact, Seq, Settings,
-    ToolSpec, TurnId, TurnOpened,
+    CallId, CallItem, Delivery, DetachedEndPolicy, Digest, Fact, HookDecided, HookFailurePolicy,
+    HookOccurrence, HookSpec, HookTopic, HookVerdict, InputId, Item, PROGRAM_TOOL, RecordedFact,
+    Seq, Settings, ToolSpec, TurnId, TurnOpened,
 };
 
 /// The fact at a position.
@@ -84,7 +84,7 @@ pub(super) fn counts_as(settings: &Settings, decided: &HookDecided) -> HookVerdi
     }
 }
 
-/// Whether a hook that has decided answers the model's answer, or the end of the turn.
+/// Returns true if a hook that has decided answers the model's answer, or the end of the turn.
 pub(super) fn answers_the_model(log: &[RecordedFact], decided: Seq) -> bool {
     let recorded = at(log, decided);
     let Some(Fact::HookDecided(fact)) = recorded.map(|recorded| &recorded.fact) else {
@@ -104,7 +104,7 @@ pub(super) fn digest(arguments: &str) -> Digest {
     Digest::EMPTY.part(arguments.as_bytes())
 }
 
-/// Whether a call is a program.
+/// Returns true if a call is a program.
 pub(super) fn is_program(log: &[RecordedFact], id: CallId) -> bool {
     let Some((recorded, item)) = call(log, id) else {
         return false;
@@ -114,7 +114,7 @@ pub(super) fn is_program(log: &[RecordedFact], id: CallId) -> bool {
     programs && item.name == PROGRAM_TOOL && matches!(recorded.fact, Fact::ItemAdded(_))
 }
 
-/// Whether a hook that has decided was asked about the end of a turn.
+/// Returns true if a hook that has decided was asked about the end of a turn.
 pub(super) fn at_the_end(log: &[RecordedFact], decided: Seq) -> bool {
     let Some(Fact::HookDecided(fact)) = at(log, decided).map(|recorded| &recorded.fact) else {
         return false;
@@ -123,15 +123,28 @@ pub(super) fn at_the_end(log: &[RecordedFact], decided: Seq) -> bool {
     matches!(place, Some(HookOccurrence::Stop { .. } | HookOccurrence::SubTurnStop { .. }))
 }
 
+/// An input that waits by a log.
+#[derive(Debug)]
+struct Waiting {
+    id: InputId,
+    delivery: Delivery,
+    /// The result of a detached child: true if it opens a turn.
+    result: Option<bool>,
+}
+
 /// The inputs that wait by a log, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Queue(Vec<(InputId, Delivery)>);
+pub(super) struct Queue(Vec<Waiting>);
 
 impl Queue {
     /// Reads a fact. Returns false if it speaks of an input that does not wait.
-    pub(super) fn apply(&mut self, recorded: &RecordedFact) -> bool {
+    pub(super) fn apply(&mut self, log: &[RecordedFact], recorded: &RecordedFact) -> bool {
         if let Fact::InputQueued(fact) = &recorded.fact {
-            self.0.push((InputId(recorded.seq.0), fact.delivery));
+            self.0.push(Waiting {
+                id: InputId(recorded.seq.0),
+                delivery: fact.delivery,
+                result: fact.result_of.map(|call| wakes(log, call)),
+            });
         }
         if let Fact::InputEdited(fact) = &recorded.fact {
             return self.place(fact.input).is_some();
@@ -156,22 +169,38 @@ impl Queue {
     }
 
     fn place(&self, input: InputId) -> Option<usize> {
-        self.0.iter().position(|(id, _)| *id == input)
+        self.0.iter().position(|waiting| waiting.id == input)
     }
 
     pub(super) fn ids(&self) -> impl Iterator<Item = InputId> {
-        self.0.iter().map(|(id, _)| *id)
+        self.0.iter().map(|waiting| waiting.id)
     }
 
     /// The first input that is meant for the turn that runs.
     pub(super) fn steer(&self) -> Option<InputId> {
-        let mut steers = self.0.iter().filter(|(_, delivery)| *delivery == Delivery::Steer);
-        steers.next().map(|(id, _)| *id)
+        let mut steers = self.0.iter().filter(|waiting| waiting.delivery == Delivery::Steer);
+        steers.next().map(|waiting| waiting.id)
+    }
+
+    /// True if one of those is a user's.
+    pub(super) fn has_user_steer(&self) -> bool {
+        let steers = self.0.iter().filter(|waiting| waiting.delivery == Delivery::Steer);
+        steers.into_iter().any(|waiting| waiting.result.is_none())
     }
 
     /// The input that opens the next turn.
     pub(super) fn next(&self) -> Option<InputId> {
-        let soon = self.0.iter().find(|(_, delivery)| *delivery != Delivery::Turn);
-        soon.or_else(|| self.0.first()).map(|(id, _)| *id)
+        let said = || self.0.iter().filter(|waiting| waiting.result.is_none());
+        let soon = said().find(|waiting| waiting.delivery != Delivery::Turn);
+        let wakes = || self.0.iter().find(|waiting| waiting.result == Some(true));
+        soon.or_else(|| said().next()).or_else(wakes).map(|waiting| waiting.id)
     }
+}
+
+/// True if the result of a call's agent opens a turn, as the agent is declared.
+pub(super) fn wakes(log: &[RecordedFact], call: CallId) -> bool {
+    let agent = tool(log, call).and_then(|(_, _, tool)| tool.agent.as_deref());
+    agent.is_some_and(|agent| {
+        agent.can_detach() && agent.when_detached_ends == DetachedEndPolicy::Wake
+    })
 }

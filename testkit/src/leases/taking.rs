@@ -103,7 +103,7 @@ pub fn names_are_apart(at: &dyn LeasesFixture) -> Checked {
     })
 }
 
-/// Who holds a name may take it anew: with a larger epoch, for a time from now on; and what it had
+/// Who holds a name may take it again: with a larger epoch, for a time from now on; and what it had
 /// before is over.
 pub fn the_same_holder_takes_it_anew(at: &dyn LeasesFixture) -> Checked {
     run(async {

@@ -34,7 +34,7 @@ pub fn nobody_hears_what_was_told_before(at: &dyn LiveFixture) -> Checked {
 }
 
 /// Who begins to hear is told to all other nodes that ask: the first one of a session, one on another
-/// node, and one that begins anew.
+/// node, and one that begins again.
 pub fn who_begins_to_hear_is_announced(at: &dyn LiveFixture) -> Checked {
     run(async {
         let three = Three::open(at).await?;

@@ -42,7 +42,7 @@ pub struct Nodes {
 pub struct Node {
     name: u64,
     place: Nodes,
-    /// Whether it is cut off.
+    /// True if it is cut off.
     cut: Arc<watch::Sender<bool>>,
 }
 
@@ -173,7 +173,7 @@ impl Nodes {
         kept.counts.get(&operation).copied().unwrap_or_default()
     }
 
-    /// Whether somebody holds a session.
+    /// Returns true if somebody holds a session.
     #[must_use]
     pub fn is_held(&self, session: &SessionId) -> bool {
         self.shared.kept.lock().held.contains_key(session)
@@ -238,7 +238,7 @@ impl Kept {
         }
     }
 
-    /// Whether the logs take writes of anybody, or answer at all where `reads`.
+    /// Returns true if the logs take writes of anybody, or answer at all where `reads`.
     fn answers(&self, doing: &str, reads: bool) -> Result<(), StoreError> {
         match &self.outage {
             None => Ok(()),

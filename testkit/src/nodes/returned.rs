@@ -82,7 +82,7 @@ pub async fn what_could_not_be_given_back_is_free_later(
     Ok(())
 }
 
-/// Whether a store lists a session as open and free.
+/// Returns true if a store lists a session as open and free.
 async fn is_free(store: &dyn LogStore, id: &SessionId) -> Result<bool, Violation> {
     let filter = SessionFilter { open: Some(true), unclaimed: true, ..SessionFilter::default() };
     let heads = store.sessions(&filter, None, 10).await;

@@ -87,7 +87,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the names in a value are known. It is nested as deep as JSON is read, 128 at most.
+    /// Returns true if the names in a value are known. It is nested as deep as JSON is read, 128 at most.
     fn check(&self, value: &Value, rounds: bool) -> Result<(), ProgramFault> {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),

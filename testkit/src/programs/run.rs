@@ -432,7 +432,7 @@ fn size(value: &Value) -> u64 {
     inner + size_of::<Value>() as u64
 }
 
-/// Whether a value is nested deeper than this. It looks no deeper.
+/// Returns true if a value is nested deeper than this. It looks no deeper.
 fn deeper_than(value: &Value, most: usize) -> bool {
     let within = |mut values: Box<dyn Iterator<Item = &Value> + '_>| match most.checked_sub(1) {
         Some(less) => values.any(|value| deeper_than(value, less)),

@@ -1,4 +1,4 @@
-//! A runtime with a tiny language, for tests of what stands around programs.
+//! A runtime with a tiny language, for tests of the parts around programs.
 
 use std::sync::Arc;
 

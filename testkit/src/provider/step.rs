@@ -35,7 +35,7 @@ pub(super) enum Beat {
 pub struct Failure {
     /// The class.
     pub kind: FailureKind,
-    /// Whether to ask again.
+    /// True if to ask again.
     pub retry: Retry,
     /// In words.
     pub context: String,
@@ -166,7 +166,7 @@ impl Step {
         self
     }
 
-    /// Cuts the events anew: each read brings up to `count`, at least 1. What is no event stays
+    /// Cuts the events again: each read brings up to `count`, at least 1. What is no event stays
     /// where it is.
     #[must_use]
     pub fn batched(mut self, count: usize) -> Self {

@@ -77,7 +77,7 @@ pub(super) struct Answering<'a> {
     pub(super) driver: &'a Driver,
     pub(super) dice: &'a mut Dice,
     pub(super) covered: &'a mut Covered,
-    /// Whether a tool whose call is asked after has run.
+    /// True if a tool whose call is asked after has run.
     pub(super) ran: bool,
 }
 

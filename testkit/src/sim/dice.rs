@@ -41,7 +41,7 @@ impl Dice {
         self.runner.rng().random()
     }
 
-    /// Whether something happens that does so many times in a thousand.
+    /// Returns true if something happens that does so many times in a thousand.
     pub(super) fn chance(&mut self, in_thousand: u32) -> bool {
         self.runner.rng().random_range(0..1_000) < in_thousand
     }

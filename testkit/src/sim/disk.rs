@@ -88,7 +88,7 @@ impl File {
         self.dirty = vec![false; self.cache.len()];
     }
 
-    /// Whether a loss of power could lose something.
+    /// Returns true if a loss of power could lose something.
     pub(super) fn is_dirty(&self) -> bool {
         self.synced != self.cache
     }

@@ -445,7 +445,7 @@ impl Driver {
     }
 }
 
-/// Whether an error says that another driver has claimed the session.
+/// Returns true if an error says that another driver has claimed the session.
 pub(super) fn is_superseded(error: &StoreError) -> bool {
     match &error.kind {
         StoreErrorKind::Conflict { .. } | StoreErrorKind::NotClaimed => true,

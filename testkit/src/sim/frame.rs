@@ -43,7 +43,7 @@ pub(super) enum Tail {
     Corrupt,
 }
 
-/// Whether a scan checks what it reads.
+/// Checks that a scan makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Checking {
     /// It does.

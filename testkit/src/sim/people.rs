@@ -160,7 +160,7 @@ impl User {
         Act::Says(said.input(), place)
     }
 
-    /// Whether something is to be sent again.
+    /// Returns true if something is to be sent again.
     pub(super) fn is_unsure(&self) -> bool {
         let mut said = self.said.iter();
         said.any(|said| said.key.is_some() && said.fate == Fate::Unsure)

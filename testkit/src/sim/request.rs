@@ -44,7 +44,7 @@ impl Request {
         Self { place, process, life, epoch, sending, stage: Stage::Sent, twice }
     }
 
-    /// Whether the store is doing it.
+    /// Returns true if the store is doing it.
     pub(super) fn is_being_done(&self) -> bool {
         matches!(self.stage, Stage::Doing)
     }

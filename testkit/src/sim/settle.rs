@@ -1,7 +1,7 @@
 //! Settling: the faults are over, whoever is asked answers, and everything must come to rest within
 //! bounded steps, with nothing lost.
 
-use windlass_core::{Demand, EffectKey, Fact, Hold, Input, RecordedFact, Seq};
+use windlass_core::{CallId, Demand, EffectKey, Fact, Hold, Input, RecordedFact, Seq};
 
 use super::breach::{Breach, Promise, breach, keep};
 use super::driver::encode;
@@ -9,6 +9,7 @@ use super::faults::Rates;
 use super::happening::Happening;
 use super::simulation::Simulation;
 use super::witness::Reading;
+use crate::world::fair::child_ended;
 
 /// More steps than a session needs to come to rest.
 const STEPS: usize = 1_500;
@@ -28,6 +29,8 @@ enum Next {
     Again(usize),
     /// A user has what waits go on.
     Continue(usize),
+    /// A detached child of a session ends.
+    ChildEnded(usize, CallId),
     /// Time passes until a session wants to be looked at.
     Wait(usize),
 }
@@ -78,6 +81,9 @@ impl Simulation {
             if open && held && session.turn().is_none() {
                 return Some(Next::Continue(at));
             }
+            if let (true, Some(child)) = (open, session.detached.first()) {
+                return Some(Next::ChildEnded(at, child.call));
+            }
             if driver.deadline().is_some() {
                 return Some(Next::Wait(at));
             }
@@ -105,6 +111,7 @@ impl Simulation {
                 let act = here.user.say_again(last.driver.life, &mut self.covered);
                 self.does(place, seat, act)
             }
+            Next::ChildEnded(place, call) => self.take_last(place, child_ended(call)),
             Next::Continue(place) => self.take_last(place, Input::Continue),
             Next::Wait(place) => {
                 let seat = self.places.get(place).and_then(|here| here.drivers.last());
@@ -183,7 +190,7 @@ impl Simulation {
     }
 }
 
-/// Whether an agent begins, which is lent a budget.
+/// Returns true if an agent begins, which is lent a budget.
 fn is_lent(recorded: &RecordedFact) -> bool {
     matches!(&recorded.fact, Fact::CallStarted(fact) if fact.grant.is_some() && fact.attempt == 1)
 }

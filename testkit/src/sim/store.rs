@@ -68,7 +68,7 @@ pub(super) struct Claimed {
     pub(super) epoch: Epoch,
     /// The texts of the log.
     pub(super) texts: Vec<Vec<u8>>,
-    /// Whether a torn tail was cut off.
+    /// True if a torn tail was cut off.
     pub(super) repaired: bool,
 }
 
@@ -92,17 +92,17 @@ impl Store {
         self.logs.get_mut(place).ok_or_else(unknown)
     }
 
-    /// Whether an append of this session is being done.
+    /// Returns true if an append of this session is being done.
     pub(super) fn is_busy(&self, place: usize) -> bool {
         self.logs.get(place).is_some_and(|log| log.busy.is_some())
     }
 
-    /// Whether a loss of power could lose something.
+    /// Returns true if a loss of power could lose something.
     pub(super) fn is_dirty(&self) -> bool {
         self.logs.iter().any(|log| log.file.is_dirty())
     }
 
-    /// Claims a session: cuts off a torn tail, writes the last unit anew because nobody knows
+    /// Claims a session: cuts off a torn tail, writes the last unit again because nobody knows
     /// whether the sync before succeeded, syncs, and reads.
     pub(super) fn claim(
         &mut self,
@@ -142,7 +142,7 @@ impl Store {
             return Claiming::PowerLost;
         }
         if fault.is_some() {
-            // What could not be synced is written anew by the next claim.
+            // What could not be synced is written again by the next claim.
             return Claiming::Failed(failed("the log could not be synced"));
         }
         log.file.sync();

@@ -44,7 +44,7 @@ impl Witness {
         self.known.get(place)
     }
 
-    /// Whether a claim is the latest.
+    /// Returns true if a claim is the latest.
     pub(super) fn is_latest(&self, epoch: Epoch) -> bool {
         self.epoch == Some(epoch)
     }
@@ -189,7 +189,7 @@ impl Witness {
         })
     }
 
-    /// Whether a call took effect, as its tool knows.
+    /// Returns true if a call took effect, as its tool knows.
     pub(super) fn has_run(&self, idempotency_key: &str) -> bool {
         self.ran.contains_key(idempotency_key)
     }

@@ -63,7 +63,7 @@ pub fn other_writers_are_fenced_as_declared(at: &dyn StoreFixture) -> Checked {
     })
 }
 
-/// Whether the first writer's append after a position is taken.
+/// Returns true if the first writer's append after a position is taken.
 async fn writes(writer: &Writer, after: Seq) -> bool {
     let facts = numbered_facts(&writer.id, after, 1);
     writer.offer(after, &facts).await.is_ok()

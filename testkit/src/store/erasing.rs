@@ -222,7 +222,7 @@ pub fn erasing_leaves_other_sessions(at: &dyn StoreFixture) -> Checked {
 }
 
 /// An erased session stays erased: in what a killed process leaves, and in a store that is opened
-/// again, where it can begin anew.
+/// again, where it can begin again.
 pub fn an_erased_session_stays_gone(at: &dyn StoreFixture) -> Checked {
     run(async {
         let Some(writer) = erasing(at).await? else {

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ArgumentPattern, CompactionStrategy, Concurrency, ContextPart, ContextWindow, Delivery, Draft,
-    Edit, EffectClass, Fact, FailureKind, HookFailurePolicy, HookOrder, HookPoint, HookSpec, Image,
-    ImageMedia, InputAccepted, InputBlocked, InputEdited, InputId, InputMoved, InputQueued,
+    ArgumentPattern, CallId, CompactionStrategy, Concurrency, ContextPart, ContextWindow, Delivery,
+    Draft, Edit, EffectClass, Fact, FailureKind, HookFailurePolicy, HookOrder, HookPoint, HookSpec,
+    Image, ImageMedia, InputAccepted, InputBlocked, InputEdited, InputId, InputMoved, InputQueued,
     InputWithdrawn, InterruptRequested, InterruptSource, LimitKind, Limits, Lineage, Mode,
     OfferedTools, OutputSchema, Permissions, Price, ProgramLimits, ProgramMode, ProgramTransport,
     Reason, RecordedFact, RequestOptions, ResultForm, Rule, RuleVerdict, Scope, Seq, SessionId,
-    SessionOpened, SessionResumed, SessionRewound, Settings, SettingsChanged, StopTiming,
-    Timestamp, ToolChoice, ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled, TurnUsage,
+    SessionOpened, SessionResumed, Settings, SettingsChanged, StopTiming, Timestamp, ToolChoice,
+    ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled, TurnUsage,
 };
 
 use crate::world::facts::{call_with, compaction_with, goal_with, hook_with, sample_with};
@@ -91,6 +91,7 @@ pub(super) fn queued(session: &SessionId, seq: Seq, text: String) -> RecordedFac
         key: None,
         dry_run: false,
         command_key: None,
+        result_of: None,
     });
     let draft = Draft { turn: None, ts: Timestamp(1_700_000_000_000), cause: None, fact };
     draft.number(session, seq)
@@ -111,13 +112,6 @@ fn facts_with(text: &str) -> Vec<Fact> {
             settings: Arc::new(settings(text)),
             key: Some(text.into()),
         }),
-        Fact::SessionRewound(SessionRewound {
-            by: principal(text).into(),
-            to: Seq(3),
-            visible: windlass_core::VisiblePart::EMPTY,
-            notice: Some(text.into()),
-            key: Some(text.into()),
-        }),
         Fact::InputQueued(InputQueued {
             scope: principal(text).into(),
             text: text.into(),
@@ -127,6 +121,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
             key: Some(text.into()),
             dry_run: true,
             command_key: Some(text.into()),
+            result_of: Some(CallId(u64::MAX)),
         }),
         Fact::TurnOpened(TurnOpened {
             reason: Reason::Input { input: InputId(3) },
@@ -173,6 +168,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
             outcome,
             spent: TurnUsage::default(),
             waiting: vec![InputId(u64::MAX)],
+            detached: vec![CallId(u64::MAX)],
             notice: None,
         })
     }));

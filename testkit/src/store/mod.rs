@@ -65,7 +65,7 @@ pub trait StoreFixture: Send + Sync {
     /// Opens the store at this place.
     ///
     /// The suite opens it again after it has dropped the store object before, as a process does
-    /// that ends in good order and starts anew. A store that declares [`Durability::Memory`] may
+    /// that ends in good order and starts again. A store that declares [`Durability::Memory`] may
     /// then be empty; one that declares more must hold all that was acknowledged. What a process
     /// that is killed leaves is what [`image`](Self::image) shows.
     ///

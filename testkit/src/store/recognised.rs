@@ -45,7 +45,7 @@ pub fn the_same_append_again_changes_nothing(at: &dyn StoreFixture) -> Checked {
     })
 }
 
-/// Asks for an append again, as one does who has encoded the facts anew.
+/// Asks for an append again, as one does who has encoded the facts again.
 async fn again(writer: &Writer, after: Seq, facts: &[Arc<RecordedFact>], when: &str) -> Checked {
     let copies = facts.iter().map(|fact| Arc::new(RecordedFact::clone(fact)));
     let copies: Vec<_> = copies.collect();

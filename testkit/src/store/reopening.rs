@@ -110,7 +110,7 @@ pub fn a_reopened_store_needs_a_new_claim(at: &dyn StoreFixture) -> Checked {
     })
 }
 
-/// Whether a store that promises nothing across opening has forgotten a session.
+/// Returns true if a store that promises nothing across opening has forgotten a session.
 async fn forgotten(store: &dyn LogStore, id: &windlass_core::SessionId) -> bool {
     match store.capabilities().durability {
         Durability::Memory => {

@@ -140,6 +140,7 @@ fn settled(waiting: &[InputId]) -> Fact {
         outcome: TurnOutcome::Completed,
         spent: TurnUsage::default(),
         waiting: waiting.to_vec(),
+        detached: Vec::new(),
         notice: None,
     })
 }

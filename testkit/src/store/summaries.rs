@@ -187,7 +187,7 @@ pub fn a_filtered_listing_is_paged(at: &dyn StoreFixture) -> Checked {
 }
 
 /// A listing of free sessions has those that no writer holds, and none that one holds: after a claim,
-/// a release, a claim anew, an erasure.
+/// a release, a claim again, an erasure.
 pub fn a_listing_of_free_sessions_has_none_that_is_claimed(at: &dyn StoreFixture) -> Checked {
     run(async {
         let store = at.open().await;

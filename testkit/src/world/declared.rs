@@ -141,7 +141,7 @@ fn is_like(wanted: &ArgumentPattern, arguments: &Value) -> bool {
     }
 }
 
-/// Whether a text is like a pattern in which `*` stands for any characters.
+/// Returns true if a text is like a pattern in which `*` stands for any characters.
 fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,

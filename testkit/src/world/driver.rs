@@ -45,7 +45,7 @@ pub struct World {
     pub(super) losses: Vec<Loss>,
     /// What has happened, for people to read.
     pub(super) transcript: Vec<String>,
-    /// Whether anybody reads it, and the log.
+    /// True if anybody reads it, and the log.
     told: bool,
     /// Kinds of inputs that were refused.
     pub(super) rejects: Vec<Reject>,
@@ -230,7 +230,7 @@ impl World {
         &self.past
     }
 
-    /// What is owed now.
+    /// Desired effects now.
     #[must_use]
     pub fn owed(&self) -> Vec<DesiredEffect> {
         (self.transitions.desired_effects)(self.machine.session())

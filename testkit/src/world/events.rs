@@ -16,10 +16,10 @@ pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
         | Input::SetGoal { .. }
         | Input::Compact { .. }
         | Input::Send { .. }
+        | Input::ChildEnded { .. }
         | Input::EditInput { .. }
         | Input::MoveInput { .. }
         | Input::WithdrawInput { .. }
-        | Input::Rewind { .. }
         | Input::Continue
         | Input::Interrupt { .. }
         | Input::Answer { .. }
@@ -27,6 +27,7 @@ pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
         Input::SampleEvent { key, .. }
         | Input::CallEnded { key, .. }
         | Input::AgentEnded { key, .. }
+        | Input::AgentDetached { key, .. }
         | Input::ProgramEvent { key, .. }
         | Input::HookReplied { key, .. }
         | Input::ApproverAnswered { key, .. }

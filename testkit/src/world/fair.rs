@@ -2,9 +2,9 @@
 //! they are asked, and ticks come when the deadline says.
 
 use windlass_core::{
-    ApprovalAnswer, Demand, EffectKey, FailureKind, GoalState, GoalStatus, Hold, HookReply, Input,
-    Item, Observation, ObservationStatus, Phase, ProgramEnd, Retry, SampleEvent, SampleFailure,
-    Scope, StopReason,
+    ApprovalAnswer, CallId, Demand, EffectKey, FailureKind, GoalState, GoalStatus, Hold, HookReply,
+    Input, Item, Observation, ObservationStatus, Phase, ProgramEnd, Retry, SampleEvent,
+    SampleFailure, Scope, StopReason, child_result,
 };
 
 use super::driver::World;
@@ -27,7 +27,10 @@ pub fn settle(world: &mut World) -> Result<usize, Broken> {
         let next = world.machine.running().iter().next();
         match next.map(|(key, demand)| (*key, *demand)) {
             Some((key, demand)) => answer(world, key, demand)?,
-            None => tick(world)?,
+            None => match world.session().detached.first().map(|child| child.call) {
+                Some(call) => world.take(child_ended(call))?,
+                None => tick(world)?,
+            },
         }
     }
     Err(broken(2, format!("{bound} steps were not enough: {}", standing(world))))
@@ -41,21 +44,33 @@ fn bound(world: &World) -> usize {
     let calls = turn.map_or(0, |turn| turn.calls().len());
     let goal = session.goal.as_ref();
     let turns = goal.map_or(0, |goal| goal.goal.turns.saturating_sub(goal.turns));
-    let turns = usize::try_from(turns).unwrap_or(0) + session.queue.len() + 2;
+    let turns = usize::try_from(turns).unwrap_or(0)
+        + session.queue.len()
+        + session.detached.len()
+        + calls
+        + 2;
     // Each hook is asked a few times a turn and a few times a call.
     let hooks = session.settings.hooks.len() + turn.map_or(0, |turn| turn.settings.hooks.len());
     64 + calls * (4 + hooks * 4) + turns * (16 + hooks * 8)
 }
 
-/// Whether nothing is left to do without a user.
+/// A detached child ends.
+pub(crate) fn child_ended(call: CallId) -> Input {
+    let text = child_result("agent", call, "It ended.", "");
+    Input::ChildEnded { scope: Scope::local("engine"), call, text }
+}
+
+/// Returns true if nothing is left to do without a user.
 #[must_use]
 pub fn rested(world: &World) -> bool {
     let session = world.session();
     match &session.phase {
         Phase::Idle => {
             let due = |goal: &GoalState| goal.status != GoalStatus::Waiting;
-            let waits = !session.queue.is_empty() || session.goal.as_ref().is_some_and(due);
-            world.machine.running().is_empty() && (!waits || session.hold == Hold::Held)
+            let waits = session.next_input().is_some() || session.goal.as_ref().is_some_and(due);
+            world.machine.running().is_empty()
+                && session.detached.is_empty()
+                && (!waits || session.hold == Hold::Held)
         }
         Phase::InTurn(_) => false,
     }
@@ -145,7 +160,7 @@ fn tick(world: &mut World) -> Held {
     Ok(())
 }
 
-/// Where a session stands, without its settings.
+/// Position of a session, without its settings.
 fn standing(world: &World) -> String {
     let session = world.session();
     let stage = session.turn().map(|turn| (&turn.stage, &turn.hook_rounds));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use windlass_core::{
     ApprovalAnswer, CallId, CallItem, CallProgress, CompactionResult, ContextPart, CutPoint,
     Digest, Edit, EffectKey, Fact, FailureKind, HookReply, Input, InputId, Item, Observation,
-    ReasoningItem, RecordedFact, Retry, SampleEvent, SampleFailure, Scope, Seq, TurnId, Usage,
-    fallback_summary, plan_compaction,
+    ObservationStatus, ReasoningItem, RecordedFact, Retry, SampleEvent, SampleFailure, Scope, Seq,
+    TurnId, Usage, child_result, fallback_summary, plan_compaction,
 };
 
 use super::declared::rules_met;
@@ -74,7 +74,6 @@ impl World {
                 Some(input) => self.take(Input::WithdrawInput { scope: somebody(), input }),
                 None => Ok(()),
             },
-            Step::Rewind(to) => self.take(Input::Rewind { scope: somebody(), to: Seq(*to) }),
             Step::Goal(goal) => self.take(Input::SetGoal { scope: somebody(), goal: goal.clone() }),
             Step::Continue => self.take(Input::Continue),
             Step::Compact(focus) => {
@@ -151,6 +150,23 @@ impl World {
                     None => Ok(()),
                 }
             }
+            Step::Detach { nth, output } => {
+                match self.running(*nth, |key| matches!(key, EffectKey::Call { .. })) {
+                    Some(key) => {
+                        let observation = Observation::new(ObservationStatus::Done, output.clone());
+                        self.take(Input::AgentDetached { key, observation })
+                    }
+                    None => Ok(()),
+                }
+            }
+            Step::ChildEnded { nth, text } => match self.detached(*nth) {
+                Some(call) => self.take(Input::ChildEnded {
+                    scope: Scope::local("engine"),
+                    call,
+                    text: child_result("put", call, "It ended.", text),
+                }),
+                None => Ok(()),
+            },
             Step::Spoken(source) => self.item(spoken(source)),
             Step::Program { nth, word } => self.program(*nth, word),
             Step::Hook { nth, verdict, edit, context, reason } => {
@@ -232,6 +248,20 @@ impl World {
         }
         let sent = |recorded: &&RecordedFact| matches!(recorded.fact, Fact::InputQueued(_));
         self.log.iter().rfind(sent).map(|recorded| InputId(recorded.seq.0))
+    }
+
+    /// Of the calls whose agents are detached, the nth; of none, the latest that was.
+    fn detached(&self, nth: usize) -> Option<CallId> {
+        let detached = &self.machine.session().detached;
+        if let Some(nth) = nth.checked_rem(detached.len()) {
+            return detached.get(nth).map(|child| child.call);
+        }
+        self.log.iter().rev().find_map(|recorded| {
+            let Fact::CallObserved(fact) = &recorded.fact else {
+                return None;
+            };
+            fact.detached.then_some(fact.call)
+        })
     }
 
     /// Of the effects of a kind that run, the nth.
@@ -401,7 +431,7 @@ impl World {
             return Ok(());
         };
         let words = "late";
-        let done = || Observation::new(windlass_core::ObservationStatus::Done, words);
+        let done = || Observation::new(ObservationStatus::Done, words);
         self.take(match key {
             EffectKey::Sample { .. } => Input::SampleEvent {
                 key,

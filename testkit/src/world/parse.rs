@@ -72,7 +72,6 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
             Step::Move { nth: number(nth)?, before }
         }
         "withdraw" => Step::Withdraw(number(rest)?),
-        "rewind" => Step::Rewind(number(rest)?),
         "interrupt" => {
             let (by, rest) = split(rest);
             let (when, rest) = match split(rest) {
@@ -146,6 +145,14 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
                 None => Compacted::Sketched(summary.to_owned()),
             },
         }),
+        "detach" => {
+            let (nth, output) = split(rest);
+            Step::Detach { nth: number(nth)?, output: long(output) }
+        }
+        "ended" => {
+            let (nth, text) = split(rest);
+            Step::ChildEnded { nth: number(nth)?, text: long(text) }
+        }
         "late" => Step::Late(number(rest)?),
         "never" => Step::Never(number(rest)?),
         "sync" => Step::Sync,

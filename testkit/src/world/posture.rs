@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde_json::Value;
 use windlass_core::{
-    AgentSpec, Concurrency, ContextWindow, EffectClass, GOAL_TOOL, HookSpec, Limits, Mode,
-    OutputSchema, ParentEndPolicy, Permissions, Price, RequestOptions, Rule, Settings, ToolSpec,
+    AgentSpec, Concurrency, ContextWindow, DetachedEndPolicy, EffectClass, GOAL_TOOL, HookSpec,
+    Limits, Mode, OutputSchema, ParentEndPolicy, Permissions, Price, RequestOptions, Rule,
+    Settings, ToolSpec,
 };
 
 use super::declared::{read_hooks, read_price, read_rules, spell_hooks, spell_price, spell_rules};
@@ -36,6 +37,8 @@ pub struct Posture {
     pub program: Option<u32>,
     /// How many samples its agent is lent at most; `None` where it has no agent.
     pub agent: Option<u32>,
+    /// True if the result of a detached agent opens a turn.
+    pub wakes: bool,
 }
 
 impl Default for Posture {
@@ -51,6 +54,7 @@ impl Default for Posture {
             shape: None,
             program: None,
             agent: None,
+            wakes: false,
         }
     }
 }
@@ -90,7 +94,7 @@ impl Posture {
                 Concurrency::Exclusive => Some(5_000),
             },
             reconciles: *name == RECONCILES,
-            agent: self.agent.filter(|_| *name == AGENT).map(agent),
+            agent: self.agent.filter(|_| *name == AGENT).map(|samples| agent(samples, self.wakes)),
         };
         Settings {
             provider: String::from("simulated"),
@@ -145,6 +149,7 @@ impl Posture {
                 let samples = value.parse();
                 self.agent = Some(samples.map_err(|error| format!("{value}: {error}"))?);
             }
+            "wakes" => self.wakes = value.parse().map_err(|error| format!("{value}: {error}"))?,
             limit => set_limit(&mut self.limits, limit, value)?,
         }
         Ok(())
@@ -185,19 +190,27 @@ impl fmt::Display for Posture {
         if let Some(samples) = self.agent {
             write!(f, " agent={samples}")?;
         }
+        if self.wakes {
+            write!(f, " wakes=true")?;
+        }
         spell_limits("", &self.limits, f)
     }
 }
 
 /// An agent without tools.
-fn agent(samples: u32) -> Box<AgentSpec> {
+fn agent(samples: u32, wakes: bool) -> Box<AgentSpec> {
     Box::new(AgentSpec {
         instructions: String::from("Be briefer."),
         tools: Vec::new(),
         samples,
         tokens: 0,
         cost_micros: 0,
-        when_parent_ends: ParentEndPolicy::Stop,
+        when_parent_ends: if wakes { ParentEndPolicy::Detach } else { ParentEndPolicy::Stop },
+        background: false,
+        when_detached_ends: match wakes {
+            true => DetachedEndPolicy::Wake,
+            false => DetachedEndPolicy::Wait,
+        },
     })
 }
 

@@ -115,7 +115,7 @@ pub(super) fn mode(calls: u32) -> ProgramMode {
     }
 }
 
-/// Whether an effect is a step of a program.
+/// Returns true if an effect is a step of a program.
 #[must_use]
 pub fn is_program(session: &Session, key: EffectKey) -> bool {
     let EffectKey::Call { call, .. } = key else {

@@ -23,7 +23,7 @@ pub struct Script {
 }
 
 /// How a simulated world begins: `open [lazy] [child] [workspace=DIR] [seed=N] [mode=..]
-/// [hooks=..] [rules=..] [window=N] [strategy=..] [price=..] [shape=RETRIES] [agent=SAMPLES]
+/// [hooks=..] [rules=..] [window=N] [strategy=..] [price=..] [shape=RETRIES] [agent=SAMPLES] [wakes=true]
 /// [program=CALLS] [LIMIT=N] [ceiling.LIMIT=N]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
@@ -53,7 +53,7 @@ pub enum Durability {
 /// Where a simulated session comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kin {
-    /// It was opened anew.
+    /// It was opened again.
     Root,
     /// A turn of another session started it.
     Child,
@@ -72,9 +72,9 @@ pub enum Step {
         turn: Option<u64>,
         /// The user's own key.
         key: Option<String>,
-        /// Whether the turn is a dry run.
+        /// True if the turn is a dry run.
         dry_run: bool,
-        /// What the presenter tells the model besides: names and texts.
+        /// What the presenter tells the model in addition: names and texts.
         context: Vec<(String, String)>,
         /// How many images are shown with it: the first ones of [`picture`].
         images: u32,
@@ -104,8 +104,6 @@ pub enum Step {
     },
     /// `withdraw N`: a user withdraws an input that waits, or the latest input if none does.
     Withdraw(usize),
-    /// `rewind N`: a user returns to the conversation of this position.
-    Rewind(u64),
     /// `interrupt WHO [after] [turn=N]`: somebody asks the turn to stop, now or after its step.
     Interrupt {
         /// Who asks.
@@ -119,7 +117,7 @@ pub enum Step {
     Configure {
         /// The new settings.
         posture: Posture,
-        /// Whether they may allow more than those before them.
+        /// True if they may allow more than those before them.
         widening: Widening,
     },
     /// `keyed KEY STEP`: what a user says in a step is said under a key. A step in which nobody says
@@ -166,7 +164,7 @@ pub enum Step {
     Fail {
         /// How.
         kind: FailureKind,
-        /// Whether to ask again.
+        /// True if to ask again.
         retry: Retry,
         /// What it cost, where the provider says so.
         cost: Cost,
@@ -187,6 +185,21 @@ pub enum Step {
         /// What it says.
         output: String,
     },
+    /// `detach N [OUTPUT]`: of the calls that run, the agent of this one goes on by itself.
+    Detach {
+        /// Which one.
+        nth: usize,
+        /// What the call says.
+        output: String,
+    },
+    /// `ended N [TEXT]`: of the agents that go on by themselves, this one ends; of none, the latest
+    /// that did.
+    ChildEnded {
+        /// Which one.
+        nth: usize,
+        /// What the session is told.
+        text: String,
+    },
     /// `spoken SOURCE`: the sample that runs brings a program that stood in its text.
     Spoken(String),
     /// `program N calls TOOL ARGUMENTS [& TOOL ARGUMENTS]..`, `program N value|return|fail|fault
@@ -206,7 +219,7 @@ pub enum Step {
         verdict: HookVerdict,
         /// What it puts in the place of the prompt or the arguments.
         edit: Option<String>,
-        /// What the model is to know besides.
+        /// What the model is to know in addition.
         context: Option<String>,
         /// Why.
         reason: String,
@@ -315,7 +328,7 @@ impl Step {
         }
     }
 
-    /// Whether it is something that a user says, so that it may be said under a key.
+    /// Returns true if it is something that a user says, so that it may be said under a key.
     #[must_use]
     pub fn is_said(&self) -> bool {
         matches!(
@@ -324,7 +337,6 @@ impl Step {
                 | Self::Edit { .. }
                 | Self::Move { .. }
                 | Self::Withdraw(_)
-                | Self::Rewind(_)
                 | Self::Goal(_)
                 | Self::Continue
                 | Self::Compact(_)

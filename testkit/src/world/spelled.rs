@@ -72,7 +72,6 @@ impl fmt::Display for Step {
                 option("before", before.as_ref(), f)
             }
             Self::Withdraw(nth) => write!(f, "withdraw {nth}"),
-            Self::Rewind(to) => write!(f, "rewind {to}"),
             Self::Interrupt { by, when, turn } => {
                 let when = match when {
                     StopTiming::Now => "",
@@ -136,6 +135,14 @@ impl fmt::Display for Step {
                     write!(f, " took={}/{tokens}/{money}", took.samples)?;
                 }
                 spaced(output, f)
+            }
+            Self::Detach { nth, output } => {
+                write!(f, "detach {nth}")?;
+                spaced(output, f)
+            }
+            Self::ChildEnded { nth, text } => {
+                write!(f, "ended {nth}")?;
+                spaced(text, f)
             }
             Self::Spoken(source) => write!(f, "spoken {source}"),
             Self::Program { nth, word } => write!(f, "program {nth} {word}"),

@@ -35,14 +35,14 @@ pub enum Then {
     Refused(&'static str),
 }
 
-/// Where a session stands, as coarse as a state chart shows it.
+/// Position of a session, as coarse as a state chart shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The stage of its turn, or how it rests.
     pub room: Room,
-    /// Whether hooks are asked that the turn, or a call of it, waits for.
+    /// True if hooks are asked that the turn, or a call of it, waits for.
     pub hooks: bool,
-    /// Whether the turn was asked to stop.
+    /// True if the turn was asked to stop.
     pub course: Course,
 }
 
@@ -67,7 +67,7 @@ pub enum Room {
 const PARTS: [(StageName, &str); 2] =
     [(StageName::Sampling, "calling"), (StageName::Executing, "asking")];
 
-/// Whether a turn was asked to stop.
+/// Request to stop a turn, if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Course {
     /// It was not.
@@ -94,7 +94,6 @@ pub enum Told {
     EditInput,
     MoveInput,
     WithdrawInput,
-    Rewind,
     Continue,
     InterruptNow,
     InterruptAfterStep,
@@ -106,6 +105,8 @@ pub enum Told {
     SampledEnd,
     SampledFailure,
     Ran,
+    Detached,
+    ChildEnded,
     ProgramCalls,
     ProgramEnds,
     Hooked,
@@ -117,7 +118,7 @@ pub enum Told {
 
 impl Told {
     /// All kinds, in the order of [`Input`].
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::Configure,
         Self::SetGoal,
         Self::Send,
@@ -127,7 +128,6 @@ impl Told {
         Self::EditInput,
         Self::MoveInput,
         Self::WithdrawInput,
-        Self::Rewind,
         Self::Continue,
         Self::InterruptNow,
         Self::InterruptAfterStep,
@@ -139,6 +139,8 @@ impl Told {
         Self::SampledEnd,
         Self::SampledFailure,
         Self::Ran,
+        Self::Detached,
+        Self::ChildEnded,
         Self::ProgramCalls,
         Self::ProgramEnds,
         Self::Hooked,
@@ -164,7 +166,6 @@ impl Told {
             Input::EditInput { .. } => Self::EditInput,
             Input::MoveInput { .. } => Self::MoveInput,
             Input::WithdrawInput { .. } => Self::WithdrawInput,
-            Input::Rewind { .. } => Self::Rewind,
             Input::Continue => Self::Continue,
             Input::Interrupt { when, .. } => match when {
                 StopTiming::Now => Self::InterruptNow,
@@ -180,6 +181,8 @@ impl Told {
                 SampleEvent::Failed { .. } => Self::SampledFailure,
             },
             Input::CallEnded { .. } | Input::AgentEnded { .. } => Self::Ran,
+            Input::AgentDetached { .. } => Self::Detached,
+            Input::ChildEnded { .. } => Self::ChildEnded,
             Input::ProgramEvent { event: news, .. } => match news {
                 ProgramEvent::Calls(_) => Self::ProgramCalls,
                 ProgramEvent::Ended { .. } => Self::ProgramEnds,
@@ -205,7 +208,6 @@ impl Told {
             Self::EditInput => "edit input",
             Self::MoveInput => "move input",
             Self::WithdrawInput => "withdraw input",
-            Self::Rewind => "rewind",
             Self::Continue => "continue",
             Self::InterruptNow => "interrupt now",
             Self::InterruptAfterStep => "interrupt after step",
@@ -217,6 +219,8 @@ impl Told {
             Self::SampledEnd => "sampled end",
             Self::SampledFailure => "sampled failure",
             Self::Ran => "ran",
+            Self::Detached => "detached",
+            Self::ChildEnded => "child ended",
             Self::ProgramCalls => "program calls",
             Self::ProgramEnds => "program ends",
             Self::Hooked => "hooked",
@@ -229,7 +233,7 @@ impl Told {
 }
 
 impl Place {
-    /// Where a session stands.
+    /// Position of a session.
     #[must_use]
     pub fn of(session: &Session) -> Self {
         match &session.phase {
@@ -326,9 +330,6 @@ pub(super) fn refusal(reject: &Reject) -> &'static str {
         Reject::InputOpened { .. } => "InputOpened",
         Reject::NoPendingInput => "NothingWaits",
         Reject::NothingToCompact => "NothingToCompact",
-        Reject::TurnRunning(_) => "TurnRunning",
-        Reject::NoRewindPoint { .. } => "NoRewindPoint",
-        Reject::RewindOutOfReach { .. } => "RewindOutOfReach",
         Reject::Stopping => "Stopping",
         Reject::QueueFull { .. } => "QueueFull",
         Reject::Empty => "Empty",
@@ -338,6 +339,7 @@ pub(super) fn refusal(reject: &Reject) -> &'static str {
         Reject::ArgumentsMismatch(_) => "OtherArguments",
         Reject::ContextTooLarge { .. } => "ContextTooLarge",
         Reject::NotRunning(_) => "NotRunning",
+        Reject::NotDetached(_) => "NotDetached",
         Reject::DeadlineReserved => "OwnDeadline",
         Reject::TooManyParts { .. } => "TooManyParts",
         Reject::OutOfScope => "Foreign",

@@ -34,10 +34,6 @@ fn essentials(recorded: &RecordedFact) -> String {
             let (mode, permissions) = (spell(&settings.mode), spell(&settings.permissions));
             format!(" mode {mode}, permissions {permissions}")
         }
-        FactGroup::Session(SessionFact::SessionRewound(fact)) => match &fact.notice {
-            Some(notice) => format!(" to {}: {notice}", fact.to),
-            None => format!(" to {}", fact.to),
-        },
         FactGroup::Goal(fact) => match (fact.end(), fact.goal()) {
             (Some(GoalEnd::Met { call }), _) => format!(" met, says call {call}"),
             (Some(GoalEnd::Exhausted), _) => String::from(" exhausted"),
@@ -158,7 +154,8 @@ fn essentials(recorded: &RecordedFact) -> String {
             let shown = fact
                 .form
                 .map_or_else(String::new, |form| format!(", shown in {} bytes", form.max_bytes));
-            format!(" call {} {seen}{shown}{took}{tells}", fact.call)
+            let detached = if fact.detached { ", detached" } else { "" };
+            format!(" call {} {seen}{shown}{took}{detached}{tells}", fact.call)
         }
         FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
             let (name, arguments) = (&fact.item.name, &fact.item.arguments);
@@ -179,7 +176,9 @@ fn essentials(recorded: &RecordedFact) -> String {
             let waiting: Vec<String> = fact.waiting.iter().map(ToString::to_string).collect();
             let waiting = after(", waiting: ", &waiting.join(", "));
             let cost = money(", cost ", fact.spent.cost_micros);
-            format!(" {}{cost}{waiting}", outcome(&fact.outcome))
+            let detached: Vec<String> = fact.detached.iter().map(ToString::to_string).collect();
+            let detached = after(", detached: ", &detached.join(", "));
+            format!(" {}{cost}{waiting}{detached}", outcome(&fact.outcome))
         }
     }
 }
@@ -249,7 +248,8 @@ fn queued(fact: &InputQueued) -> String {
         1 => String::from(", 1 image"),
         many => format!(", {many} images"),
     };
-    format!(" {:?}{delivery}{key}{dry}{with}{images}", short(&fact.text))
+    let of = fact.result_of.map_or_else(String::new, |call| format!(", result of call {call}"));
+    format!(" {:?}{delivery}{key}{dry}{with}{images}{of}", short(&fact.text))
 }
 
 fn spoken(fact: &HookDecided) -> String {

@@ -1,6 +1,6 @@
 //! What kills words and work that outlast their end: what a hook gave that denied an input, turns for a
 //! goal after its last; ends that are not told, or not as what they were; what users took back (laws 7
-//! and 20 to 23).
+//! and 20 to 24).
 
 use windlass_core::{
     ContextInjected, ContextLifetime, ContextSource, Fact, History, InterruptSource, QueuedInput,
@@ -10,6 +10,7 @@ use windlass_testkit::laws::law_01_live_equals_fold::fold;
 use windlass_testkit::laws::{
     Held, law_07_nothing_said_is_lost, law_20_denied_context_is_dropped,
     law_21_the_last_turn_is_the_last, law_22_interrupts_are_told, law_23_hooks_see_what_enters,
+    law_24_results_enter_once,
 };
 
 use super::{find, kills_log, log};
@@ -128,6 +129,32 @@ fn law_23_kills_an_edit_that_hooks_have_not_seen() {
     kills_log(EDITED, law_23_hooks_see_what_enters::check, |log| {
         log.remove(find(log, "HookDecided", 0));
     });
+}
+
+const DETACHED: &str = "open samples=9 agent=2\nsend hello\ncall put {}\nend stop\ndetach 0\ntext hi\nend \
+                        stop\nended 0 found";
+
+fn awaited(log: &[RecordedFact]) -> Held {
+    let (session, _) = fold(log).unwrap();
+    law_24_results_enter_once::check(log, &session)
+}
+
+#[test]
+fn law_24_kills_a_result_that_enters_twice_or_never() {
+    let log = log(DETACHED);
+    awaited(&log).unwrap();
+    let (session, _) = fold(&log).unwrap();
+    let entered = find(&log, "InputQueued", 1);
+    // The state says that it has entered.
+    law_24_results_enter_once::check(&log[..entered], &session).unwrap_err();
+    let mut twice = log.clone();
+    twice.push(log[entered].clone());
+    law_24_results_enter_once::check(&twice, &session).unwrap_err();
+    let mut forgotten = log.clone();
+    if let Fact::TurnSettled(fact) = &mut forgotten[find(&log, "TurnSettled", 0)].fact {
+        fact.detached.clear();
+    }
+    law_24_results_enter_once::check(&forgotten, &session).unwrap_err();
 }
 
 #[test]

@@ -36,10 +36,10 @@ fn what_nobody_knows_of_is_taken_whole() {
         > end stop => sample ended at 8
            9 CallStarted call 6 attempt 1, lent 2 samples => runs
         > crash => log ends at 9
-          10 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it., took 2 samples
+          10 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it., took 2 samples, detached
           11 SampleStarted sample 2 attempt 1 because tool results => runs
         > end stop => sample ended at 12
-          13 TurnSettled no answer
+          13 TurnSettled no answer, detached: 6
     "#]]);
 }
 

@@ -24,6 +24,8 @@ fn agent(tools: &[&str]) -> AgentSpec {
         tokens: 0,
         cost_micros: 0,
         when_parent_ends: windlass_core::ParentEndPolicy::Stop,
+        background: false,
+        when_detached_ends: windlass_core::DetachedEndPolicy::Wait,
     }
 }
 

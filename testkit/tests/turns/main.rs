@@ -6,6 +6,7 @@
 //! writes the new transcripts; read the difference before you keep it.
 
 mod agents;
+mod agents_detached;
 mod agents_opened;
 mod answers;
 mod approvals;
@@ -49,7 +50,6 @@ mod reconcile;
 mod restarted_calls;
 mod restarted_hooks;
 mod restarts;
-mod rewinds;
 mod rules;
 mod said_under_keys;
 mod scenes;

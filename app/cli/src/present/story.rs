@@ -73,9 +73,6 @@ fn session(id: &SessionId, entry: SessionEntry<'_>) -> Option<String> {
                 permissions_name(settings.permissions)
             )
         }
-        SessionEntry::Rewound(rewound) => {
-            format!("the conversation was rewound to {}", rewound.to)
-        }
         SessionEntry::Goal(set) => match &set.goal {
             Some(goal) => format!("goal, for {} turns at most: {}", goal.turns, goal.text),
             None => "the goal was removed".to_owned(),
@@ -92,6 +89,9 @@ fn describe_input(queued: &InputQueued) -> String {
         format!("an image ({}, {} bytes, {sha256})", image.media.as_str(), image.bytes)
     });
     let with: Vec<String> = from.chain(images).collect();
+    if let Some(call) = queued.result_of {
+        return format!("result of the agent of call {call}: {}", queued.text);
+    }
     match with.as_slice() {
         [] => format!("user: {}", queued.text),
         with => format!("user, with {}: {}", with.join(", "), queued.text),

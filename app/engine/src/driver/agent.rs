@@ -4,6 +4,7 @@ use windlass_core::{AgentSpec, CallId, CallStarted, EffectKey, Lineage, OpenSess
 
 use super::Driver;
 use crate::agents::{agent_session, stop_agent_turn};
+use crate::child_results::{self, ChildResult};
 use crate::effect::AgentEffect;
 
 impl Driver {
@@ -54,6 +55,23 @@ impl Driver {
         };
         self.effects.start(key, |voice, signals| effect.run(voice, signals));
         Some(())
+    }
+
+    /// Brings the results of the session's detached children, as far as nobody does yet.
+    pub(super) fn bring_results(&self) {
+        let session = self.machine.session();
+        let Some(engine) = self.slot.engine().filter(|_| !session.detached.is_empty()) else {
+            return;
+        };
+        for child in &session.detached {
+            let result = ChildResult {
+                parent: session.id.clone(),
+                key: format!("{}.{}", session.author(), child.call),
+                child: child.clone(),
+                max_answer: session.settings.output_page_bytes(),
+            };
+            child_results::bring(&engine, result);
+        }
     }
 
     /// Stops the agent of a call that is over.

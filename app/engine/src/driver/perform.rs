@@ -57,8 +57,13 @@ impl Driver {
     /// Updates the driver's own records after a fact was decided.
     fn on_decided(&mut self, recorded: &Arc<RecordedFact>) {
         self.program.on_fact(recorded);
-        if let Fact::Compacted(_) | Fact::SessionRewound(_) = &recorded.fact {
-            self.prefix.replaced();
+        if let Fact::CallObserved(fact) = &recorded.fact
+            && fact.detached
+        {
+            self.bring_results();
+        }
+        if let Fact::Compacted(_) = &recorded.fact {
+            self.prefix.compacted();
         }
     }
 

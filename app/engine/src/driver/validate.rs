@@ -49,10 +49,9 @@ impl Driver {
                 }
             }
             Input::Answer { call, answer, .. } => self.validate_edit(*call, answer)?,
-            Input::EditInput { text, .. } => self.fits(&[text])?,
+            Input::EditInput { text, .. } | Input::ChildEnded { text, .. } => self.fits(&[text])?,
             Input::MoveInput { .. }
             | Input::WithdrawInput { .. }
-            | Input::Rewind { .. }
             | Input::Continue
             | Input::Close
             | Input::Recover
@@ -60,6 +59,7 @@ impl Driver {
             | Input::SampleEvent { .. }
             | Input::CallEnded { .. }
             | Input::AgentEnded { .. }
+            | Input::AgentDetached { .. }
             | Input::ProgramEvent { .. }
             | Input::HookReplied { .. }
             | Input::ApproverAnswered { .. }

@@ -9,19 +9,18 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 use windlass_core::{
-    AgentSpec, BudgetGrant, BudgetUsage, EffectKey, Input, LimitKind, Observation,
-    ObservationStatus, OpenSession, ParentEndPolicy, RecordedFact, Reject, Seq, SessionId,
-    TurnOutcome,
+    AgentSpec, BudgetGrant, BudgetUsage, EffectKey, Input, Observation, ObservationStatus,
+    OpenSession, Reject, Seq, SessionId, TurnOutcome,
 };
 use windlass_ports::{CancelSignal, CancelSource, ProgressSink, StoreError, StoreErrorKind};
 
 use super::{EffectReporter, EffectSignals, ProgressReporter, ToolRunGuard};
-use crate::agents::{self, PromptFinder};
+use crate::agents::{self, ReportFinder, describe_outcome};
 use crate::capacity::FactCapacity;
 use crate::engine::Engine;
 use crate::error::{SendError, StartError};
 use crate::event::Event;
-use crate::report::{TurnFold, TurnReport};
+use crate::report::TurnReport;
 use crate::session::{NewInput, SessionHandle};
 
 /// Interval of checks that the child has a driver, possibly on another node.
@@ -56,8 +55,13 @@ pub(crate) struct AgentEffect {
     pub(crate) size: FactCapacity,
 }
 
-/// Result of a call, with its usage.
-type AgentResult = (Observation, BudgetUsage);
+/// Result of a call.
+enum AgentResult {
+    /// The child ended, or never began, with this usage.
+    Ended(Observation, BudgetUsage),
+    /// The child may continue.
+    Detached(Observation),
+}
 
 /// Reason why a child's result is unknown.
 enum ChildLoss {
@@ -85,11 +89,15 @@ impl AgentEffect {
     pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let _run = ToolRunGuard { stop: CancelSource::new(), reports: self.reports.clone() };
         let (key, size) = (self.key, self.size);
-        let Some((observation, took)) = self.observe(&voice, signals.cancel).await else {
-            return;
+        let said = match self.observe(&voice, signals.cancel).await {
+            None => return,
+            Some(AgentResult::Ended(observation, usage)) => {
+                Input::AgentEnded { key, observation: size.shorten(observation), usage }
+            }
+            Some(AgentResult::Detached(observation)) => {
+                Input::AgentDetached { key, observation: size.shorten(observation) }
+            }
         };
-        let observation = size.shorten(observation);
-        let said = Input::AgentEnded { key, observation, usage: took };
         voice.send(vec![said], true).await;
     }
 
@@ -113,6 +121,7 @@ impl AgentEffect {
         let mut work = std::pin::pin!(self.work(prompt, opening, halt.signal(), &said));
         let stopped = tokio::select! {
             ended = &mut work => return Some(self.report(ended, lent, None)),
+            () = said.notified(), if self.agent.background => return Some(self.in_background()),
             () = wind.cancelled() => AgentStop::TurnStopped,
             () = self.time_out() => AgentStop::TimedOut,
         };
@@ -121,7 +130,7 @@ impl AgentEffect {
         }
         let grace = Duration::from_millis(self.grace_ms);
         let late = |why: &str| Err(ChildLoss::Unfinished(why.to_owned()));
-        if self.agent.when_parent_ends == ParentEndPolicy::Detach {
+        if self.agent.can_detach() {
             let given_up = async {
                 wind.cancelled().await;
                 sleep(grace.saturating_mul(2)).await;
@@ -144,12 +153,12 @@ impl AgentEffect {
                 AgentStop::TimedOut => ObservationStatus::Failed,
             };
             let words = format!(
-                "Not waited for any longer: {} It goes on by itself, and what it comes to \
-                 stays in its session {}.",
+                "Not waited for any longer: {} It goes on by itself, in its session {}, and its \
+                 result comes as a message once it has ended.",
                 stopped.describe(self.timeout_ms),
                 self.child
             );
-            return Some((Observation::new(status, words), lent.as_usage()));
+            return Some(AgentResult::Detached(Observation::new(status, words)));
         }
         halt.cancel();
         // For a stopping turn the core counts the grace period, from the time of the request.
@@ -167,6 +176,16 @@ impl AgentEffect {
             () = sleep(patience) => late("it did not stop in time"),
         };
         voice.is_connected().then(|| self.report(ended, lent, Some(stopped)))
+    }
+
+    /// Returns the result of a call whose agent works in the background.
+    fn in_background(&self) -> AgentResult {
+        let words = format!(
+            "Started: the agent {} works in the background, in its session {}. Go on with other \
+             work: its result comes as a message once it has ended.",
+            self.name, self.child
+        );
+        AgentResult::Detached(Observation::new(ObservationStatus::Done, words))
     }
 
     /// Waits until the call's own time-out has passed, if it has one.
@@ -328,7 +347,7 @@ impl AgentEffect {
                 let took = report.spent.with_agents();
                 match (&report.outcome, stopped) {
                     (TurnOutcome::Completed, _) => {
-                        (Observation::new(ObservationStatus::Done, report.answer), took)
+                        ended_with(ObservationStatus::Done, report.answer, took)
                     }
                     (_, Some(stopped)) => {
                         let words = format!(
@@ -340,7 +359,7 @@ impl AgentEffect {
                             AgentStop::TurnStopped => ObservationStatus::Aborted,
                             AgentStop::TimedOut => ObservationStatus::Failed,
                         };
-                        (Observation::new(status, words), took)
+                        ended_with(status, words, took)
                     }
                     (outcome, None) => {
                         let mut words = format!(
@@ -351,7 +370,7 @@ impl AgentEffect {
                             words.push_str(" Its last words: ");
                             words.push_str(&report.answer);
                         }
-                        (Observation::new(ObservationStatus::Failed, words), took)
+                        ended_with(ObservationStatus::Failed, words, took)
                     }
                 }
             }
@@ -361,10 +380,9 @@ impl AgentEffect {
             Err(ChildLoss::Unfinished(why)) => {
                 let words = format!(
                     "Unknown: {why}. The agent's session {child} may go on; what it was lent counts \
-                     as taken."
+                     as taken. How it ended comes as a message."
                 );
-                let observation = Observation::new(ObservationStatus::Unknown, words);
-                (observation, lent.as_usage())
+                AgentResult::Detached(Observation::new(ObservationStatus::Unknown, words))
             }
             Err(ChildLoss::LogMissing) => {
                 let words = format!(
@@ -373,8 +391,7 @@ impl AgentEffect {
                      all of its work, a part of it or nothing; check before you repeat it. What it \
                      was lent counts as taken."
                 );
-                let observation = Observation::new(ObservationStatus::Unknown, words);
-                (observation, lent.as_usage())
+                ended_with(ObservationStatus::Unknown, words, lent.as_usage())
             }
         }
     }
@@ -390,7 +407,11 @@ impl AgentStop {
 }
 
 fn without_usage(status: ObservationStatus, words: String) -> AgentResult {
-    (Observation::new(status, words), BudgetUsage::default())
+    ended_with(status, words, BudgetUsage::default())
+}
+
+fn ended_with(status: ObservationStatus, words: String, usage: BudgetUsage) -> AgentResult {
+    AgentResult::Ended(Observation::new(status, words), usage)
 }
 
 fn unreadable_log(child: &SessionId, error: &StoreError) {
@@ -408,52 +429,4 @@ fn prompt(arguments: &str) -> Result<String, String> {
     prompt
         .map(str::to_owned)
         .ok_or_else(|| "Failed: say in `prompt` what the agent is to do.".to_owned())
-}
-
-fn describe_outcome(outcome: &TurnOutcome) -> String {
-    match outcome {
-        TurnOutcome::Completed => "completed".to_owned(),
-        TurnOutcome::NoAnswer => "ended without an answer".to_owned(),
-        TurnOutcome::Refused => "declined".to_owned(),
-        TurnOutcome::InvalidOutput { fault } => format!("gave an answer of another shape: {fault}"),
-        TurnOutcome::Interrupted { reason, .. } => format!("was interrupted: {reason}"),
-        TurnOutcome::Blocked { reason } => format!("was not let in: {reason}"),
-        TurnOutcome::Exhausted { limit } => format!("reached {}", describe_limit(*limit)),
-        TurnOutcome::Failed { message, .. } => format!("failed: {message}"),
-    }
-}
-
-fn describe_limit(limit: LimitKind) -> &'static str {
-    match limit {
-        LimitKind::Samples => "its limit of samples",
-        LimitKind::CallsPerSample | LimitKind::Calls => "its limit of calls",
-        LimitKind::Tokens => "its limit of tokens",
-        LimitKind::OutputTokens => "the model's limit of tokens in one answer",
-        LimitKind::WallClock => "its limit of time",
-        LimitKind::Cost => "its limit of cost",
-        LimitKind::Continuations => "its limit of continuations by hooks",
-        LimitKind::Compactions => "its limit of compactions",
-        LimitKind::Context => "the limit of its model's window",
-    }
-}
-
-/// Finds the report of the turn that executes a call's prompt, in the child's log from its
-/// beginning.
-struct ReportFinder {
-    prompted: PromptFinder,
-    fold: Option<TurnFold>,
-}
-
-impl ReportFinder {
-    fn of(idempotency_key: &str) -> Self {
-        Self { prompted: PromptFinder::new(idempotency_key), fold: None }
-    }
-
-    fn apply(&mut self, fact: &Arc<RecordedFact>) -> Option<TurnReport> {
-        if let Some(fold) = &mut self.fold {
-            return fold.apply(fact);
-        }
-        self.fold = self.prompted.apply(fact).map(TurnFold::new);
-        None
-    }
 }

@@ -209,6 +209,7 @@ fn a_run_that_is_over_shows_nothing_more() {
             outcome: windlass_core::TurnOutcome::Completed,
             spent: windlass_core::TurnUsage::default(),
             waiting: Vec::new(),
+            detached: Vec::new(),
             notice: None,
         }),
     );

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use windlass_core::{
     ApprovalAnswer, CallId, ContextPart, Delivery, Digest, Goal, Image, Input, InputId,
-    InterruptSource, Scope, Seq, Settings, StopTiming, TurnId, Widening,
+    InterruptSource, Scope, Settings, StopTiming, TurnId, Widening,
 };
 
 /// A command to a session. Its serialised form is stable: a node of another release may read it.
@@ -70,10 +70,12 @@ pub enum SessionCommand {
         /// Id of the input.
         input: InputId,
     },
-    /// Returns to an earlier point of the conversation.
-    Rewind {
-        /// Position whose conversation continues.
-        to: Seq,
+    /// Brings the result of a detached child, once. The engine sends it.
+    ChildEnded {
+        /// Call of the child.
+        call: CallId,
+        /// Text of the input, see [`child_result`](windlass_core::child_result).
+        text: String,
     },
     /// Opens the next turn for an input that waits.
     #[serde(rename = "go_on")]
@@ -138,7 +140,7 @@ impl SessionCommand {
             Self::EditInput { .. } => "edit_input",
             Self::MoveInput { .. } => "move_input",
             Self::WithdrawInput { .. } => "withdraw_input",
-            Self::Rewind { .. } => "rewind",
+            Self::ChildEnded { .. } => "child_ended",
             Self::Resume {} => "go_on",
         }
     }
@@ -155,7 +157,7 @@ impl SessionCommand {
             | Self::EditInput { .. }
             | Self::MoveInput { .. }
             | Self::WithdrawInput { .. }
-            | Self::Rewind { .. }
+            | Self::ChildEnded { .. }
             | Self::Resume {} => None,
         }
     }
@@ -176,7 +178,6 @@ impl SessionCommand {
             Self::EditInput { input, text } => Input::EditInput { scope, input, text },
             Self::MoveInput { input, before } => Input::MoveInput { scope, input, before },
             Self::WithdrawInput { input } => Input::WithdrawInput { scope, input },
-            Self::Rewind { to } => Input::Rewind { scope, to },
             Self::Configure { settings, widening } => {
                 Input::Configure { scope, settings: *settings, widening }
             }
@@ -188,6 +189,7 @@ impl SessionCommand {
             Self::Answer { call, arguments, answer } => {
                 Input::Answer { call, scope, arguments, answer }
             }
+            Self::ChildEnded { call, text } => Input::ChildEnded { scope, call, text },
             Self::Resume {} => Input::Continue,
         }
     }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use windlass_engine::core::{
-    AgentSpec, Concurrency, EffectClass, Fact, InterruptSource, Limits, Lineage, ObservationStatus,
-    OpenSession, ParentEndPolicy, RecordedFact, SessionId, StopTiming, ToolSpec, TurnOutcome,
+    AgentSpec, Concurrency, DetachedEndPolicy, EffectClass, Fact, InterruptSource, Limits, Lineage,
+    ObservationStatus, OpenSession, ParentEndPolicy, RecordedFact, SessionId, StopTiming, ToolSpec,
+    TurnOutcome,
 };
 use windlass_engine::{SessionHandle, Start};
 use windlass_testkit::Gate;
@@ -65,6 +66,8 @@ async fn sends_out(fleet: &Fleet, member: &Member) -> SessionHandle {
             tokens: 0,
             cost_micros: 0,
             when_parent_ends: ParentEndPolicy::Stop,
+            background: false,
+            when_detached_ends: DetachedEndPolicy::Wait,
         })),
     });
     let start = Start::New(Box::new(OpenSession {

@@ -104,9 +104,6 @@ fn rejected(reject: &Reject) -> Problem {
         Reject::InputNotWaiting(_) => ProblemCode::InputNotWaiting,
         Reject::InputLocked(_) | Reject::InputOpened { .. } => ProblemCode::InputLocked,
         Reject::NoPendingInput => ProblemCode::NothingWaits,
-        Reject::TurnRunning(_) => ProblemCode::TurnRunning,
-        Reject::NoRewindPoint { .. } => ProblemCode::NoRewindHere,
-        Reject::RewindOutOfReach { .. } => ProblemCode::RewindOutOfReach,
         Reject::Stopping => ProblemCode::Stopping,
         Reject::QueueFull { .. } => ProblemCode::QueueFull,
         Reject::NoOpenQuestion(_) => ProblemCode::NotAsked,
@@ -114,6 +111,7 @@ fn rejected(reject: &Reject) -> Problem {
         Reject::Empty
         | Reject::ContextTooLarge { .. }
         | Reject::NotRunning(_)
+        | Reject::NotDetached(_)
         | Reject::NothingToCompact
         | Reject::DeadlineReserved
         | Reject::TooManyParts { .. }

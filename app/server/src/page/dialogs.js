@@ -1,6 +1,6 @@
 // Dialogs: the token, a new session, the keys.
 
-import { fresh_key, post } from "./api.js";
+import { fresh_key, of, post } from "./api.js";
 import { h, id, text } from "./dom.js";
 import { ELSEWHERE, KEYS, set_single_keys, single_keys } from "./keys.js";
 import { keep } from "./token.js";
@@ -65,6 +65,41 @@ export function new_session(open) {
     h("div", { class: "row actions" }, begin, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"))));
   dialog.showModal();
   begin.focus();
+}
+
+/** Asks what a compaction of this session is to keep; `requested` is called once it is on record. */
+export function compact(session, requested) {
+  const dialog = id("compact");
+  const focus = h("input", { id: "compact-focus", type: "text", autocomplete: "off", placeholder: "Nothing in particular" });
+  const wrong = h("p", { class: "note bad", role: "alert" });
+  const begin = h("button", { type: "submit", class: "primary" }, "Compact it");
+  let sent = null;
+  let key = null;
+  const submit = async (event) => {
+    event.preventDefault();
+    const words = focus.value.trim();
+    begin.disabled = true;
+    text(wrong, "");
+    // The same request that went unanswered compacts once, however often it is sent.
+    if (words !== sent) key = fresh_key();
+    sent = words;
+    try {
+      const { turn } = await post(of(session, "/compact"), words ? { focus: words } : {}, key);
+      dialog.close();
+      requested(turn);
+    } catch (error) {
+      text(wrong, error.message);
+    } finally {
+      begin.disabled = false;
+    }
+  };
+  dialog.replaceChildren(h("form", { onsubmit: submit },
+    h("h2", { id: "compact-title" }, "Compact the conversation"),
+    h("p", { class: "note" }, "The model is shown a summary in place of the older part. The log stays complete."),
+    h("label", { for: "compact-focus" }, "What the summary must keep"), focus, wrong,
+    h("div", { class: "row actions" }, begin, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"))));
+  dialog.showModal();
+  focus.focus();
 }
 
 /** Tells the keys. */

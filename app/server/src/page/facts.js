@@ -1,6 +1,7 @@
 // What each kind of fact changes in a view. The names are those of the log.
 
 import { add_usage, claim, cost, enter, new_sample, touch } from "./fold.js";
+import { other_model } from "./format.js";
 
 /** How much of an answer is read out. */
 const READ_OUT = 2000;
@@ -19,15 +20,6 @@ export const facts = {
     view.settings = body.settings;
     view.settingsAt.set(seq, body.settings);
     enter(block, { kind: "settings", seq, ts, by: body.by, settings: body.settings });
-  },
-
-  SessionRewound(view, { seq, ts, body }, block) {
-    for (const other of view.blocks) {
-      if (other.id === null || other.id <= body.to || other.id > seq) continue;
-      other.rewound = true;
-      touch(other);
-    }
-    enter(block, { kind: "rewound", seq, ts, by: body.by, to: body.to, notice: body.notice ?? "" });
   },
 
   GoalSet(view, { seq, ts, body }, block) {
@@ -168,8 +160,9 @@ export const facts = {
     touch(sample);
   },
 
-  SampleEnded(view, { ts, body }, block) {
+  SampleEnded(view, { seq, ts, body }, block) {
     used(block, body.usage);
+    warn_of_model(view, { seq, ts }, body.request, block);
     const sample = view.samples.get(body.started);
     if (!sample) return;
     const { stop, usage, request, fault } = body;
@@ -293,6 +286,15 @@ function heard(view, block, id, seq = null) {
   }
   touch(input.entry);
   return input;
+}
+
+/** Warns once of each model that nobody asked for. */
+function warn_of_model(view, { seq, ts }, request, block) {
+  const reported = other_model(request);
+  if (!reported || view.models.has(reported)) return;
+  view.models.add(reported);
+  enter(block, { kind: "model", seq, ts, reported, requested: request.model });
+  view.told.push(`The server reports the model ${reported}, and ${request.model} was requested.`);
 }
 
 function used(block, usage) {

@@ -68,6 +68,26 @@ export function words(name) {
   return String(name ?? "").replaceAll("_", " ");
 }
 
+/** The model that a server reports, if it is another one than requested and not a version of it: the same
+ * name with a date, a number or `latest` behind it, or without the vendor before it. */
+export function other_model(request) {
+  const reported = request?.reported_model;
+  return reported && base_name(request.model) !== base_name(reported) ? reported : null;
+}
+
+/** The name of a model without its vendor and its version. */
+function base_name(name) {
+  let base = name.slice(name.lastIndexOf("/") + 1);
+  for (;;) {
+    const [, before, version] = /^(.*)[-@:](.*?)$/s.exec(base) ?? [];
+    if (version === undefined) return base;
+    const versioned = version === "latest" || /^\d{3,}$/.test(version);
+    const dated = /^\d\d$/.test(version) && before.split("-").slice(-2).some((part) => /^\d{4}$/.test(part));
+    if (!versioned && !dated) return base;
+    base = before;
+  }
+}
+
 /** Who a scope is. */
 export function who(scope) {
   if (!scope) return "somebody";

@@ -3,7 +3,7 @@
 import { fetched, fresh_key, get, of, post } from "./api.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
-import { ask_token, help, new_session } from "./dialogs.js";
+import { ask_token, compact, help, new_session } from "./dialogs.js";
 import { children, h, id, text } from "./dom.js";
 import { forget, fresh, live, take } from "./fold.js";
 import { counted, duration, first, state, words } from "./format.js";
@@ -311,6 +311,7 @@ function sign_on() {
   id("newest").addEventListener("click", () => conversation.newest());
   id("skip").addEventListener("click", () => id("main").focus());
   id("open-help").addEventListener("click", help);
+  id("open-compact").addEventListener("click", begin_compaction);
   for (const name of ["open-new", "welcome-new"]) id(name).addEventListener("click", begin_new);
   id("drawer").addEventListener("click", () => {
     const shown = document.body.dataset.drawer !== "true";
@@ -347,6 +348,10 @@ function sign_on() {
   if (!there) sign_in("");
   route();
   list.look();
+}
+
+function begin_compaction() {
+  compact(open.id, (turn) => say(turn === null ? "The conversation is compacted after this turn." : "The conversation is being compacted."));
 }
 
 function begin_new() {

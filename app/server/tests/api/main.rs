@@ -16,7 +16,6 @@ mod forks;
 mod nodes;
 mod programs;
 mod queue;
-mod rewind;
 mod schemathesis;
 mod sessions;
 mod snapshots;

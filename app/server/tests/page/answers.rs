@@ -40,6 +40,15 @@ pub(crate) fn said_so_far(text: &str, gate: &Gate) -> Step {
     Step::default().batch([part]).then_gate(gate).batch([whole, StreamEvent::Finished { reason }])
 }
 
+/// An answer that the server says is this model's.
+pub(crate) fn by_model(model: &str, text: &str) -> Step {
+    let opened = StreamEvent::Opened { response_id: None, model: Some(model.into()) };
+    let part = StreamEvent::Text { slot: 0, text: text.into() };
+    let whole = StreamEvent::Done { slot: 0, text: None, opaque: None };
+    let ended = StreamEvent::Finished { reason: StopReason::Stop };
+    Step::default().batch([opened, part, whole, ended])
+}
+
 /// A model that is asked too much.
 pub(crate) fn overloaded() -> Step {
     fail(FailureKind::Overloaded, Retry::Soon)

@@ -12,7 +12,7 @@ const { bars, shares } = await import(new URL("timeline.js", page));
 const { fault, laid_out } = await import(new URL("json.js", page));
 const { Reader } = await import(new URL("stream.js", page));
 const { exact, visible } = await import(new URL("visible.js", page));
-const { count, duration } = await import(new URL("format.js", page));
+const { count, duration, other_model } = await import(new URL("format.js", page));
 
 const golden = new URL("../../../../testkit/golden/v1/", import.meta.url).pathname;
 const logs = readdirSync(golden).filter((name) => name.endsWith(".jsonl")).map((name) => {
@@ -34,6 +34,17 @@ function folded(log) {
   for (const fact of log) assert.equal(take(view, fact, JSON.stringify(fact)), true);
   return view;
 }
+
+test("a version of the requested model is no other model", () => {
+  for (const [model, reported, other] of [
+    ["m", "m-small", true], ["gpt-5", "gpt-5-2025-08-07", false], ["vendor/gpt-5", "gpt-5", false],
+    ["a-latest", "a", false], ["sonnet-4-5", "sonnet-4-5-20250929", false], ["x-4", "x-5", true],
+  ]) {
+    assert.equal(other_model({ model, reported_model: reported }), other ? reported : null, `${model}, ${reported}`);
+  }
+  assert.equal(other_model({ model: "m" }), null);
+  assert.equal(other_model(undefined), null);
+});
 
 test("there are golden logs to look at", () => {
   assert.ok(logs.length >= 20, `${logs.length} logs`);

@@ -11,6 +11,7 @@
 
 mod answers;
 mod programs;
+mod recorded;
 mod world;
 
 use std::io::Write as _;
@@ -24,7 +25,8 @@ use windlass_testkit::provider::{ScriptedProvider, Step, call, fail, say};
 use windlass_testkit::tools::ScriptedTool;
 use windlass_testkit::{Answer, Gate};
 
-use crate::answers::{HOSTILE, STORY, busy, overloaded, said_so_far, two_halves};
+use crate::answers::{HOSTILE, STORY, busy, by_model, overloaded, said_so_far, two_halves};
+use crate::recorded::RecordedProvider;
 use crate::world::World;
 
 #[test]
@@ -147,6 +149,20 @@ fn a_session_is_forked_at_a_turn() {
         say("The fork says something else."),
     ];
     World::new(ScriptedProvider::new(script)).tool(look).drive("fork");
+}
+
+/// A model that answers in place of the requested one is warned of, and a person compacts the
+/// conversation.
+#[test]
+fn another_model_is_warned_of_and_a_conversation_is_compacted() {
+    let says = |text| by_model("m-small", text);
+    let script = [
+        says("The table of winds."),
+        says("The table of tides."),
+        says("## Goal\nTables.\n## Done\nNamed two.\n## Open\nNone.\n## Facts\nwinds, tides"),
+        says("You are welcome."),
+    ];
+    World::new(RecordedProvider(ScriptedProvider::new(script))).drive("compact");
 }
 
 /// Markup, script, control characters and words that run backwards stay text, wherever they stand.

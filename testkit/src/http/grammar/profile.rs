@@ -78,7 +78,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Whether it has a rule.
+    /// Returns true if it has a rule.
     #[must_use]
     pub fn has(&self, rule: Rule) -> bool {
         self.rules.contains(&rule)

@@ -153,18 +153,18 @@ fn answer(format: &Object, body: &Object, faults: &mut Faults) {
     }
 }
 
-/// Where a conversation stands.
+/// Position in a conversation.
 struct Talk<'a> {
     profile: &'a Profile,
-    /// Whether the server keeps what it said.
+    /// True if the server keeps what it said.
     stored: bool,
-    /// Whether reasoning was asked for sealed.
+    /// True if reasoning was asked for sealed.
     sealed: bool,
-    /// Whether the server has all that came before.
+    /// True if the server has all that came before.
     goes_on: bool,
     /// Calls whose results are to come.
     open: BTreeSet<&'a str>,
-    /// Whether a result has come since the last call.
+    /// True if a result has come since the last call.
     results: bool,
     known: BTreeSet<&'a str>,
     ids: BTreeSet<&'a str>,

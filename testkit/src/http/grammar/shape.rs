@@ -275,7 +275,7 @@ pub(super) fn text<'a>(object: &'a Object, key: &str) -> &'a str {
     object.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Whether it is there and not null.
+/// Returns true if it is there and not null.
 pub(super) fn given(object: &Object, key: &str) -> bool {
     object.get(key).is_some_and(|value| !value.is_null())
 }

@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
                     turn.settled(recorded, fact)?;
                 }
             }
-            FactGroup::Session(SessionFact::SessionOpened(_) | SessionFact::SessionRewound(_))
+            FactGroup::Session(SessionFact::SessionOpened(_))
             | FactGroup::Turn(TurnFact::InterruptRequested(_))
             | FactGroup::Recovery(_)
             | FactGroup::Program(_)
@@ -95,7 +95,9 @@ impl<'a> Reader<'a> {
         self.queue += 1;
         let settings = reading::settings(log, self.settings);
         let limits = settings.map(|found| found.limits.within(self.ceiling));
-        let waiting = if waits { u64::from(self.queue) } else { 0 };
+        // The result of a detached child is bounded by the calls.
+        let said = waits && fact.result_of.is_none();
+        let waiting = if said { u64::from(self.queue) } else { 0 };
         let most = limits.map_or(0, |limits| u64::from(limits.queue));
         over(recorded, "waiting inputs", waiting, most)?;
         let parts = fact.context.iter().map(|part| part.text.len() as u64);

@@ -28,11 +28,11 @@ pub(super) struct Tally {
     /// Of the sample that is out or was last.
     failures: u32,
     restarts: u32,
-    /// Whether the next start is a further attempt at the same sample.
+    /// True if the next start is a further attempt at the same sample.
     again: bool,
     /// Calls of the sample that is out or was last, with their positions.
     brought: Vec<Seq>,
-    /// Whether the sample is out.
+    /// True if the sample is out.
     streams: bool,
     runs: BTreeMap<CallId, u32>,
     running: BTreeMap<CallId, Concurrency>,
@@ -41,9 +41,9 @@ pub(super) struct Tally {
     /// When each question to a person is to be answered.
     deadlines: BTreeMap<CallId, Option<Timestamp>>,
     context_bytes: u64,
-    /// Whether a hook, or the user, has had the turn go on after the last answer.
+    /// True if a hook, or the user, has had the turn go on after the last answer.
     continued: bool,
-    /// Whether a hook denied the last answer.
+    /// True if a hook denied the last answer.
     denied: bool,
     /// Calls of the last answer that have their observation.
     observed: Vec<CallId>,
@@ -51,13 +51,13 @@ pub(super) struct Tally {
     reserved: Reservation,
     /// What the next sample takes.
     next: Next,
-    /// Whether a compaction is out.
+    /// True if a compaction is out.
     compacts: bool,
     stopped: bool,
     paused: bool,
     length: bool,
     overflow: bool,
-    /// Whether the model's window is known.
+    /// True if the model's window is known.
     window: bool,
     /// How often an answer may be asked for again; `None` where no shape is asked for.
     returns: Option<u32>,
@@ -71,9 +71,9 @@ pub(super) struct Tally {
     called: Vec<Seq>,
     /// Its own samples for work.
     own_work: u32,
-    /// Whether a return was rejected and is to be asked for again.
+    /// True if a return was rejected and is to be asked for again.
     rejected: bool,
-    /// Whether the program of the last answer has returned.
+    /// True if the program of the last answer has returned.
     returned: bool,
 }
 

@@ -87,7 +87,7 @@ pub struct Told {
     pub steps: Vec<Vec<ProgramCall>>,
     /// What it came to. One that was refused came to the fault.
     pub done: ProgramResult,
-    /// Whether it was refused before it ran.
+    /// True if it was refused before it ran.
     pub refused: bool,
 }
 

@@ -35,7 +35,7 @@ fn reads(fixture: &dyn ProgramFixture, name: &str, memory: &str, meant: &str) ->
 }
 
 /// What a program keeps is read by those after it, also by another runtime object, until it is kept
-/// anew.
+/// again.
 ///
 /// # Errors
 /// A violation when it is not.

@@ -39,7 +39,7 @@ pub trait ProviderFixture: Send + Sync {
     /// The dialect that it speaks.
     fn dialect(&self) -> Dialect;
 
-    /// The provider, made anew, that asks the server at this endpoint.
+    /// A new provider that asks the server at this endpoint.
     fn provider(&self, at: &Endpoint) -> Arc<dyn Provider>;
 
     /// How long it may take to close the connection of a sample that nobody waits for any more,

@@ -1,4 +1,4 @@
-//! Facts about what stands around a turn's samples: hooks, context, compactions, the goal.
+//! Facts about the parts around a turn's samples: hooks, context, compactions, the goal.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use serde_json::json;
 use super::parts::{digest, edit, key, number, places, result_form, scope, text, usage};
 use crate::store::facts as fixed;
 
-/// A fact about what stands around the samples.
+/// A fact about the parts around the samples.
 pub(super) fn fact() -> impl Strategy<Value = Fact> {
     prop_oneof![
         Just(Fact::SessionResumed(SessionResumed {})),
@@ -177,11 +177,6 @@ fn compaction_started() -> impl Strategy<Value = Fact> {
     })
 }
 
-pub(super) fn visible() -> impl Strategy<Value = VisiblePart> {
-    let shown = (digest(), number(), number());
-    shown.prop_map(|(digest, bytes, items)| VisiblePart { digest, bytes, items })
-}
-
 fn compacted() -> impl Strategy<Value = Fact> {
     let results = prop::option::of(result_form());
     let cut = (number(), number(), prop::option::of(text()), results);
@@ -191,7 +186,8 @@ fn compacted() -> impl Strategy<Value = Fact> {
         summary: summary.map(Into::into),
         results,
     });
-    let shown = visible();
+    let shown = (digest(), number(), number());
+    let shown = shown.prop_map(|(digest, bytes, items)| VisiblePart { digest, bytes, items });
     let unmeasured = prop::option::of(any::<u32>());
     let spent = (prop::option::of(usage()), unmeasured, prop::option::of(text()));
     (number(), cut, shown, spent).prop_map(

@@ -164,11 +164,11 @@ fn call_observed() -> impl Strategy<Value = Fact> {
     let took = prop::option::of(took());
     let telling = (prop::collection::vec(number().prop_map(CallId), 0..3), 0..3_u32);
     let telling = telling.prop_map(|(calls, more)| CallReport { calls, more });
-    let kept = (prop::option::of(kept), prop::option::of(result_form()));
+    let kept = (prop::option::of(kept), prop::option::of(result_form()), any::<bool>());
     let whole = (number(), status, text(), sizes, kept, took, prop::option::of(telling));
     whole.prop_map(|(call, status, output, sizes, kept, took, tells)| {
         let (output_bytes, omitted_bytes, exit_code) = sizes;
-        let (kept, form) = kept;
+        let (kept, form, detached) = kept;
         Fact::CallObserved(CallObserved {
             call: CallId(call),
             observation: Arc::new(Observation {
@@ -182,6 +182,7 @@ fn call_observed() -> impl Strategy<Value = Fact> {
             usage: took,
             report: tells,
             form,
+            detached,
         })
     })
 }
@@ -242,6 +243,7 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
             usage: Some(BudgetUsage { samples: u32::MAX, tokens: u64::MAX, cost_micros: u64::MAX }),
             report: Some(CallReport { calls: vec![call], more: u32::MAX }),
             form: Some(fixed::RESULT_FORM),
+            detached: true,
         }),
         Fact::ProgramCalled(ProgramCalled {
             program: call,

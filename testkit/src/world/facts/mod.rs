@@ -13,8 +13,8 @@ use proptest::sample::select;
 use windlass_core::{
     Ancestor, CallId, CallItem, ContextPart, Delivery, Draft, Fact, Image, ImageMedia,
     InputAccepted, InputId, InputQueued, InterruptRequested, LimitKind, Lineage, Opaque,
-    RecordedFact, Seq, SessionOpened, SessionRewound, SettingsChanged, StopTiming, Timestamp,
-    TurnId, TurnOpened, TurnOutcome, TurnSettled, TurnUsage,
+    RecordedFact, Seq, SessionOpened, SettingsChanged, StopTiming, Timestamp, TurnId, TurnOpened,
+    TurnOutcome, TurnSettled, TurnUsage,
 };
 
 pub(crate) use around::{compaction_with, goal_with, hook_with};
@@ -45,7 +45,6 @@ fn fact() -> impl Strategy<Value = Fact> {
                 key,
             })
         }),
-        session_rewound().boxed(),
         input_queued().boxed(),
         around::fact().boxed(),
         calling::fact().boxed(),
@@ -55,19 +54,6 @@ fn fact() -> impl Strategy<Value = Fact> {
         interrupt_requested().boxed(),
         turn_settled().boxed(),
     ]
-}
-
-fn session_rewound() -> impl Strategy<Value = Fact> {
-    let whole = (scope(), number(), around::visible(), prop::option::of(text()), key());
-    whole.prop_map(|(by, to, visible, notice, key)| {
-        Fact::SessionRewound(SessionRewound {
-            by: Arc::new(by),
-            to: Seq(to),
-            visible,
-            notice: notice.map(Arc::from),
-            key,
-        })
-    })
 }
 
 fn session_opened() -> impl Strategy<Value = Fact> {
@@ -104,11 +90,11 @@ fn input_queued() -> impl Strategy<Value = Fact> {
     let delivery = select(vec![Delivery::Turn, Delivery::Steer, Delivery::FollowUp]);
     let part = (text(), text()).prop_map(|(from, text)| ContextPart { from, text: text.into() });
     let context = prop::collection::vec(part, 0..3);
-    let keys = (key(), key());
+    let keys = (key(), key(), prop::option::of(number().prop_map(CallId)));
     let images = prop::collection::vec(image(), 0..3);
     let said = (text(), context, images);
     let whole = (scope(), said, delivery, keys, any::<bool>());
-    whole.prop_map(|(scope, said, delivery, (key, keyed), dry_run)| {
+    whole.prop_map(|(scope, said, delivery, (key, keyed, result_of), dry_run)| {
         let (text, context, images) = said;
         Fact::InputQueued(InputQueued {
             scope: Arc::new(scope),
@@ -119,6 +105,7 @@ fn input_queued() -> impl Strategy<Value = Fact> {
             key,
             dry_run,
             command_key: keyed,
+            result_of,
         })
     })
 }
@@ -191,9 +178,11 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
         }
     });
     let waiting = prop::collection::vec(number().prop_map(InputId), 0..3);
+    let detached = prop::collection::vec(number().prop_map(CallId), 0..3);
     let notice = prop::option::of(text().prop_map(Arc::from));
-    (outcome, spent, waiting, notice).prop_map(|(outcome, spent, waiting, notice)| {
-        Fact::TurnSettled(TurnSettled { outcome, spent, waiting, notice })
+    let whole = (outcome, spent, waiting, detached, notice);
+    whole.prop_map(|(outcome, spent, waiting, detached, notice)| {
+        Fact::TurnSettled(TurnSettled { outcome, spent, waiting, detached, notice })
     })
 }
 

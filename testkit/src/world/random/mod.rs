@@ -70,14 +70,13 @@ fn meant() -> impl Strategy<Value = Option<u64>> {
     prop_oneof![9 => Just(None), 1 => (3..12_u64).prop_map(Some)]
 }
 
-/// What becomes of inputs that wait, and of what was said before.
+/// What becomes of inputs that wait.
 fn queued() -> impl Strategy<Value = Step> {
     prop_oneof![
         2 => (0..3_usize, words()).prop_map(|(nth, text)| Step::Edit { nth, text }),
         1 => (0..3_usize, prop::option::of(0..3_usize))
             .prop_map(|(nth, before)| Step::Move { nth, before }),
         1 => (0..3_usize).prop_map(Step::Withdraw),
-        1 => (0..40_u64).prop_map(Step::Rewind),
     ]
 }
 
@@ -107,6 +106,8 @@ fn sample() -> impl Strategy<Value = Step> {
 fn answer() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => finish(),
+        1 => (0..2_usize, output()).prop_map(|(nth, output)| Step::Detach { nth, output }),
+        2 => (0..2_usize, words()).prop_map(|(nth, text)| Step::ChildEnded { nth, text }),
         12 => hook(),
         10 => program(),
         4 => keyed(answered().boxed()),

@@ -66,7 +66,11 @@ pub(super) fn phrase() -> impl Strategy<Value = Vec<Step>> {
                 Step::Wait(2_000),
             ]
         }),
-        2 => Just(vec![lent(), Step::Sync, crash_at_once()]),
+        2 => Just(vec![lent(), end(), Step::Sync, crash_at_once()]),
+        2 => prop::bool::ANY.prop_map(move |ends| {
+            let over = if ends { end() } else { Step::Sync };
+            vec![lent(), end(), detached(), over, child_ended(), child_ended()]
+        }),
         2 => Just(vec![lent(), end(), enough(), Step::Wait(20_000)]),
         1 => Just(vec![
             written(),
@@ -118,6 +122,15 @@ fn lent() -> Step {
         fault: None,
         arguments: String::from("{}"),
     }
+}
+
+/// Its agent goes on by itself.
+fn detached() -> Step {
+    Step::Detach { nth: 0, output: String::from("it goes on") }
+}
+
+fn child_ended() -> Step {
+    Step::ChildEnded { nth: 0, text: String::from("found") }
 }
 
 fn enough() -> Step {

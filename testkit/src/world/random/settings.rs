@@ -62,7 +62,8 @@ pub(crate) fn posture() -> impl Strategy<Value = Posture> {
                 price,
                 shape,
                 program,
-                agent,
+                agent: agent.map(|(samples, _)| samples),
+                wakes: agent.is_some_and(|(_, wakes)| wakes),
             }
         },
     )
@@ -171,8 +172,8 @@ fn window() -> impl Strategy<Value = ContextWindow> {
 }
 
 /// A quarter of the sessions have an agent.
-fn agent() -> impl Strategy<Value = Option<u32>> {
-    prop_oneof![3 => Just(None), 1 => (0..4_u32).prop_map(Some)]
+fn agent() -> impl Strategy<Value = Option<(u32, bool)>> {
+    prop_oneof![3 => Just(None), 1 => (0..4_u32, any::<bool>()).prop_map(Some)]
 }
 
 /// In a third of the sessions the model writes programs.

@@ -388,6 +388,7 @@ fn a_turn_ends_for_its_shape_with_the_last_fault_and_not_before_the_returns_are_
             outcome: TurnOutcome::InvalidOutput { fault: fault.to_owned() },
             spent: state.turn().unwrap().spent,
             waiting: Vec::new(),
+            detached: Vec::new(),
             notice: None,
         })
     };

@@ -199,6 +199,7 @@ pub(crate) fn fact(session: &SessionId, after: Seq) -> anyhow::Result<Arc<Record
             key: None,
             dry_run: false,
             command_key: None,
+            result_of: None,
         });
         let draft = Draft { turn: None, ts: Timestamp(1_700_000_000_000), cause: None, fact };
         draft.number(session, after.next())

@@ -93,6 +93,7 @@ impl Node {
                     outcome: TurnOutcome::Completed,
                     spent: TurnUsage::default(),
                     waiting: Vec::new(),
+                    detached: Vec::new(),
                     notice: None,
                 }));
             }

@@ -1,5 +1,6 @@
 //! Ending: what becomes of an agent when the call that sent it out ends first.
 
+use super::detached::results;
 use super::*;
 
 /// A turn that is interrupted while its agent asks the model. Answers the log of the agent, once it
@@ -44,7 +45,12 @@ async fn a_detached_agent_runs_on_to_its_end() {
     let (world, child) = interrupted(ParentEndPolicy::Detach).await;
     assert_eq!(outcome(&child), Some(TurnOutcome::Completed));
     let seen = observed(&world.log());
-    assert_eq!(seen.len(), 1, "nothing is delivered later");
+    assert_eq!(seen.len(), 1);
+    until(|| results(&world.log()).len() == 1).await;
+    tokio::time::sleep(ms(5_000)).await;
+    let (call, text, accepted) = results(&world.log()).remove(0);
+    assert_eq!((call, accepted), (CallId(6), false), "the user interrupted");
+    assert!(text.contains("found"), "{text}");
     let (observation, took) = &seen[0];
     assert_eq!((observation.status, *took), (ObservationStatus::Aborted, 4));
     assert!(observation.output.contains("goes on by itself"), "{}", observation.output);

@@ -2,6 +2,7 @@
 
 mod budget;
 mod crashes;
+mod detached;
 mod ending;
 mod given;
 mod planning;
@@ -14,9 +15,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::json;
 use windlass_engine::core::{
-    AgentSpec, ApprovalAnswer, CallId, Concurrency, EffectClass, Fact, InterruptSource, Limits,
-    Lineage, Observation, ObservationStatus, ParentEndPolicy, Permissions, RecordedFact, SessionId,
-    StopTiming, ToolSpec, TurnOutcome,
+    AgentSpec, ApprovalAnswer, CallId, Concurrency, DetachedEndPolicy, EffectClass, Fact,
+    InterruptSource, Limits, Lineage, Observation, ObservationStatus, ParentEndPolicy, Permissions,
+    RecordedFact, SessionId, StopTiming, ToolSpec, TurnOutcome,
 };
 use windlass_engine::ports::ToolExecutor;
 use windlass_engine::{StartError, agent_session};
@@ -38,6 +39,8 @@ pub(super) fn agent(tools: &[&str], samples: u32) -> AgentSpec {
         tokens: 0,
         cost_micros: 0,
         when_parent_ends: ParentEndPolicy::Stop,
+        background: false,
+        when_detached_ends: DetachedEndPolicy::Wait,
     }
 }
 

@@ -48,7 +48,7 @@ await scenario([
     await ended(page, 1);
     const denied = page.locator(".call", { hasText: "denied" });
     await denied.click();
-    await denied.filter({ hasText: "ann: deny (Denied by a person: Bob was paid yesterday.)" }).waitFor();
+    await denied.filter({ hasText: "ann: deny (Bob was paid yesterday.)" }).waitFor();
     assert.equal(await page.locator(".card").count(), 0);
     await holds(page, "#state", "idle");
     await shot(page, "answered");

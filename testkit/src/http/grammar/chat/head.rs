@@ -1,4 +1,4 @@
-//! What stands around a conversation of Chat Completions: tools, their choice, the form of the
+//! Parts around a conversation of Chat Completions: tools, their choice, the form of the
 //! answer.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::profile::{Profile, Rule};
 use super::super::shape::{Faults, Kind, Object, given, list, text, under};
 
-/// What stands around the conversation.
+/// Parts around the conversation.
 pub(super) fn around(profile: &Profile, body: &Object, faults: &mut Faults) {
     let names = faults.tools(body, |faults, at, tool| {
         faults.fields(

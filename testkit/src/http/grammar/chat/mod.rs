@@ -97,7 +97,7 @@ fn thought(profile: &Profile, body: &Object) -> Option<&'static str> {
     thinks.then_some(field)
 }
 
-/// Where a conversation stands.
+/// Position in a conversation.
 struct Talk<'a> {
     profile: &'a Profile,
     thought: Option<&'static str>,
@@ -106,7 +106,7 @@ struct Talk<'a> {
     known: BTreeSet<&'a str>,
     /// The role before this one.
     last: &'a str,
-    /// Whether anybody but the system has spoken.
+    /// True if anybody but the system has spoken.
     begun: bool,
     /// The first call since the user's last words that has no signature.
     unsigned: Option<String>,

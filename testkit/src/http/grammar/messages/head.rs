@@ -1,4 +1,4 @@
-//! What stands around a conversation of Messages: tools, their choice, thinking, the form of the
+//! Parts around a conversation of Messages: tools, their choice, thinking, the form of the
 //! answer.
 
 use std::collections::BTreeSet;

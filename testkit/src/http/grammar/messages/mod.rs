@@ -135,7 +135,7 @@ fn turns<'a>(body: &'a Object, faults: &mut Faults) -> Vec<Turn<'a>> {
     turns
 }
 
-/// Where a conversation stands.
+/// Position in a conversation.
 struct Talk<'a> {
     profile: &'a Profile,
     /// Calls of the turn before.

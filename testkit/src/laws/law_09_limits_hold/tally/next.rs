@@ -40,7 +40,7 @@ impl Next {
     }
 
     /// A longer form of a request takes no less than the provider measured. Where it said nothing, the
-    /// next one is estimated anew, and the log does not tell at what.
+    /// next one is estimated again, and the log does not tell at what.
     pub(super) fn measured(&mut self, usage: Option<Usage>) {
         let measured = match usage.and_then(|usage| usage.input).unwrap_or(0) {
             0 => Reservation::default(),

@@ -3,8 +3,8 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use windlass_testkit::Answer;
 use windlass_testkit::http::{ModelServer, Reply, Request, Script};
+use windlass_testkit::{Answer, Gate};
 
 use crate::common::Place;
 use crate::prose::Prose;
@@ -50,6 +50,43 @@ fn scouted(agent: &Value, scout: Scout) -> (Prose, Prose) {
     let first = samples.iter().find(|request| is_scout(request)).unwrap();
     let last = samples.iter().rfind(|request| !is_scout(request)).unwrap();
     (prose(first), prose(last))
+}
+
+/// A turn whose agent is declared to go on when its call runs out of time, and ends while the turn
+/// still runs: the last request of the turn.
+fn detached() -> Prose {
+    let place = Place::new();
+    let tool = json!({
+        "name": "scout", "description": "Looks around.", "timeout_ms": 4_000,
+        "agent": {"instructions": "You are a scout.", "samples": 2, "when_parent_ends": "detach"},
+    });
+    fs::write(place.file("tools.json"), json!({"tools": [tool]}).to_string()).unwrap();
+    let found = Gate::new();
+    let held = found.clone();
+    let script = Script::respond(move |request| match request.asked().results.len() {
+        _ if is_scout(request) => Reply::say("There is an oak.").head_after(&held),
+        _ if String::from_utf8_lossy(&request.body).contains("an oak") => Reply::answer(done()),
+        0 => Reply::answer(calls([("scout", json!({"prompt": "Which tree is there?"}))])),
+        1 => {
+            found.open();
+            Reply::answer(calls([("shell", json!({"command": "sleep 3"}))]))
+        }
+        _ => Reply::answer(done()),
+    });
+    let server = ModelServer::start(script).unwrap();
+    let base_url = server.base_url();
+    let provider = ["--provider", "openai-chat", "--base-url", &base_url, "--session", "s"];
+    let words = [&["run", "Find a tree.", "--tools", "tools.json"][..], &provider].concat();
+    let ended = place.without_terminal(&words);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let samples = server.samples();
+    let last = samples.iter().rfind(|request| !is_scout(request)).unwrap();
+    Prose::new(&place, last.json.clone().unwrap())
+}
+
+#[test]
+fn the_result_of_a_detached_agent() {
+    expect_test::expect_file!["the_result_of_a_detached_agent.txt"].assert_eq(&detached().talk());
 }
 
 #[test]

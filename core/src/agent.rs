@@ -10,6 +10,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::background::is_background_agent_tool;
 use crate::fact::Lineage;
 use crate::goal::GOAL_TOOL;
 use crate::limits::Limits;
@@ -126,12 +127,19 @@ impl AgentSpec {
     }
 
     /// Returns the settings of a turn's child: the turn's settings with these instructions, the
-    /// named subset of its tools, the tool that reads outputs if the turn has it, and limits within
-    /// the grant. The child does not inherit the output schema or program mode.
+    /// named subset of its tools, the tool that reads outputs if the turn has it, those for agents in
+    /// the background if the child has any, and limits within the grant. The child does not inherit the output schema or program mode.
     #[must_use]
     pub fn settings(&self, turn: &Turn, lent: &BudgetGrant) -> Settings {
-        let named =
-            |tool: &&ToolSpec| tool.name == READ_OUTPUT_TOOL || self.tools.contains(&tool.name);
+        let all = &turn.settings.tools;
+        let in_background = |tool: &ToolSpec| tool.agent.as_ref().is_some_and(|one| one.background);
+        let sends_out =
+            all.iter().any(|tool| self.tools.contains(&tool.name) && in_background(tool));
+        let named = |tool: &&ToolSpec| {
+            tool.name == READ_OUTPUT_TOOL
+                || self.tools.contains(&tool.name)
+                || (sends_out && is_background_agent_tool(&tool.name))
+        };
         let tools = turn.settings.tools.iter().filter(named).cloned();
         Settings {
             instructions: self.instructions.clone(),

@@ -17,6 +17,7 @@ extern crate alloc;
 mod agent;
 mod append_list;
 mod assemble;
+mod background;
 mod budget;
 mod call;
 mod cause;
@@ -73,6 +74,10 @@ pub use agent::{
 };
 pub use append_list::{AppendList, AppendListIter};
 pub use assemble::{Assembler, AssemblerLimits, AssemblerOutput, AssemblerOverflow};
+pub use background::{
+    CLOSE_AGENT_TOOL, SEND_TO_AGENT_TOOL, WAIT_FOR_AGENT_TOOL, background_agent_tools,
+    is_background_agent_tool,
+};
 pub use call::{Observation, ObservationStatus, StoredOutput, Verdict};
 pub use cause::{DecisionCause, InputKind};
 pub use checkpoint::{CHECKPOINT_VERSION, Checkpoint};

@@ -176,7 +176,7 @@ async fn try_stop(engine: &Engine, child: &SessionId, key: &str) -> Result<bool,
 }
 
 /// Finds the turn of an agent that executes the call's prompt; `None` if it is not in the log yet.
-async fn find_prompted_turn(
+pub(crate) async fn find_prompted_turn(
     store: &dyn LogStore,
     child: &SessionId,
     key: &str,

@@ -9,6 +9,7 @@ mod agents;
 mod append_batcher;
 mod approvals;
 mod arguments;
+mod background;
 mod blob_names;
 mod bus;
 mod capacity;

@@ -1,15 +1,21 @@
 //! Tools that the engine itself runs: offered beside those of the executors.
 
 use windlass_engine::Toolbox;
-use windlass_engine::core::{READ_OUTPUT_TOOL, ToolSpec, read_output_tool};
+use windlass_engine::core::{READ_OUTPUT_TOOL, ToolSpec, background_agent_tools, read_output_tool};
 use windlass_engine::ports::ToolExecutor as _;
 
-/// Returns the tools for the model: those of the executors, and the one that reads outputs unless
-/// an executor has one of its name.
+/// Returns the tools for the model: those of the executors, the one that reads outputs, and those
+/// for agents in the background if there are any, unless an executor has one of that name.
 pub(crate) fn offered_tools(toolbox: &Toolbox) -> Vec<ToolSpec> {
     let mut tools = toolbox.tools();
     if !tools.iter().any(|tool| tool.name == READ_OUTPUT_TOOL) {
         tools.push(read_output_tool());
+    }
+    if tools.iter().any(|tool| tool.agent.as_ref().is_some_and(|agent| agent.background)) {
+        let has = |tools: &[ToolSpec], name: &str| tools.iter().any(|tool| tool.name == name);
+        let more = background_agent_tools().into_iter().filter(|tool| !has(&tools, &tool.name));
+        let more: Vec<ToolSpec> = more.collect();
+        tools.extend(more);
     }
     tools
 }

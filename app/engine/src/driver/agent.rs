@@ -48,6 +48,8 @@ impl Driver {
             read_only: call.is_read_only(),
             timeout_ms: fact.timeout_ms,
             grace_ms: turn.limits.grace_ms,
+            names_tools: turn.settings.offers_background_agent_tools(),
+            call: fact.call,
             engine,
             reports: self.reports(fact.call)?,
             size: self.capacity,

@@ -16,6 +16,7 @@ use super::ask::settings;
 use super::panics::effect_class;
 use super::programs::step_ms;
 use crate::arguments::Checker;
+use crate::background::{self, BackgroundAgents};
 use crate::effect::{
     CallEffect, CompactEffect, InlineProgramExtractor, ProgressReporter, ReconcileEffect,
     SampleEffect, missing,
@@ -157,9 +158,21 @@ impl Driver {
         Some(())
     }
 
-    /// Returns the executor of a call. The engine itself reads outputs, unless an executor has a
-    /// tool of that name.
+    /// Returns the executor of a call. The engine itself reads outputs and reaches agents in the
+    /// background, unless an executor has a tool of that name.
     fn executor(&self, turn: &Turn, call: &ToolCall) -> Arc<dyn ToolExecutor> {
+        if background::is_own(&call.name, &*self.ports.tools)
+            && let Some(engine) = self.slot.engine()
+        {
+            let session = self.machine.session();
+            return Arc::new(BackgroundAgents {
+                engine,
+                session: session.id.clone(),
+                author: session.author().clone(),
+                detached: session.detached.clone(),
+                durable: self.machine.durable(),
+            });
+        }
         if !output::is_own(&call.name, &*self.ports.tools) {
             return self.ports.tools.clone();
         }

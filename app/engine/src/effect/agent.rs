@@ -9,8 +9,9 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 use windlass_core::{
-    AgentSpec, BudgetGrant, BudgetUsage, EffectKey, Input, Observation, ObservationStatus,
-    OpenSession, Reject, Seq, SessionId, TurnOutcome,
+    AgentSpec, BudgetGrant, BudgetUsage, CLOSE_AGENT_TOOL, CallId, EffectKey, Input, Observation,
+    ObservationStatus, OpenSession, Reject, SEND_TO_AGENT_TOOL, Seq, SessionId, TurnOutcome,
+    WAIT_FOR_AGENT_TOOL,
 };
 use windlass_ports::{CancelSignal, CancelSource, ProgressSink, StoreError, StoreErrorKind};
 
@@ -50,6 +51,9 @@ pub(crate) struct AgentEffect {
     /// Time-out in milliseconds; 0 if only the turn's own limit applies.
     pub(crate) timeout_ms: u64,
     pub(crate) grace_ms: u64,
+    pub(crate) call: CallId,
+    /// True if the model has the tools for agents in the background.
+    pub(crate) names_tools: bool,
     pub(crate) engine: Engine,
     pub(crate) reports: Arc<ProgressReporter>,
     pub(crate) size: FactCapacity,
@@ -180,11 +184,17 @@ impl AgentEffect {
 
     /// Returns the result of a call whose agent works in the background.
     fn in_background(&self) -> AgentResult {
-        let words = format!(
+        let mut words = format!(
             "Started: the agent {} works in the background, in its session {}. Go on with other \
              work: its result comes as a message once it has ended.",
             self.name, self.child
         );
+        if self.names_tools {
+            let name = self.call.reference();
+            words.push_str(&format!(
+                " It is {name} for {WAIT_FOR_AGENT_TOOL}, {SEND_TO_AGENT_TOOL} and {CLOSE_AGENT_TOOL}."
+            ));
+        }
         AgentResult::Detached(Observation::new(ObservationStatus::Done, words))
     }
 

@@ -1,5 +1,6 @@
 //! Agents: a call that a session of its own runs, within what the turn lends it.
 
+mod background;
 mod budget;
 mod crashes;
 mod detached;

@@ -41,6 +41,17 @@ impl<T: Clone> AppendList<T> {
     }
 }
 
+impl<T: Clone> AppendList<T> {
+    /// Returns a list of the first elements, the same as one that never had more.
+    #[must_use]
+    pub fn truncated(&self, len: usize) -> Self {
+        match len < self.len {
+            true => self.iter().take(len).cloned().collect(),
+            false => self.clone(),
+        }
+    }
+}
+
 impl<T> AppendList<T> {
     /// Returns the number of elements.
     #[must_use]

@@ -40,6 +40,8 @@ pub enum InputKind {
     MoveInput,
     /// Withdrawal of a waiting input.
     WithdrawInput,
+    /// Return to an earlier point of the conversation.
+    Rewind,
     /// Request to continue with the inputs that wait.
     Continue,
     /// Request to stop the turn.
@@ -90,6 +92,7 @@ impl InputKind {
             Input::EditInput { .. } => Self::EditInput,
             Input::MoveInput { .. } => Self::MoveInput,
             Input::WithdrawInput { .. } => Self::WithdrawInput,
+            Input::Rewind { .. } => Self::Rewind,
             Input::Continue => Self::Continue,
             Input::Interrupt { .. } => Self::Interrupt,
             Input::Answer { .. } => Self::Answer,

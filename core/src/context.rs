@@ -39,6 +39,9 @@ pub(crate) const INVALID_OUTPUT: &str = "answer shape";
 /// Name of the context that says by whom a turn was interrupted.
 pub(crate) const INTERRUPT: &str = "interrupt";
 
+/// Name of the context that says that the conversation was rewound.
+pub(crate) const REWIND: &str = "rewind";
+
 /// Name of the context that announces the last sample for work.
 pub(crate) const LAST_SAMPLE: &str = "last sample";
 /// Name of the context that reports the result of a program.

@@ -1,6 +1,7 @@
 //! Errors of the core: `Reject` answers a caller, `InvalidFact` reports a log that no engine wrote.
 
 use alloc::borrow::Cow;
+use alloc::format;
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,31 @@ pub enum Reject {
     /// The session has no conversation to compact.
     #[error("the conversation is empty, so there is nothing to compact")]
     NothingToCompact,
+    /// A turn is running, so the session cannot return to an earlier point.
+    #[error("turn {0} is running: interrupt it or let it end first")]
+    TurnRunning(TurnId),
+    /// The session cannot return to this position.
+    #[error("cannot rewind to {to}: something is in progress there, or it is not part of the \
+             conversation{}", nearest(*before, *after))]
+    NoRewindPoint {
+        /// Requested position.
+        to: Seq,
+        /// Nearest earlier position to which it can.
+        before: Option<Seq>,
+        /// Nearest later one.
+        after: Option<Seq>,
+    },
+    /// The conversation at this position was replaced, by a compaction or for its size.
+    #[error(
+        "cannot rewind to {to}: the conversation was compacted since, and {oldest} is the \
+             earliest position that can be restored in place; fork the session at {to} instead"
+    )]
+    RewindOutOfReach {
+        /// Requested position.
+        to: Seq,
+        /// Earliest position to which the session can return.
+        oldest: Seq,
+    },
     /// The turn was already asked to stop.
     #[error("the turn has been asked to stop already")]
     Stopping,
@@ -114,6 +140,18 @@ pub enum Reject {
     /// The decision was invalid in its own state. A defect of the engine, never of the caller.
     #[error("a decision did not fit the state (a defect of the engine): {0}")]
     Defect(InvalidFact),
+}
+
+fn nearest(before: Option<Seq>, after: Option<Seq>) -> String {
+    match (before, after) {
+        (Some(before), Some(after)) => {
+            format!(". The nearest possible positions are {before} and {after}")
+        }
+        (Some(one), None) | (None, Some(one)) => {
+            format!(". The nearest possible position is {one}")
+        }
+        (None, None) => String::new(),
+    }
 }
 
 /// A fact that is invalid in the state it is applied to: no engine wrote this log.

@@ -30,14 +30,18 @@ use crate::request_record::FailedAttempt;
 
 mod apply;
 mod commit;
+mod memories;
 mod programs;
+mod rewind;
 mod size;
 mod validate;
 
+use memories::Memories;
 pub use programs::ProgramCallState;
 
 pub(crate) use crate::context::{
-    GOAL, INTERRUPT, INVALID_OUTPUT, LAST_SAMPLE, PERMISSIONS, WORKSPACE, hook_name, presenter_name,
+    GOAL, INTERRUPT, INVALID_OUTPUT, LAST_SAMPLE, PERMISSIONS, REWIND, WORKSPACE, hook_name,
+    presenter_name,
 };
 
 /// Most pending contexts of hooks that outlive a turn.
@@ -65,9 +69,9 @@ pub struct History {
     ids: BTreeSet<Arc<str>>,
     /// Failed attempts at the current or next sample.
     failed: Vec<FailedAttempt>,
-    /// Memory that programs left for later ones, in their runtime's format.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    memory: Option<Arc<str>>,
+    /// Memories that programs left for later ones, in their runtime's format.
+    #[serde(default, skip_serializing_if = "Memories::is_empty")]
+    memories: Memories,
     /// Value that the latest answer's program returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     returned: Option<Arc<str>>,

@@ -15,7 +15,7 @@ use crate::fact::{ContextPart, Lineage, StopTiming};
 use crate::failure::SampleFailure;
 use crate::goal::Goal;
 use crate::hook::{Edit, HookReply};
-use crate::id::{CallId, InputId, TurnId};
+use crate::id::{CallId, InputId, Seq, TurnId};
 use crate::image::Image;
 use crate::item::{CallItem, Item, StopReason};
 use crate::outcome::InterruptSource;
@@ -70,8 +70,8 @@ pub enum Input {
         /// Key of the command.
         key: String,
         /// Command under the key: a `Configure`, `SetGoal`, `Compact`, `Send`, `ChildEnded`,
-        /// `EditInput`, `MoveInput`, `WithdrawInput`, `Continue`, `Interrupt` or `Answer`. Any other input is rejected as
-        /// [`Reject::KeyNotAllowed`](crate::Reject::KeyNotAllowed).
+        /// `EditInput`, `MoveInput`, `WithdrawInput`, `Rewind`, `Continue`, `Interrupt` or `Answer`.
+        /// Any other input is rejected as [`Reject::KeyNotAllowed`](crate::Reject::KeyNotAllowed).
         input: Box<Self>,
     },
     /// A user changes the settings, for turns that open from now on.
@@ -154,6 +154,15 @@ pub enum Input {
         scope: Scope,
         /// Id of the input.
         input: InputId,
+    },
+    /// A user returns the session to an earlier point of its conversation. Only while no turn runs.
+    /// Everything outside of the conversation stays: files, settings, the queue, the goal, keys,
+    /// usage. Waiting inputs are held.
+    Rewind {
+        /// Scope of the caller.
+        scope: Scope,
+        /// Position whose conversation continues: one at which the session can be forked.
+        to: Seq,
     },
     /// A user asks to continue with the waiting inputs. Rejected while a turn stops that will leave
     /// a hold. Does not wait for pending hooks on the session's end: the session does not end yet,

@@ -25,7 +25,7 @@ pub struct CacheLedger {
     current: Option<Arc<Settings>>,
     /// Previous request, with the changes since.
     last: Option<LedgerRequest>,
-    compacted: bool,
+    replaced: Option<CacheBreak>,
     started: Option<(Seq, Timestamp)>,
 }
 
@@ -63,6 +63,8 @@ pub struct CacheEntry {
 pub enum CacheBreak {
     /// The conversation was compacted.
     Compacted,
+    /// The session was rewound to an earlier point of the conversation.
+    Rewound,
     /// The settings changed: names of the changed ones.
     Settings(Vec<&'static str>),
     /// A fallback changed the adapter, endpoint or model with the same settings.
@@ -96,7 +98,12 @@ impl CacheLedger {
                 // No later turn runs with older settings.
                 self.settings = self.settings.split_off(&fact.settings);
             }
-            TimelineEntry::Compaction(CompactionEntry::Done(_)) => self.compacted = true,
+            TimelineEntry::Compaction(CompactionEntry::Done(_)) => {
+                self.replaced = Some(CacheBreak::Compacted);
+            }
+            TimelineEntry::Session(SessionEntry::Rewound(_)) => {
+                self.replaced = Some(CacheBreak::Rewound);
+            }
             TimelineEntry::Sample(SampleEntry::Started(_)) => {
                 self.started = Some((recorded.seq, recorded.ts));
             }
@@ -139,7 +146,7 @@ impl CacheLedger {
         let missed = usage.cached_input.map(|cached| expected.saturating_sub(cached));
         let broken = match (&self.last, missed) {
             (Some(last), Some(missed)) if missed > BLOCK_TOKENS => {
-                Some(break_reason(last, &sent, self.compacted))
+                Some(break_reason(last, &sent, self.replaced.take()))
             }
             (Some(_) | None, Some(_) | None) => None,
         };
@@ -150,7 +157,7 @@ impl CacheLedger {
             u64::try_from(cost.div_ceil(1_000_000)).unwrap_or(u64::MAX)
         });
         self.last = Some(sent);
-        self.compacted = false;
+        self.replaced = None;
         Some(CacheEntry {
             started,
             turn: recorded.turn,
@@ -163,7 +170,11 @@ impl CacheLedger {
     }
 }
 
-fn break_reason(before: &LedgerRequest, now: &LedgerRequest, compacted: bool) -> CacheBreak {
+fn break_reason(
+    before: &LedgerRequest,
+    now: &LedgerRequest,
+    replaced: Option<CacheBreak>,
+) -> CacheBreak {
     if let (Some(before), Some(now)) = (&before.settings, &now.settings) {
         let others = changed_settings(before, now);
         if !others.is_empty() {
@@ -179,8 +190,8 @@ fn break_reason(before: &LedgerRequest, now: &LedgerRequest, compacted: bool) ->
             return CacheBreak::ProviderChanged { before: name(before), now: name(now) };
         }
     }
-    if compacted {
-        return CacheBreak::Compacted;
+    if let Some(replaced) = replaced {
+        return replaced;
     }
     if let (Some(before), Some(now)) = (&before.request, &now.request)
         && !now.lowered.starts_with(&before.lowered)

@@ -57,6 +57,7 @@ mod record;
 mod render;
 mod replay;
 mod request_record;
+mod rewind;
 mod rule;
 mod scope;
 mod session;
@@ -140,6 +141,7 @@ pub use request_record::{
     FailedAttempt, LoweredPart, LoweringAction, LoweringReason, LoweringRecord, RequestRecord,
     RequestRoute,
 };
+pub use rewind::RewindPoints;
 pub use rule::{ArgumentPattern, Rule, RuleVerdict};
 pub use scope::Scope;
 pub use session::{

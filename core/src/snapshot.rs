@@ -58,6 +58,10 @@ impl TurnSnapshots {
         match self.view.apply(recorded) {
             TimelineEntry::Session(SessionEntry::Opened(fact)) => self.set(&fact.settings),
             TimelineEntry::Session(SessionEntry::Settings(fact)) => self.set(&fact.settings),
+            TimelineEntry::Session(SessionEntry::Rewound(fact)) => {
+                let kept = usize::try_from(fact.visible.items).unwrap_or(usize::MAX);
+                self.previous_items = self.previous_items.min(kept);
+            }
             TimelineEntry::Turn(TurnEntry::Opened(_)) => self.frozen = self.programs,
             TimelineEntry::Turn(TurnEntry::Settled(_)) => made = self.close(),
             TimelineEntry::Compaction(CompactionEntry::Done(_)) => self.previous_items = 0,

@@ -42,6 +42,7 @@ mod published;
 mod queue;
 mod replay;
 mod report;
+mod rewind;
 mod rules;
 mod session;
 mod slot;
@@ -75,6 +76,7 @@ pub use queue::{
 };
 pub use replay::replay;
 pub use report::{TurnFold, TurnReport};
+pub use rewind::{RewindError, RewindReport, RewindRequest, RewindTarget, rewind};
 pub use session::{AwaitedTurn, NewInput, SessionCommand, SessionHandle, TurnStream, UserInput};
 pub use stream::EventStream;
 pub use toolbox::{Toolbox, ToolboxError};

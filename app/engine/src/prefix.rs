@@ -9,7 +9,7 @@ pub struct PrefixReport {
     pub requests: u64,
     /// Requests that extend the previous one.
     pub extended: u64,
-    /// Requests that do not, since the conversation was compacted before them.
+    /// Requests that do not, since the conversation was compacted or rewound before them.
     pub compacted: u64,
     /// Requests that do not, for any other cause. Each logs a warning.
     pub broken: u64,
@@ -19,8 +19,8 @@ pub struct PrefixReport {
 #[derive(Debug, Default)]
 pub(crate) struct PrefixTracker {
     last: Option<Prompt>,
-    /// True if the conversation was compacted since the last request.
-    compacted: bool,
+    /// True if the conversation was compacted or rewound since the last request.
+    replaced: bool,
     report: PrefixReport,
 }
 
@@ -29,9 +29,9 @@ impl PrefixTracker {
         self.report
     }
 
-    /// Records that the conversation was compacted.
-    pub(crate) fn compacted(&mut self) {
-        self.compacted = true;
+    /// Records that the conversation was compacted or rewound.
+    pub(crate) fn replaced(&mut self) {
+        self.replaced = true;
     }
 
     /// Checks a request that is about to be sent. Content that shares memory with the last request
@@ -42,7 +42,7 @@ impl PrefixTracker {
         if let Some(last) = &self.last {
             match break_reason(last, prompt) {
                 None => report.extended = report.extended.saturating_add(1),
-                Some(_) if self.compacted => report.compacted = report.compacted.saturating_add(1),
+                Some(_) if self.replaced => report.compacted = report.compacted.saturating_add(1),
                 Some(why) => {
                     report.broken = report.broken.saturating_add(1);
                     tracing::warn!(%session, %why, "a request does not extend the last one");
@@ -50,7 +50,7 @@ impl PrefixTracker {
             }
         }
         self.last = Some(prompt.clone());
-        self.compacted = false;
+        self.replaced = false;
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
         let mut prefix = PrefixTracker::default();
         let mut look = |compacted: bool, model: &str, words: &[&str]| {
             if compacted {
-                prefix.compacted();
+                prefix.replaced();
             }
             prefix.check(&session, &prompt(model, words));
             let report = prefix.report();

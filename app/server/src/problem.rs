@@ -52,6 +52,12 @@ pub(crate) enum ProblemCode {
     OtherArguments,
     /// The session cannot be forked at this position.
     NoForkHere,
+    /// A turn runs.
+    TurnRunning,
+    /// The session cannot return to this position.
+    NoRewindHere,
+    /// The conversation was compacted after this position.
+    RewindOutOfReach,
     /// The turn was asked to stop, and has not ended yet.
     Stopping,
     /// Too many inputs are waiting.
@@ -116,6 +122,9 @@ impl ProblemCode {
             Self::NotAsked => (409, "No question about this call is open"),
             Self::OtherArguments => (409, "The answer is about other arguments"),
             Self::NoForkHere => (409, "The session cannot be forked at this point"),
+            Self::TurnRunning => (409, "A turn is running"),
+            Self::NoRewindHere => (409, "The session cannot return to this point"),
+            Self::RewindOutOfReach => (409, "The conversation was compacted after this point"),
             Self::Stopping => (409, "The turn has not stopped yet"),
             Self::QueueFull => (409, "Too many inputs wait"),
             Self::HeldElsewhere => (409, "Another process drives the session"),

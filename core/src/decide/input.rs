@@ -20,6 +20,7 @@ use crate::id::TurnId;
 use crate::image::Image;
 use crate::input::{Input, Widening};
 use crate::outcome::InterruptSource;
+use crate::rewind;
 use crate::scope::Scope;
 use crate::session::Delivery;
 use crate::settings::Settings;
@@ -54,6 +55,7 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
         Input::EditInput { scope, input, text } => queue::on_edit(plan, scope, input, text),
         Input::MoveInput { scope, input, before } => queue::on_move(plan, scope, input, before),
         Input::WithdrawInput { scope, input } => queue::on_withdraw(plan, scope, input),
+        Input::Rewind { scope, to } => rewind::on_rewind(plan, scope, to),
         Input::Continue => on_continue(plan),
         Input::Interrupt { by, scope, reason, when, turn } => {
             on_interrupt(plan, by, scope, reason, when, turn)
@@ -104,6 +106,7 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
         | Input::EditInput { scope, .. }
         | Input::MoveInput { scope, .. }
         | Input::WithdrawInput { scope, .. }
+        | Input::Rewind { scope, .. }
         | Input::Interrupt { scope, .. }
         | Input::Answer { scope, .. } => require_visible(plan, scope)?,
         Input::Continue => {}

@@ -36,9 +36,12 @@ fn on_injected(
     fact: &ContextInjected,
 ) -> Result<(), InvalidFact> {
     allowed(session, recorded, Transition::Inject)?;
+    let at = recorded.seq;
     let part = match &fact.from {
-        ContextSource::Workspace { text } => record_context(session, history::WORKSPACE, text),
-        ContextSource::Permissions { text } => record_context(session, history::PERMISSIONS, text),
+        ContextSource::Workspace { text } => record_context(session, at, history::WORKSPACE, text),
+        ContextSource::Permissions { text } => {
+            record_context(session, at, history::PERMISSIONS, text)
+        }
         ContextSource::Goal { text } => {
             let part = context::framed(&context::frame(history::GOAL, text));
             let in_force = session.goal.as_ref().map(|goal| goal.set);
@@ -74,7 +77,7 @@ fn on_injected(
             let part = queued.and_then(|queued| queued.context.get(index));
             let part = part.ok_or_else(|| invalid_fact(recorded, "no such context waits"))?;
             let (name, part) = (history::presenter_name(&part.from), part.text);
-            remember(session, name, part);
+            remember(session, at, name, part);
             part
         }
         ContextSource::Hook { decided } => {
@@ -103,16 +106,20 @@ fn continue_turn(turn: &mut Turn, decided: Seq) {
     }
 }
 
-fn record_context(session: &mut Session, name: &str, text: &str) -> ItemFingerprint {
+fn record_context(session: &mut Session, at: Seq, name: &str, text: &str) -> ItemFingerprint {
     let part = context::framed(&context::frame(name, text));
-    remember(session, String::from(name), part);
+    remember(session, at, String::from(name), part);
     part
 }
 
-fn remember(session: &mut Session, name: String, part: ItemFingerprint) {
+fn remember(session: &mut Session, at: Seq, name: String, part: ItemFingerprint) {
     let told = Arc::make_mut(&mut session.known_context);
-    if told.len() >= MAX_KNOWN_CONTEXT && !told.contains_key(&name) {
-        told.pop_first();
+    if told.len() >= MAX_KNOWN_CONTEXT
+        && !told.contains_key(&name)
+        && let Some((evicted, digest)) = told.pop_first()
+    {
+        session.rewind.note_context(at, &evicted, Some(digest));
     }
-    told.insert(name, part.digest);
+    let before = told.insert(name.clone(), part.digest);
+    session.rewind.note_context(at, &name, before);
 }

@@ -24,9 +24,10 @@ use crate::hook::SessionStart;
 use crate::hook_rounds::HookRounds;
 use crate::id::{InputId, Seq};
 use crate::record::RecordedFact;
+use crate::rewind::RewindPoints;
 use crate::session::{Hold, Phase, QueuedContext, QueuedInput, Session, Turn};
 use crate::stage::{Transition, compacting, executing, sampling};
-use crate::{call, detached, goal, hook_rounds};
+use crate::{call, detached, goal, hook_rounds, rewind};
 
 /// Returns the session that a log's first fact opens.
 ///
@@ -62,8 +63,10 @@ pub fn evolve_first(first: &RecordedFact) -> Result<Session, InvalidFact> {
         hook_rounds: HookRounds::default(),
         latest_sample: Seq::ZERO,
         phase: Phase::Idle,
+        rewind: RewindPoints::default(),
     };
     session.hold_if_forked(first.seq);
+    rewind::remember(&mut session, first);
     Ok(session)
 }
 
@@ -111,6 +114,7 @@ fn apply(session: &mut Session, recorded: &RecordedFact) -> Result<(), InvalidFa
     remember(session, recorded);
     session.next = recorded.seq.next();
     session.hold_if_forked(recorded.seq);
+    rewind::remember(session, recorded);
     Ok(())
 }
 
@@ -125,6 +129,7 @@ fn on_session(
             on_settings_changed(session, recorded, fact);
             Ok(())
         }
+        SessionFact::SessionRewound(fact) => rewind::on_rewound(session, recorded, fact),
     }
 }
 

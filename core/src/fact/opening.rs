@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::table::{Fact, FactGroup, GoalFact};
+use crate::compaction::VisiblePart;
 use crate::goal::{Goal, GoalEnd};
 use crate::id::{CallId, Seq, SessionId};
 use crate::scope::Scope;
@@ -140,6 +141,25 @@ pub struct SettingsChanged {
     /// All of the settings.
     pub settings: Arc<Settings>,
     /// Key of the input, see [`Input::Keyed`](crate::Input::Keyed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// A user returned the session to an earlier point of its conversation. Later facts stay in the log,
+/// and the model does not see what they added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionRewound {
+    /// Scope of the caller.
+    pub by: Arc<Scope>,
+    /// Position whose conversation continues.
+    pub to: Seq,
+    /// Conversation at that position.
+    pub visible: VisiblePart,
+    /// Notice to the model that effects of rewound calls remain. It follows the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<Arc<str>>,
+    /// Key of the command, see [`Input::Keyed`](crate::Input::Keyed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }

@@ -18,6 +18,7 @@ facts! {
     Session: SessionFact {
         SessionOpened turn(Outside) settings(settings);
         SettingsChanged turn(Outside) settings(settings) keys(key);
+        SessionRewound turn(Outside) keys(key);
     }
 
     /// Recovery: a process resumes the work of one that ended.

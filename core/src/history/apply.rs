@@ -14,7 +14,7 @@ use crate::error::InvalidFact;
 use crate::fact::{
     CallObserved, CallStarted, CompactionFact, ContextFact, ContextInjected, ContextLifetime,
     ContextSource, FactGroup, HookDecided, HookFact, InputFact, PermissionFact, ProgramFact,
-    RunFact, SampleFact, TurnFact,
+    RunFact, SampleFact, SessionFact, TurnFact,
 };
 use crate::hook::{Edit, Editable};
 use crate::id::{CallId, InputId};
@@ -47,6 +47,10 @@ impl History {
                 }
                 (self.items, self.units) = (items, units);
                 self.prune_ids();
+                self.memories.forget_earlier();
+            }
+            FactGroup::Session(SessionFact::SessionRewound(fact)) => {
+                self.rewind(recorded, fact)?;
             }
             FactGroup::Sample(fact) => self.sample(recorded, fact),
             FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => {
@@ -292,6 +296,6 @@ impl History {
     }
 }
 
-fn framed(from: &str, text: &str) -> PromptItem {
+pub(super) fn framed(from: &str, text: &str) -> PromptItem {
     PromptItem::Context { text: context::frame(from, text).into() }
 }

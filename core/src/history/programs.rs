@@ -44,7 +44,7 @@ impl History {
     /// Returns the memory that programs left for later ones, in their runtime's format.
     #[must_use]
     pub fn memory(&self) -> Option<&Arc<str>> {
-        self.memory.as_ref()
+        self.memories.latest()
     }
 
     /// Returns the value that the latest answer's program returned, as JSON text.
@@ -110,7 +110,7 @@ impl History {
             return Err(invalid_fact(recorded, "no such program is out"));
         }
         if let Some(memory) = &fact.outcome.memory {
-            self.memory = Some(memory.clone());
+            self.memories.push(recorded.seq, memory.clone());
         }
         if fact.fault.is_none() {
             self.returned = fact.outcome.end.returned().cloned();

@@ -19,8 +19,8 @@ impl History {
             let observation = call.observation.as_ref()?;
             Some(observation.output.len())
         });
-        let left = [&self.memory, &self.returned];
-        let left = left.into_iter().flatten().map(|text| text.len());
+        let returned = self.returned.iter().map(|text| text.len());
+        let left = self.memories.sizes().chain(returned);
         let more = waiting.chain(given).chain(observed).chain(left);
         let more = more.fold(0, usize::saturating_add);
         shown.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))

@@ -184,6 +184,7 @@ fn opens_turns(input: &Input) -> bool {
         | Input::EditInput { .. }
         | Input::MoveInput { .. }
         | Input::WithdrawInput { .. }
+        | Input::Rewind { .. }
         | Input::Interrupt { .. }
         | Input::Answer { .. }
         | Input::Close

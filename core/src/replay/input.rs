@@ -39,6 +39,7 @@ pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[RecordedFact])
         | InputKind::EditInput
         | InputKind::MoveInput
         | InputKind::WithdrawInput
+        | InputKind::Rewind
         | InputKind::Continue
         | InputKind::Interrupt
         | InputKind::Answer
@@ -91,6 +92,9 @@ fn written(session: &Session, fact: &Fact, facts: &[RecordedFact]) -> Vec<Input>
                 widening: Widening::Allowed,
             },
         ),
+        FactGroup::Session(SessionFact::SessionRewound(fact)) => {
+            (fact.key.as_ref(), Input::Rewind { scope: (*fact.by).clone(), to: fact.to })
+        }
         FactGroup::Goal(GoalFact::GoalSet(fact)) => (
             fact.key.as_ref(),
             Input::SetGoal { scope: (*fact.by).clone(), goal: fact.goal.as_deref().cloned() },

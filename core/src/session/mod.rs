@@ -20,6 +20,7 @@ use crate::hook::SessionStart;
 use crate::hook_rounds::HookRounds;
 use crate::id::{InputId, Seq, SessionId};
 use crate::outcome::InterruptSource;
+use crate::rewind::RewindPoints;
 use crate::scope::Scope;
 use crate::settings::Settings;
 
@@ -79,6 +80,9 @@ pub struct Session {
     pub latest_sample: Seq,
     /// Phase of the session: idle or in a turn.
     pub phase: Phase,
+    /// Positions that a rewind can return to.
+    #[serde(default)]
+    pub rewind: RewindPoints,
 }
 
 impl Session {

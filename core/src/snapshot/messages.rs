@@ -10,7 +10,7 @@ use crate::render::PromptItem;
 ///
 /// The complete conversation is the first `same` items of the previous snapshot's conversation,
 /// then `added`. `same` is 0 after a compaction, in a session's first snapshot, and in a
-/// [complete](Self::complete) one.
+/// [complete](Self::complete) one. After a rewind the items of the previous one that stay count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CycleMessages {
     conversation: AppendList<PromptItem>,

@@ -9,8 +9,8 @@ use crate::fact::{
     ContextInjected, FactGroup, GoalEnded, GoalFact, GoalSet, HookDecided, HookFact, HooksAsked,
     InputBlocked, InputEdited, InputFact, InputMoved, InputQueued, InputWithdrawn,
     InterruptRequested, PermissionFact, ProgramFact, ProgramRun, RunFact, SampleCut, SampleEnded,
-    SampleFact, SampleStarted, SessionFact, SessionOpened, SettingsChanged, TurnFact, TurnOpened,
-    TurnSettled,
+    SampleFact, SampleStarted, SessionFact, SessionOpened, SessionRewound, SettingsChanged,
+    TurnFact, TurnOpened, TurnSettled,
 };
 use crate::id::{CallId, InputId, Seq};
 use crate::item::{CallItem, Item, ReasoningItem};
@@ -45,6 +45,7 @@ pub enum SessionEntry<'a> {
     Opened(&'a SessionOpened),
     Resumed,
     Settings(&'a SettingsChanged),
+    Rewound(&'a SessionRewound),
     Goal(&'a GoalSet),
     GoalEnded(&'a GoalEnded),
 }
@@ -142,6 +143,7 @@ impl<'a> TimelineEntry<'a> {
             FactGroup::Session(fact) => Self::Session(match fact {
                 SessionFact::SessionOpened(fact) => SessionEntry::Opened(fact),
                 SessionFact::SettingsChanged(fact) => SessionEntry::Settings(fact),
+                SessionFact::SessionRewound(fact) => SessionEntry::Rewound(fact),
             }),
             // A new process resumes the session, or asks a tool about a call.
             FactGroup::Recovery(_) => match recorded.fact.call() {

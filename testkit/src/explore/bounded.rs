@@ -185,6 +185,7 @@ impl Bounded {
             Step::Send { .. }
             | Step::Goal(_)
             | Step::Continue
+            | Step::Rewind(_)
             | Step::Compact(_)
             | Step::Keyed { .. }
             | Step::Interrupt { .. }

@@ -175,6 +175,8 @@ impl Keys {
             hook_rounds: gates,
             latest_sample: latest,
             phase,
+            // No bounded world rewinds.
+            rewind: _,
         } = session;
         let settings = self.place(settings);
         write!(self.raw, "settings {settings} {settings_at:?}")?;

@@ -39,6 +39,8 @@ pub(super) fn text(session: &Session, history: &History) -> String {
         hook_rounds: asked,
         latest_sample: latest,
         phase,
+        // It follows from the rest of the states before.
+        rewind: _,
     } = session;
     let mut lines = Lines::default();
     lines.put("session", id);

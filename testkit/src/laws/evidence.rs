@@ -11,7 +11,7 @@ use super::{
     law_10_prompts_extend, law_11_finishing_order_does_not_matter, law_15_denied_calls_never_start,
     law_16_effectful_starts_once, law_17_forks_repeat_nothing, law_18_results_are_shown,
     law_20_denied_context_is_dropped, law_21_the_last_turn_is_the_last, law_22_interrupts_are_told,
-    law_23_hooks_see_what_enters, law_24_results_enter_once,
+    law_23_hooks_see_what_enters, law_24_results_enter_once, law_25_rewinds_restore,
 };
 use crate::world::Transitions;
 
@@ -74,6 +74,7 @@ const PREFIXES: &[Check] = &[
     |it| law_17_forks_repeat_nothing::check(it.transitions, it.ceiling, it.log),
     |it| law_18_results_are_shown::check(it.transitions.remember, it.log),
     |it| law_22_interrupts_are_told::check(it.transitions.remember, it.log),
+    |it| law_25_rewinds_restore::check(it.transitions, it.log),
 ];
 
 impl Evidence<'_> {

@@ -1,5 +1,5 @@
 //! Law 10: every prefix renders to a request that a provider's grammar accepts, and the next
-//! request extends the last one unless a compaction lies between.
+//! request extends the last one unless a compaction or a rewind lies between.
 //!
 //! The grammar is the strictest of the providers': a conversation begins with the user, or with
 //! context; each call has an id of its own; the results of an answer's calls follow it, one a call,
@@ -51,6 +51,9 @@ pub fn check(
             hold(10, said == shown, || {
                 format!("{} says that it leaves {said:?}, and it leaves {shown:?}", recorded.seq)
             })?;
+        }
+        if let Fact::SessionRewound(_) = &recorded.fact {
+            (grammar, seen, last) = (Grammar::default(), 0, None);
         }
         for item in prompt.items.iter_from(seen) {
             grammar.accept(recorded.seq, item)?;

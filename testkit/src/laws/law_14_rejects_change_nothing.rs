@@ -87,6 +87,7 @@ fn becomes(input: &Input) -> Option<&'static str> {
         Input::EditInput { .. } => Some("InputEdited"),
         Input::MoveInput { .. } => Some("InputMoved"),
         Input::WithdrawInput { .. } => Some("InputWithdrawn"),
+        Input::Rewind { .. } => Some("SessionRewound"),
         Input::Continue => Some("TurnOpened"),
         Input::Interrupt { .. } => Some("InterruptRequested"),
         Input::Answer { .. } => Some("ApprovalAnswered"),
@@ -151,6 +152,7 @@ fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
             !waits(*input) || opened(*input) || before.is_some_and(|before| !waits(before))
         }
         Input::WithdrawInput { input, .. } => !waits(*input) || opened(*input),
+        Input::Rewind { to, .. } => running.is_some() || *to >= before.session.next,
         Input::Compact { .. } => {
             let idle = before.session.turn().is_none();
             idle && before.session.visible.items == 0

@@ -29,6 +29,7 @@ pub mod law_21_the_last_turn_is_the_last;
 pub mod law_22_interrupts_are_told;
 pub mod law_23_hooks_see_what_enters;
 pub mod law_24_results_enter_once;
+pub mod law_25_rewinds_restore;
 
 mod begun;
 mod evidence;

@@ -10,8 +10,8 @@ use windlass_core::{
     InputWithdrawn, InterruptRequested, InterruptSource, LimitKind, Limits, Lineage, Mode,
     OfferedTools, OutputSchema, Permissions, Price, ProgramLimits, ProgramMode, ProgramTransport,
     Reason, RecordedFact, RequestOptions, ResultForm, Rule, RuleVerdict, Scope, Seq, SessionId,
-    SessionOpened, SessionResumed, Settings, SettingsChanged, StopTiming, Timestamp, ToolChoice,
-    ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled, TurnUsage,
+    SessionOpened, SessionResumed, SessionRewound, Settings, SettingsChanged, StopTiming,
+    Timestamp, ToolChoice, ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled, TurnUsage,
 };
 
 use crate::world::facts::{call_with, compaction_with, goal_with, hook_with, sample_with};
@@ -110,6 +110,13 @@ fn facts_with(text: &str) -> Vec<Fact> {
         Fact::SettingsChanged(SettingsChanged {
             by: principal(text).into(),
             settings: Arc::new(settings(text)),
+            key: Some(text.into()),
+        }),
+        Fact::SessionRewound(SessionRewound {
+            by: principal(text).into(),
+            to: Seq(3),
+            visible: windlass_core::VisiblePart::EMPTY,
+            notice: Some(text.into()),
             key: Some(text.into()),
         }),
         Fact::InputQueued(InputQueued {

@@ -20,6 +20,7 @@ pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
         | Input::EditInput { .. }
         | Input::MoveInput { .. }
         | Input::WithdrawInput { .. }
+        | Input::Rewind { .. }
         | Input::Continue
         | Input::Interrupt { .. }
         | Input::Answer { .. }

@@ -74,6 +74,7 @@ impl World {
                 Some(input) => self.take(Input::WithdrawInput { scope: somebody(), input }),
                 None => Ok(()),
             },
+            Step::Rewind(to) => self.take(Input::Rewind { scope: somebody(), to: Seq(*to) }),
             Step::Goal(goal) => self.take(Input::SetGoal { scope: somebody(), goal: goal.clone() }),
             Step::Continue => self.take(Input::Continue),
             Step::Compact(focus) => {

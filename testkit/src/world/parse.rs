@@ -72,6 +72,7 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
             Step::Move { nth: number(nth)?, before }
         }
         "withdraw" => Step::Withdraw(number(rest)?),
+        "rewind" => Step::Rewind(number(rest)?),
         "interrupt" => {
             let (by, rest) = split(rest);
             let (when, rest) = match split(rest) {

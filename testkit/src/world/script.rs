@@ -104,6 +104,8 @@ pub enum Step {
     },
     /// `withdraw N`: a user withdraws an input that waits, or the latest input if none does.
     Withdraw(usize),
+    /// `rewind N`: a user returns to the conversation of this position.
+    Rewind(u64),
     /// `interrupt WHO [after] [turn=N]`: somebody asks the turn to stop, now or after its step.
     Interrupt {
         /// Who asks.
@@ -337,6 +339,7 @@ impl Step {
                 | Self::Edit { .. }
                 | Self::Move { .. }
                 | Self::Withdraw(_)
+                | Self::Rewind(_)
                 | Self::Goal(_)
                 | Self::Continue
                 | Self::Compact(_)

@@ -72,6 +72,7 @@ impl fmt::Display for Step {
                 option("before", before.as_ref(), f)
             }
             Self::Withdraw(nth) => write!(f, "withdraw {nth}"),
+            Self::Rewind(to) => write!(f, "rewind {to}"),
             Self::Interrupt { by, when, turn } => {
                 let when = match when {
                     StopTiming::Now => "",

@@ -94,6 +94,7 @@ pub enum Told {
     EditInput,
     MoveInput,
     WithdrawInput,
+    Rewind,
     Continue,
     InterruptNow,
     InterruptAfterStep,
@@ -118,7 +119,7 @@ pub enum Told {
 
 impl Told {
     /// All kinds, in the order of [`Input`].
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Configure,
         Self::SetGoal,
         Self::Send,
@@ -128,6 +129,7 @@ impl Told {
         Self::EditInput,
         Self::MoveInput,
         Self::WithdrawInput,
+        Self::Rewind,
         Self::Continue,
         Self::InterruptNow,
         Self::InterruptAfterStep,
@@ -166,6 +168,7 @@ impl Told {
             Input::EditInput { .. } => Self::EditInput,
             Input::MoveInput { .. } => Self::MoveInput,
             Input::WithdrawInput { .. } => Self::WithdrawInput,
+            Input::Rewind { .. } => Self::Rewind,
             Input::Continue => Self::Continue,
             Input::Interrupt { when, .. } => match when {
                 StopTiming::Now => Self::InterruptNow,
@@ -208,6 +211,7 @@ impl Told {
             Self::EditInput => "edit input",
             Self::MoveInput => "move input",
             Self::WithdrawInput => "withdraw input",
+            Self::Rewind => "rewind",
             Self::Continue => "continue",
             Self::InterruptNow => "interrupt now",
             Self::InterruptAfterStep => "interrupt after step",
@@ -330,6 +334,9 @@ pub(super) fn refusal(reject: &Reject) -> &'static str {
         Reject::InputOpened { .. } => "InputOpened",
         Reject::NoPendingInput => "NothingWaits",
         Reject::NothingToCompact => "NothingToCompact",
+        Reject::TurnRunning(_) => "TurnRunning",
+        Reject::NoRewindPoint { .. } => "NoRewindPoint",
+        Reject::RewindOutOfReach { .. } => "RewindOutOfReach",
         Reject::Stopping => "Stopping",
         Reject::QueueFull { .. } => "QueueFull",
         Reject::Empty => "Empty",

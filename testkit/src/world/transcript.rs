@@ -34,6 +34,10 @@ fn essentials(recorded: &RecordedFact) -> String {
             let (mode, permissions) = (spell(&settings.mode), spell(&settings.permissions));
             format!(" mode {mode}, permissions {permissions}")
         }
+        FactGroup::Session(SessionFact::SessionRewound(fact)) => match &fact.notice {
+            Some(notice) => format!(" to {}: {notice}", fact.to),
+            None => format!(" to {}", fact.to),
+        },
         FactGroup::Goal(fact) => match (fact.end(), fact.goal()) {
             (Some(GoalEnd::Met { call }), _) => format!(" met, says call {call}"),
             (Some(GoalEnd::Exhausted), _) => String::from(" exhausted"),

@@ -50,6 +50,7 @@ mod reconcile;
 mod restarted_calls;
 mod restarted_hooks;
 mod restarts;
+mod rewinds;
 mod rules;
 mod said_under_keys;
 mod scenes;

@@ -66,6 +66,10 @@ pub(crate) enum Command {
     ///
     /// The original session is unchanged.
     Fork(ForkArgs),
+    /// Rewind a session to an earlier point of its conversation.
+    ///
+    /// The log stays whole, and files are not changed back. Waiting inputs are held.
+    Rewind(RewindArgs),
     /// Repair a damaged store (file store only).
     ///
     /// Truncates a damaged log after a valid position, or accepts the loss of damage that belongs to no
@@ -266,13 +270,32 @@ pub(crate) struct CopyArgs {
     pub(crate) to: String,
 }
 
+/// Arguments of `windlass rewind`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RewindArgs {
+    /// Id of the session.
+    #[arg(value_parser = session)]
+    pub(crate) session: SessionId,
+    /// Position to return to; nothing may be in progress there.
+    ///
+    /// `windlass log` shows positions.
+    #[arg(long, value_name = "SEQ", required_unless_present = "turns")]
+    pub(crate) to: Option<u64>,
+    /// Return to before the last N turns.
+    #[arg(long, value_name = "N", conflicts_with = "to")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) turns: Option<u32>,
+    #[command(flatten)]
+    pub(crate) place: LocationArgs,
+}
+
 /// Arguments of `windlass fork`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ForkArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
-    /// Last position to copy; no turn may be open there.
+    /// Last position to copy; nothing may be in progress there.
     ///
     /// `windlass log` shows positions.
     #[arg(long, value_name = "SEQ")]

@@ -66,6 +66,7 @@ fn line(entry: &CacheEntry) -> String {
 fn why(broken: &CacheBreak) -> String {
     match broken {
         CacheBreak::Compacted => "the conversation was compacted".to_owned(),
+        CacheBreak::Rewound => "the session was rewound".to_owned(),
         CacheBreak::Settings(names) => format!("other settings ({})", names.join(", ")),
         CacheBreak::ProviderChanged { before, now } => {
             format!("{now} was asked, and {before} before")

@@ -21,6 +21,7 @@ mod outputs;
 mod prompt;
 mod repair;
 mod replay;
+mod rewind;
 mod run;
 mod salvage_files;
 #[cfg(feature = "server")]
@@ -57,6 +58,7 @@ pub(crate) async fn run(args: Args, layer: StoreLayer) -> Result<ExitKind, Failu
         Command::Import(args) => import::import(args).await,
         Command::Copy(args) => copy::copy(args).await,
         Command::Fork(args) => fork::fork(args).await,
+        Command::Rewind(args) => rewind::rewind(args).await,
         Command::Repair(args) => repair::repair(args).await,
         Command::Erase(args) => erase::erase(args).await,
         Command::Compact(args) => compact::compact(args, layer).await,

@@ -9,7 +9,7 @@ use windlass_engine::ports::{BlobStore, LogReader, LogStore};
 use super::{closed, cycles::CyclePrinter, ledger::CacheReport, limit_at, output::output};
 use crate::args::ShowArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{print_line, story};
+use crate::present::{RewoundFacts, mark_rewound, print_line, story};
 use crate::wiring::{StoreHandle, Workspace};
 
 pub(super) async fn show(args: ShowArgs) -> Result<ExitKind, Failure> {
@@ -31,9 +31,15 @@ async fn print(
         Some(at) => limit_at(&*store, &args.session, Seq(at), Seq::ZERO).await?,
         None => usize::MAX,
     };
+    let mut rewound = RewoundFacts::default();
+    let mut facts = LogReader::new(store.clone(), args.session.clone(), Seq::ZERO, most);
+    // Damage is reported when the facts are printed.
+    while let Ok(Some(fact)) = facts.next().await {
+        rewound.read(&fact);
+    }
     let mut facts = LogReader::new(store, args.session, Seq::ZERO, most);
     if args.turns {
-        return turns(&mut facts, args.json).await;
+        return turns(&mut facts, &rewound, args.json).await;
     }
     let mut cache = args.cache.then(CacheReport::default);
     let damage = loop {
@@ -44,7 +50,10 @@ async fn print(
         };
         let text = match &mut cache {
             Some(cache) => cache.on_fact(&fact),
-            None => story(&fact),
+            None => story(&fact).map(|text| match rewound.contains(&fact) {
+                true => mark_rewound(&text),
+                false => text,
+            }),
         };
         if let Some(text) = text {
             print_line(&text).map_err(closed)?;
@@ -57,7 +66,11 @@ async fn print(
 }
 
 /// Prints the turns, one snapshot for each cycle, in log order.
-async fn turns(facts: &mut LogReader, json: bool) -> Result<ExitKind, Failure> {
+async fn turns(
+    facts: &mut LogReader,
+    rewound: &RewoundFacts,
+    json: bool,
+) -> Result<ExitKind, Failure> {
     let mut cycles = CyclePrinter::new(json);
     let damage = loop {
         let fact = match facts.next().await {
@@ -66,6 +79,10 @@ async fn turns(facts: &mut LogReader, json: bool) -> Result<ExitKind, Failure> {
             Err(error) => break Some(error),
         };
         if let Some(text) = cycles.on_fact(&fact)? {
+            let text = match rewound.contains(&fact) && !json {
+                true => mark_rewound(&text),
+                false => text,
+            };
             print_line(&text).map_err(closed)?;
         }
     };

@@ -73,6 +73,9 @@ fn session(id: &SessionId, entry: SessionEntry<'_>) -> Option<String> {
                 permissions_name(settings.permissions)
             )
         }
+        SessionEntry::Rewound(rewound) => {
+            format!("the conversation was rewound to {}", rewound.to)
+        }
         SessionEntry::Goal(set) => match &set.goal {
             Some(goal) => format!("goal, for {} turns at most: {}", goal.turns, goal.text),
             None => "the goal was removed".to_owned(),

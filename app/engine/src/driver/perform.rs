@@ -62,8 +62,8 @@ impl Driver {
         {
             self.bring_results();
         }
-        if let Fact::Compacted(_) = &recorded.fact {
-            self.prefix.compacted();
+        if let Fact::Compacted(_) | Fact::SessionRewound(_) = &recorded.fact {
+            self.prefix.replaced();
         }
     }
 

@@ -52,6 +52,7 @@ impl Driver {
             Input::EditInput { text, .. } | Input::ChildEnded { text, .. } => self.fits(&[text])?,
             Input::MoveInput { .. }
             | Input::WithdrawInput { .. }
+            | Input::Rewind { .. }
             | Input::Continue
             | Input::Close
             | Input::Recover

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use windlass_core::{
     ApprovalAnswer, CallId, ContextPart, Delivery, Digest, Goal, Image, Input, InputId,
-    InterruptSource, Scope, Settings, StopTiming, TurnId, Widening,
+    InterruptSource, Scope, Seq, Settings, StopTiming, TurnId, Widening,
 };
 
 /// A command to a session. Its serialised form is stable: a node of another release may read it.
@@ -77,6 +77,11 @@ pub enum SessionCommand {
         /// Text of the input, see [`child_result`](windlass_core::child_result).
         text: String,
     },
+    /// Returns to an earlier point of the conversation.
+    Rewind {
+        /// Position whose conversation continues.
+        to: Seq,
+    },
     /// Opens the next turn for an input that waits.
     #[serde(rename = "go_on")]
     Resume {},
@@ -141,6 +146,7 @@ impl SessionCommand {
             Self::MoveInput { .. } => "move_input",
             Self::WithdrawInput { .. } => "withdraw_input",
             Self::ChildEnded { .. } => "child_ended",
+            Self::Rewind { .. } => "rewind",
             Self::Resume {} => "go_on",
         }
     }
@@ -158,6 +164,7 @@ impl SessionCommand {
             | Self::MoveInput { .. }
             | Self::WithdrawInput { .. }
             | Self::ChildEnded { .. }
+            | Self::Rewind { .. }
             | Self::Resume {} => None,
         }
     }
@@ -178,6 +185,7 @@ impl SessionCommand {
             Self::EditInput { input, text } => Input::EditInput { scope, input, text },
             Self::MoveInput { input, before } => Input::MoveInput { scope, input, before },
             Self::WithdrawInput { input } => Input::WithdrawInput { scope, input },
+            Self::Rewind { to } => Input::Rewind { scope, to },
             Self::Configure { settings, widening } => {
                 Input::Configure { scope, settings: *settings, widening }
             }

@@ -139,7 +139,7 @@ impl Acknowledgement {
 ///
 /// A user input, a result of a child, a goal, an answer and a change of a waiting input are still meant a day later: an
 /// answer names its question and fits no other, and a change its input. Settings, a
-/// compaction, an interrupt and a resumption concern the moment and last ten minutes.
+/// compaction, an interrupt, a rewind and a resumption concern the moment and last ten minutes.
 /// Clocks of nodes differ by seconds, which affects neither.
 pub(super) fn valid_ms(command: &SessionCommand) -> u64 {
     match command {
@@ -153,6 +153,7 @@ pub(super) fn valid_ms(command: &SessionCommand) -> u64 {
         SessionCommand::Configure { .. }
         | SessionCommand::Compact { .. }
         | SessionCommand::Interrupt { .. }
+        | SessionCommand::Rewind { .. }
         | SessionCommand::Resume {} => 10 * MINUTE_MS,
     }
 }

@@ -15,6 +15,7 @@ mod output;
 mod prefer;
 mod query;
 mod queue;
+mod rewind;
 mod session_access;
 mod session_handle;
 mod sessions;
@@ -58,6 +59,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(approvals::of_tenant))
         .routes(routes!(approvals::answer))
         .routes(routes!(forks::fork))
+        .routes(routes!(rewind::rewind))
         .routes(routes!(history::page))
         .routes(routes!(output::read))
 }

@@ -119,6 +119,7 @@ export class Conversation {
         parts.splice(1, 0, more);
       }
       children(entries, parts);
+      element.dataset.rewound = String(block.rewound);
       element.dataset.open = String(block.id !== null && !block.settled);
       if (block.settled && foot.hidden) {
         foot.hidden = false;
@@ -292,6 +293,8 @@ function remark(entry) {
   switch (entry.kind) {
     case "settings":
       return { line: `${who(entry.by)} changed the settings: ${entry.settings.model}, ${entry.settings.mode}, ${words(entry.settings.permissions)}`, more: JSON.stringify(entry.settings, null, 2) };
+    case "rewound":
+      return { line: `${who(entry.by)} went back to position ${entry.to}: the model does not see the turns that are faded`, more: entry.notice };
     case "goal":
       if (entry.end) return { line: `The goal ended: ${entry.end.end}${entry.end.reason ? `, ${entry.end.reason}` : ""}` };
       return entry.goal ? { line: `Goal: ${first(entry.goal.text, 200)}` } : { line: "The goal was removed" };

@@ -22,6 +22,15 @@ export const facts = {
     enter(block, { kind: "settings", seq, ts, by: body.by, settings: body.settings });
   },
 
+  SessionRewound(view, { seq, ts, body }, block) {
+    for (const other of view.blocks) {
+      if (other.id === null || other.id <= body.to || other.id > seq) continue;
+      other.rewound = true;
+      touch(other);
+    }
+    enter(block, { kind: "rewound", seq, ts, by: body.by, to: body.to, notice: body.notice ?? "" });
+  },
+
   GoalSet(view, { seq, ts, body }, block) {
     view.goal = body.goal ? { ...body.goal, end: null } : null;
     enter(block, { kind: "goal", seq, ts, goal: body.goal ?? null, end: null });

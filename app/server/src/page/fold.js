@@ -120,7 +120,7 @@ export function block_of(view, turn, ts, seq) {
 function add_block(view, id, ts, at) {
   const block = {
     id, ts, at, rev: 0, facts: [], entries: [], settled: null, ended: null, last: 0,
-    scope: null, limits: null, settings: null, dry_run: false, reason: null, interrupted: null,
+    scope: null, limits: null, settings: null, dry_run: false, reason: null, interrupted: null, rewound: false,
     samples: 0, calls: 0, usage: {}, cost_micros: 0,
   };
   // What a turn says may be told before the facts of the turns before it.

@@ -16,6 +16,7 @@ mod forks;
 mod nodes;
 mod programs;
 mod queue;
+mod rewind;
 mod schemathesis;
 mod sessions;
 mod snapshots;

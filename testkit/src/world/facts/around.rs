@@ -177,6 +177,11 @@ fn compaction_started() -> impl Strategy<Value = Fact> {
     })
 }
 
+pub(super) fn visible() -> impl Strategy<Value = VisiblePart> {
+    let shown = (digest(), number(), number());
+    shown.prop_map(|(digest, bytes, items)| VisiblePart { digest, bytes, items })
+}
+
 fn compacted() -> impl Strategy<Value = Fact> {
     let results = prop::option::of(result_form());
     let cut = (number(), number(), prop::option::of(text()), results);
@@ -186,8 +191,7 @@ fn compacted() -> impl Strategy<Value = Fact> {
         summary: summary.map(Into::into),
         results,
     });
-    let shown = (digest(), number(), number());
-    let shown = shown.prop_map(|(digest, bytes, items)| VisiblePart { digest, bytes, items });
+    let shown = visible();
     let unmeasured = prop::option::of(any::<u32>());
     let spent = (prop::option::of(usage()), unmeasured, prop::option::of(text()));
     (number(), cut, shown, spent).prop_map(

@@ -13,8 +13,8 @@ use proptest::sample::select;
 use windlass_core::{
     Ancestor, CallId, CallItem, ContextPart, Delivery, Draft, Fact, Image, ImageMedia,
     InputAccepted, InputId, InputQueued, InterruptRequested, LimitKind, Lineage, Opaque,
-    RecordedFact, Seq, SessionOpened, SettingsChanged, StopTiming, Timestamp, TurnId, TurnOpened,
-    TurnOutcome, TurnSettled, TurnUsage,
+    RecordedFact, Seq, SessionOpened, SessionRewound, SettingsChanged, StopTiming, Timestamp,
+    TurnId, TurnOpened, TurnOutcome, TurnSettled, TurnUsage,
 };
 
 pub(crate) use around::{compaction_with, goal_with, hook_with};
@@ -45,6 +45,7 @@ fn fact() -> impl Strategy<Value = Fact> {
                 key,
             })
         }),
+        session_rewound().boxed(),
         input_queued().boxed(),
         around::fact().boxed(),
         calling::fact().boxed(),
@@ -54,6 +55,19 @@ fn fact() -> impl Strategy<Value = Fact> {
         interrupt_requested().boxed(),
         turn_settled().boxed(),
     ]
+}
+
+fn session_rewound() -> impl Strategy<Value = Fact> {
+    let whole = (scope(), number(), around::visible(), prop::option::of(text()), key());
+    whole.prop_map(|(by, to, visible, notice, key)| {
+        Fact::SessionRewound(SessionRewound {
+            by: Arc::new(by),
+            to: Seq(to),
+            visible,
+            notice: notice.map(Arc::from),
+            key,
+        })
+    })
 }
 
 fn session_opened() -> impl Strategy<Value = Fact> {

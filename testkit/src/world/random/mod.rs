@@ -70,13 +70,14 @@ fn meant() -> impl Strategy<Value = Option<u64>> {
     prop_oneof![9 => Just(None), 1 => (3..12_u64).prop_map(Some)]
 }
 
-/// What becomes of inputs that wait.
+/// What becomes of inputs that wait, and of what was said before.
 fn queued() -> impl Strategy<Value = Step> {
     prop_oneof![
         2 => (0..3_usize, words()).prop_map(|(nth, text)| Step::Edit { nth, text }),
         1 => (0..3_usize, prop::option::of(0..3_usize))
             .prop_map(|(nth, before)| Step::Move { nth, before }),
         1 => (0..3_usize).prop_map(Step::Withdraw),
+        1 => (0..40_u64).prop_map(Step::Rewind),
     ]
 }
 

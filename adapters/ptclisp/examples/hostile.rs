@@ -1,5 +1,6 @@
 //! Runs programs that mean harm within the default limits, each in a process of its own, and prints how long
-//! it took, its steps, the most memory that was resident, and how it ended.
+//! it took, its steps, the most memory that was resident, and how it ended. It fails if
+//! more than twice the limit was resident.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for a terminal")]
 
@@ -7,7 +8,7 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use windlass_core::ProgramEnd;
-use windlass_ports::{ProgramAnswer, ProgramEnvironment, ProgramRuntime, ProgramStep};
+use windlass_ports::{ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramRuntime, ProgramStep};
 use windlass_ptclisp::PtcLisp;
 
 /// The programs by name.
@@ -114,6 +115,22 @@ fn programs() -> Vec<(&'static str, String)> {
         ("product", "(doseq [a (range 1000) b (range 1000) c (range 1000)] (inc a))".into()),
         ("partitions", "(def xs (range 2000)) (loop [] (partition 1000 1 xs) (recur))".into()),
         ("combinations kept", "(def fs (mapv (fn [i] (fn [] i)) (range 20000))) (count fs)".into()),
+        ("endless sequence kept", "(vec (take 1000000000 (iterate inc 1)))".into()),
+        ("endless sequence of maps", "(take-while some? (map (fn [n] {:n n :m [n]}) (iterate inc 1)))".into()),
+        ("transducer without end", "(into [] (map (fn [n] [n n])) (cycle [1 2]))".into()),
+        ("distinct without end", "(into [] (distinct) (iterate inc 1))".into()),
+        ("parts without end", "(into [] (mapcat (fn [n] (range 10000))) (iterate inc 1))".into()),
+        ("one that is never found", "(some neg? (iterate inc 1))".into()),
+        ("faults caught", forever("(try (/ 1 0) (catch Exception e e))")),
+        ("faults that pass", forever("(try (try (/ 1 0) (finally 1)) (catch Exception e 1))")),
+        ("faults with data", on_data("(try (throw (ex-info \"a\" xs)) (catch Exception e 1))")),
+        ("functions that call each other", "(letfn [(f [n] (g n)) (g [n] (inc (f n)))] (f 1))".into()),
+        ("many rounds", "(dotimes [i 100000000] i)".into()),
+        ("replaced by groups", on_text("(replace t #\"(\\w)\" \"$1$1\")")),
+        ("keys in two forms", "(loop [m {} n 0] (recur (assoc m (keyword (str \"k\" n)) n (str \"j-\" n) n) (inc n)))".into()),
+        ("answers of data", forever("(tool/big {})")),
+        ("answers of data kept", "(loop [all []] (recur (conj all (tool/big {}))))".into()),
+        ("answers of text kept", "(loop [all []] (recur (conj all (tool/read_file {}))))".into()),
         ("surplus parentheses", format!("{} {})) nowhere", "(def a 1)".repeat(3000), "(let [b 1] (inc b))".repeat(1500))),
         ("unknown names", "zzzz1 ".repeat(9000)),
         ("wide condition", format!("(cond {})", "false 1 ".repeat(6000))),
@@ -144,9 +161,12 @@ fn processor_ms() -> Option<u64> {
     Some(10 * (user + system))
 }
 
-/// Runs one and prints its line.
-fn run(name: &str, source: &str) {
-    let world = ProgramEnvironment { tools: vec!["ping".into()], ..ProgramEnvironment::default() };
+/// Runs one and prints its line. Answers whether its memory stayed within twice the limit.
+fn run(name: &str, source: &str) -> bool {
+    let tools = ["ping", "big", "read_file"].map(Into::into).to_vec();
+    let world = ProgramEnvironment { tools, ..ProgramEnvironment::default() };
+    let rows = (0..20_000).map(|n| format!("{{\"id\":{n},\"tags\":[\"a\",\"b\"]}}"));
+    let big: std::sync::Arc<str> = format!("[{}]", rows.collect::<Vec<_>>().join(",")).into();
     let begun = Instant::now();
     let (mut steps, ended) =
         (0, PtcLisp.prepare(source, &world).and_then(|prepared| prepared.start()));
@@ -157,7 +177,11 @@ fn run(name: &str, source: &str) {
             loop {
                 match run.resume(answers) {
                     ProgramStep::Calls(calls) => {
-                        answers = calls.iter().map(|_| ProgramAnswer::Done("1".into())).collect();
+                        let answer = |call: &ProgramCall| match &*call.name {
+                            "ping" => ProgramAnswer::Done("1".into()),
+                            _ => ProgramAnswer::Done(big.clone()),
+                        };
+                        answers = calls.iter().map(answer).collect();
                     }
                     ProgramStep::Done(done) => {
                         steps = done.steps;
@@ -174,10 +198,13 @@ fn run(name: &str, source: &str) {
     };
     let took = begun.elapsed().as_millis();
     let processor = processor_ms().map_or_else(|| "?".to_owned(), |ms| ms.to_string());
-    let resident = most_resident().map_or_else(|| "?".to_owned(), |mib| mib.to_string());
+    let most = most_resident();
+    let resident = most.map_or_else(|| "?".to_owned(), |mib| mib.to_string());
     println!(
         "{name:<30} {processor:>5} ms of processor {took:>6} ms {steps:>9} steps {resident:>4} MiB  {ended}"
     );
+    let limit = world.limits.memory_bytes >> 20;
+    most.is_none_or(|most| most <= 2 * limit)
 }
 
 fn main() -> ExitCode {
@@ -185,8 +212,11 @@ fn main() -> ExitCode {
     if let Some(name) = std::env::args().nth(1) {
         return match programs.iter().find(|(known, _)| *known == name) {
             Some((name, source)) => {
-                run(name, source);
-                ExitCode::SUCCESS
+                if run(name, source) {
+                    return ExitCode::SUCCESS;
+                }
+                eprintln!("{name}: more than twice its limit of memory was resident");
+                ExitCode::FAILURE
             }
             None => {
                 eprintln!("there is no program {name:?}");

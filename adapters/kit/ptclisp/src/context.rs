@@ -245,7 +245,7 @@ impl Context {
         self.fits(shape)?;
         self.walk(4 * entries.len() as u64)?;
         self.reserve(HEAD_BYTES + entries.len() * ENTRY_BYTES)?;
-        Ok(Value::Map(Arc::new(Entries { entries, shape })))
+        Ok(Value::Map(Arc::new(Entries { entries: entries.into(), shape })))
     }
 
     /// Makes a set and charges its memory.
@@ -254,7 +254,7 @@ impl Context {
         self.fits(shape)?;
         self.walk(4 * members.len() as u64)?;
         self.reserve(HEAD_BYTES + members.len() * ENTRY_BYTES)?;
-        Ok(Value::Set(Arc::new(Members { members, shape })))
+        Ok(Value::Set(Arc::new(Members { members: members.into(), shape })))
     }
 
     /// A set of values that may repeat; looking for each costs what it weighs.

@@ -14,6 +14,8 @@ use crate::value::{Entries, Items, Value, ValueSize};
 
 /// The deepest JSON that is taken in.
 const DEEPEST: u32 = 120;
+/// The most keys whose texts are shared.
+const SHARED_KEYS: usize = 64;
 /// The longest text that may be a number of a tool's output.
 const LONGEST_NUMBER: usize = 40;
 
@@ -23,10 +25,24 @@ const LONGEST_NUMBER: usize = 40;
 /// # Errors
 /// If it is nested deeper than 120 levels.
 pub fn from_json(json: &Json) -> Result<Value, Fault> {
-    convert(json, 0)
+    convert(json, 0, &mut KeyTexts::new())
 }
 
-fn convert(json: &Json, depth: u32) -> Result<Value, Fault> {
+/// Texts of keys that were met: rows of a table have the same ones.
+type KeyTexts<'a> = BTreeMap<&'a str, Arc<str>>;
+
+fn key_text<'a>(key: &'a str, known: &mut KeyTexts<'a>) -> Arc<str> {
+    if let Some(text) = known.get(key) {
+        return text.clone();
+    }
+    let text: Arc<str> = Arc::from(key);
+    if known.len() < SHARED_KEYS {
+        known.insert(key, text.clone());
+    }
+    text
+}
+
+fn convert<'a>(json: &'a Json, depth: u32, known: &mut KeyTexts<'a>) -> Result<Value, Fault> {
     if depth > DEEPEST {
         let message = format!("JSON is nested deeper than {DEEPEST}");
         return Err(Fault::new(FaultClass::Depth, message).hint("Give flatter data."));
@@ -38,7 +54,7 @@ fn convert(json: &Json, depth: u32) -> Result<Value, Fault> {
         Json::String(text) => Value::text(text),
         Json::Array(values) => {
             let items: Result<Vec<Value>, Fault> =
-                values.iter().map(|value| convert(value, depth + 1)).collect();
+                values.iter().map(|value| convert(value, depth + 1, known)).collect();
             let items = items?;
             let shape = ValueSize::of(&items);
             Value::Vec(Arc::new(Items { items, shape }))
@@ -46,10 +62,11 @@ fn convert(json: &Json, depth: u32) -> Result<Value, Fault> {
         Json::Object(object) => {
             let mut entries = BTreeMap::new();
             for (key, value) in object {
-                entries.insert(Value::text(key), convert(value, depth + 1)?);
+                let name = Value::Str(key_text(key, known));
+                entries.insert(name, convert(value, depth + 1, known)?);
             }
             let shape = ValueSize::of(entries.iter().flat_map(|(key, value)| [key, value]));
-            Value::Map(Arc::new(Entries { entries, shape }))
+            Value::Map(Arc::new(Entries { entries: entries.into(), shape }))
         }
     })
 }
@@ -160,7 +177,7 @@ pub(crate) fn write(value: &Value, names: KeyNames) -> Result<Json, Fault> {
         Value::Str(text) => Json::String(text.to_string()),
         Value::Kw(name) => Json::String(name.to_string()),
         Value::Vec(items) => Json::Array(write_all(&items.items, names)?),
-        Value::Set(members) => Json::Array(write_all(&members.members, names)?),
+        Value::Set(members) => Json::Array(write_all(members.iter(), names)?),
         Value::Map(entries) => Json::Object(object(entries.iter(), names)?),
         other => Json::String(show::readable(other)),
     })

@@ -63,6 +63,7 @@ mod session;
 mod session_text;
 mod show;
 pub mod signature;
+mod sorted;
 mod value;
 
 pub use extract::{ExtractError, ExtractedProgram, extract, without_prose};

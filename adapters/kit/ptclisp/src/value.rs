@@ -1,6 +1,5 @@
 //! Values: what a program computes with. Clones are cheap, nesting is bounded, nothing here runs.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use num_bigint::BigInt;
 
 use crate::callable::{Closure, ComposedFunction, ComposedKind, NativeFunction};
 use crate::pattern::Pattern;
+use crate::sorted::{SortedMap, SortedSet};
 
 /// A value of the language.
 ///
@@ -93,7 +93,7 @@ impl Items {
 /// The entries of a map.
 #[derive(Clone, Default)]
 pub struct Entries {
-    pub(crate) entries: BTreeMap<Value, Value>,
+    pub(crate) entries: SortedMap<Value, Value>,
     pub(crate) shape: ValueSize,
 }
 
@@ -107,7 +107,7 @@ impl Entries {
 /// The members of a set.
 #[derive(Clone, Default)]
 pub struct Members {
-    pub(crate) members: BTreeSet<Value>,
+    pub(crate) members: SortedSet<Value>,
     pub(crate) shape: ValueSize,
 }
 

@@ -297,12 +297,12 @@ pub(super) fn datum(form: &Form) -> Result<Value, Fault> {
             });
             let entries: std::collections::BTreeMap<Value, Value> = pairs.collect();
             let shape = ValueSize::of(entries.iter().flat_map(|(key, value)| [key, value]));
-            Value::Map(Arc::new(crate::value::Entries { entries, shape }))
+            Value::Map(Arc::new(crate::value::Entries { entries: entries.into(), shape }))
         }
         FormKind::Set(forms) => {
             let members: BTreeSet<Value> = data(forms)?.into_iter().collect();
             let shape = ValueSize::of(&members);
-            Value::Set(Arc::new(crate::value::Members { members, shape }))
+            Value::Set(Arc::new(crate::value::Members { members: members.into(), shape }))
         }
         FormKind::Quote(form) => datum(form)?,
         FormKind::Short(_) | FormKind::Var(_) => {

@@ -79,7 +79,7 @@ pub(crate) fn items(ctx: &mut Context, value: &Value) -> Result<Option<Vec<Value
         Value::Map(entries) => {
             ctx.room(entries.entries.len())?;
             let mut items = Vec::with_capacity(entries.entries.len());
-            for (key, value) in &entries.entries {
+            for (key, value) in entries.entries.iter() {
                 items.push(ctx.vec(vec![key.clone(), value.clone()])?);
             }
             items

@@ -251,7 +251,7 @@ fn describe(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
             // The last items give the first examples.
             for item in items.items.iter().rev() {
                 let Value::Map(entries) = item else { continue };
-                for (key, value) in &entries.entries {
+                for (key, value) in entries.entries.iter() {
                     ctx.seek(key, columns.len())?;
                     ctx.spend_steps(1)?;
                     keys.push(key);

@@ -77,7 +77,7 @@ fn strict(value: &Value, path: &mut Vec<String>) -> Result<Json, String> {
         }
         Value::Map(entries) => {
             let mut all = serde_json::Map::new();
-            for (key, value) in &entries.entries {
+            for (key, value) in entries.entries.iter() {
                 let name = match key {
                     Value::Str(name) | Value::Kw(name) => name.to_string(),
                     Value::Int(_) | Value::Big(_) => show::readable(key),

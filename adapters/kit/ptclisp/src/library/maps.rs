@@ -203,7 +203,7 @@ fn merge(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
                 first = false;
             }
             Value::Map(entries) => {
-                for (key, value) in &entries.entries {
+                for (key, value) in entries.entries.iter() {
                     ctx.put(&mut all, key.clone(), value.clone())?;
                 }
             }

@@ -27,7 +27,7 @@ fn disj(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
         Value::Nil => Ok(Value::Nil),
         Value::Set(members) => {
             ctx.walk(members.members.len() as u64)?;
-            let mut left = members.members.clone();
+            let mut left: ValueSet = members.iter().cloned().collect();
             for gone in &args[1..] {
                 ctx.walk_deep(gone)?;
                 left.remove(gone);
@@ -57,11 +57,11 @@ fn combined(
     let Some((first, others)) = sets.split_first() else {
         return ctx.set(ValueSet::new());
     };
-    let mut result = first.members.clone();
+    let mut result: ValueSet = first.iter().cloned().collect();
     for other in others {
         let weight = first.shape.weight.saturating_add(other.shape.weight);
         ctx.walk(weight)?;
-        result = combine(&result, &other.members);
+        result = combine(&result, &other.iter().cloned().collect());
         ctx.room(result.len())?;
     }
     ctx.set(result)

@@ -216,7 +216,7 @@ impl OpenCollection {
                 if members.len() < count {
                     return Err(SessionTextError::new("a set has a member twice"));
                 }
-                Value::Set(Arc::new(Members { members, shape }))
+                Value::Set(Arc::new(Members { members: members.into(), shape }))
             }
             _ => {
                 let mut entries = BTreeMap::new();
@@ -227,7 +227,7 @@ impl OpenCollection {
                 if 2 * entries.len() < count {
                     return Err(SessionTextError::new("a map has a key twice"));
                 }
-                Value::Map(Arc::new(Entries { entries, shape }))
+                Value::Map(Arc::new(Entries { entries: entries.into(), shape }))
             }
         };
         Ok(whole)

@@ -97,7 +97,7 @@ fn same(a: &Value, b: &Value) -> bool {
         (Value::Set(a), Value::Set(b)) => {
             a.shape == b.shape
                 && a.members.len() == b.members.len()
-                && a.members.iter().zip(&b.members).all(|(a, b)| same(a, b))
+                && a.members.iter().zip(b.members.iter()).all(|(a, b)| same(a, b))
         }
         _ => a == b && readable(a) == readable(b),
     }

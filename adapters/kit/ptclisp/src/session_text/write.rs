@@ -69,7 +69,7 @@ fn find(value: &Value, found: &mut BTreeMap<u64, NumberedFunction>) {
         Value::Vec(items) => items.items.iter().for_each(|item| find(item, found)),
         Value::Set(members) => members.members.iter().for_each(|member| find(member, found)),
         Value::Map(entries) => {
-            for (key, value) in &entries.entries {
+            for (key, value) in entries.entries.iter() {
                 find(key, found);
                 find(value, found);
             }
@@ -221,7 +221,7 @@ impl SessionWriter {
             }
             Value::Set(members) => {
                 self.counted("e", members.members.len())?;
-                self.after(&members.members)
+                self.after(members.iter())
             }
             Value::Map(entries) => {
                 self.counted("m", entries.entries.len())?;

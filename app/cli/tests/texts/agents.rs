@@ -121,3 +121,52 @@ fn results_of_agents() {
     ];
     expect_test::expect_file!["results_of_agents.txt"].assert_eq(&sections(texts));
 }
+
+/// How many results the request shows.
+fn results(request: &Request) -> usize {
+    let messages = request.json.as_ref().unwrap()["messages"].as_array().unwrap();
+    messages.iter().filter(|message| message["role"] == "tool").count()
+}
+
+/// A turn whose agent works in the background, and whose model sends it a message, waits for it, and
+/// then closes it: the last request.
+fn background() -> Prose {
+    let place = Place::new();
+    let tool = json!({
+        "name": "scout", "description": "Looks around.",
+        "agent": {"instructions": "You are a scout.", "samples": 2, "background": true},
+    });
+    fs::write(place.file("tools.json"), json!({"tools": [tool]}).to_string()).unwrap();
+    let found = Gate::new();
+    let held = found.clone();
+    let send = json!({"agent": "scout", "message": "Look to the left."});
+    let script = Script::respond(move |request| match results(request) {
+        _ if is_scout(request) => Reply::say("There is an oak.").head_after(&held),
+        0 => Reply::answer(calls([("scout", json!({"prompt": "Which tree is there?"}))])),
+        1 => Reply::answer(calls([("send_to_agent", send.clone())])),
+        2 => Reply::answer(calls([("wait_for_agent", json!({"agent": "scout", "seconds": 1}))])),
+        3 => {
+            found.open();
+            Reply::answer(calls([("wait_for_agent", json!({"agent": "scout"}))]))
+        }
+        4 => Reply::answer(calls([("close_agent", json!({"agent": "scout"}))])),
+        _ => Reply::answer(done()),
+    });
+    let server = ModelServer::start(script).unwrap();
+    let base_url = server.base_url();
+    let provider = ["--provider", "openai-chat", "--base-url", &base_url, "--session", "s"];
+    let tools = ["--tools", "tools.json", "--permissions", "auto"];
+    let ended = place.without_terminal(&[&["run", "Find a tree."][..], &provider, &tools].concat());
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let samples = server.samples();
+    let last = samples.iter().rfind(|request| !is_scout(request)).unwrap();
+    Prose::new(&place, last.json.clone().unwrap())
+}
+
+#[test]
+fn agents_in_the_background() {
+    let asked = background();
+    let tools = ["send_to_agent", "wait_for_agent", "close_agent"].map(|name| asked.tool(name));
+    let texts = [("The tools", tools.join("\n")), ("Their results", asked.talk())];
+    expect_test::expect_file!["agents_in_the_background.txt"].assert_eq(&sections(texts));
+}

@@ -13,7 +13,11 @@ fn joined(
     between: &str,
     show: fn(&Value) -> String,
 ) -> Result<String, Halt> {
-    let mut out = String::new();
+    // Room for all texts at once: a text that grows takes twice what it has.
+    let texts = args.iter().filter_map(Value::as_str).map(str::len);
+    let size = texts.fold(0, usize::saturating_add);
+    ctx.room(size / size_of::<Value>())?;
+    let mut out = String::with_capacity(size);
     for (index, arg) in args.iter().enumerate() {
         ctx.writes(arg)?;
         if index > 0 {

@@ -30,6 +30,11 @@ pub(super) fn phrase() -> impl Strategy<Value = Vec<Step>> {
             vec![text(), end(), deny(), text(), end(), deny()]
         }),
         1 => words().prop_map(move |text| vec![Step::Refusal(text), end()]),
+        2 => (words(), 0..16_u64)
+            .prop_map(move |(text, to)| vec![Step::Text(text), end(), Step::Rewind(to)]),
+        2 => (deployed(), words(), 1..3_u64).prop_map(move |(call, text, to)| {
+            vec![call, end(), done(0), Step::Text(text), end(), Step::Rewind(to)]
+        }),
         1 => (words(), words()).prop_map(move |(first, next)| {
             let (first, next) = (Step::Text(first), Step::Text(next));
             vec![first, misshapen(), next, misshapen()]

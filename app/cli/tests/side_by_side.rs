@@ -178,7 +178,7 @@ async fn paid() -> (World, TurnReport) {
 async fn calls_of_one_form_run_at_the_same_time_and_answer_in_their_order() {
     let (world, report) = paid().await;
     assert_eq!(report.outcome, TurnOutcome::Completed);
-    assert_eq!(report.answer, r#"[["1","seen"],["1","seen"],["1","seen"]]"#);
+    assert_eq!(report.answer, r#"[[1,"seen"],[1,"seen"],[1,"seen"]]"#);
     assert_eq!((report.spent.samples, report.spent.calls), (1, 7));
     let kinds: Vec<&str> = world.log().iter().map(|one| one.fact.kind()).collect();
     let first = kinds.iter().position(|kind| *kind == "CallObserved");

@@ -85,7 +85,7 @@ async fn a_crash_after_any_fact_repeats_no_call_and_loses_none() {
     let pay = CounterTool::new("pay", EffectClass::Effectful);
     let whole = stage([run(PAYS)], [pay.tool(), look()]);
     whole.world.turn().await;
-    assert_eq!(whole.ends(), [returned(r#"["1",["seen","2"],"3"]"#)]);
+    assert_eq!(whole.ends(), [returned(r#"[1,["seen",2],3]"#)]);
     let log = whole.world.log();
     let opened = log.iter().position(|one| matches!(one.fact, Fact::TurnOpened(_)));
     for upto in opened.unwrap() + 1..log.len() {
@@ -114,7 +114,7 @@ async fn a_crash_after_any_fact_repeats_no_call_and_loses_none() {
                 assert!(told.contains("nobody knows whether it took effect"), "{told}");
             }
             false => {
-                assert!(report.answer.starts_with("[\""), "after fact {upto}: {ends:?}");
+                assert!(report.answer.starts_with("[1,"), "after fact {upto}: {ends:?}");
                 let made = stage.made().into_iter().map(|(name, arguments, _)| name + &arguments);
                 let all = ["pay{\"n\":1}", "look{}", "pay{\"n\":2}", "pay{\"n\":3}"];
                 assert_eq!(made.collect::<Vec<_>>(), all, "after fact {upto}");
@@ -156,7 +156,7 @@ async fn an_engine_that_is_dropped_between_two_calls_is_taken_up_by_the_next() {
     gate.open();
     let conversation = next.open("s").await;
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert_eq!(report.answer, r#"["1",["seen","2"],"3"]"#);
+    assert_eq!(report.answer, r#"[1,["seen",2],3]"#);
     assert_eq!((pay.total(), pay.repeated()), (3, vec![]));
     assert_eq!(report.spent.samples, 1);
 }

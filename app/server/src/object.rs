@@ -45,8 +45,12 @@ where
     value.map(Some).map_err(D::Error::custom)
 }
 
-/// Reads a whole number, for a field.
-pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+/// Reads a whole number or what is made of one, such as a position or an optional id, for a field.
+pub(crate) fn number<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
     let mut value = Value::deserialize(from)?;
     as_integer(&mut value);
     serde_json::from_value(value).map_err(D::Error::custom)

@@ -21,6 +21,7 @@ use super::session_handle::{handle, open};
 use super::turn_permits;
 use crate::app::App;
 use crate::json::Json;
+use crate::object;
 use crate::problem::Problem;
 
 /// Request to stop a turn.
@@ -34,6 +35,7 @@ pub(crate) struct InterruptRequest {
     /// Reason; cut after 1,024 bytes.
     reason: String,
     /// Turn to stop; without it, the one that runs. Refused if that turn is over.
+    #[serde(deserialize_with = "object::number")]
     #[schema(value_type = Option<u64>)]
     turn: Option<TurnId>,
 }

@@ -74,7 +74,7 @@ pub(crate) struct InputRequest {
     #[serde(default)]
     dry_run: bool,
     /// Running turn that the input is meant for. Refused if that turn is over.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object::number")]
     #[schema(value_type = Option<u64>)]
     turn: Option<TurnId>,
 }

@@ -18,6 +18,7 @@ use super::session_access::{PathNumber, ReadRight, RunRight, SessionAccess};
 use super::session_handle::handle;
 use crate::app::App;
 use crate::json::Json;
+use crate::object;
 use crate::problem::{Problem, ProblemCode};
 
 /// Inputs that wait, in their order.
@@ -101,6 +102,7 @@ pub(crate) struct InputChange {
     #[schema(min_length = 1)]
     text: Option<String>,
     /// Waiting input that it is to precede.
+    #[serde(default, deserialize_with = "object::number")]
     #[schema(value_type = Option<u64>)]
     before: Option<InputId>,
     /// True to make it the last one.

@@ -56,14 +56,19 @@ await scenario([
     await shot(page, "conversation");
   }],
   ["a token that is wrong is asked for again", async (page, wrong) => {
-    await page.evaluate(() => sessionStorage.setItem("windlass.token", "wrong"));
     // Of the two that are refused at once, the list's answer comes when the right one is typed already.
     let typed;
     const until = new Promise((resolve) => { typed = resolve; });
     const list = /\/v1\/sessions\?/;
     await page.route(list, async (route) => { await until; await route.continue(); }, { times: 1 });
     const late = page.waitForResponse((response) => list.test(response.url()) && response.status() === 401);
-    await page.reload();
+    // At once: a request of the old page that is refused would drop the token before the new one reads it.
+    const loaded = page.waitForEvent("load");
+    await page.evaluate(() => {
+      sessionStorage.setItem("windlass.token", "wrong");
+      location.reload();
+    });
+    await loaded;
     await page.locator("#ask-token[open]").waitFor();
     const field = page.getByRole("textbox", { name: "Token" });
     await field.fill(PAGE_TOKEN);

@@ -232,7 +232,7 @@ mod tests {
     fn random_facts_have_every_kind() {
         let mut runner = TestRunner::deterministic();
         let facts = recorded();
-        let kinds = (0..1_500).map(|_| facts.new_tree(&mut runner).unwrap().current());
+        let kinds = (0..4_000).map(|_| facts.new_tree(&mut runner).unwrap().current());
         let kinds: BTreeSet<_> = kinds.map(|recorded| recorded.fact.kind()).collect();
         assert_eq!(kinds, Fact::KINDS.iter().copied().collect());
     }

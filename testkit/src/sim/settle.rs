@@ -1,7 +1,7 @@
 //! Settling: the faults are over, whoever is asked answers, and everything must come to rest within
 //! bounded steps, with nothing lost.
 
-use windlass_core::{CallId, Demand, EffectKey, Fact, Hold, Input, RecordedFact, Seq};
+use windlass_core::{CallId, Demand, EffectKey, Fact, Hold, Input, QueuedInput, RecordedFact, Seq};
 
 use super::breach::{Breach, Promise, breach, keep};
 use super::driver::encode;
@@ -132,12 +132,13 @@ impl Simulation {
         self.take(place, count.saturating_sub(1), input, None)
     }
 
+    /// Returns true if the session rests. The result of a detached child may wait for a later turn.
     fn rested(&self, place: usize) -> bool {
         let driver = self.places.get(place).and_then(|here| here.driver());
         driver.is_some_and(|driver| {
             driver.machine.is_at_rest()
                 && driver.running().is_empty()
-                && driver.session().queue.is_empty()
+                && !driver.session().queue.iter().any(QueuedInput::opens_turn)
         })
     }
 

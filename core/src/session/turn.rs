@@ -123,16 +123,7 @@ impl Turn {
     /// the turn's end.
     #[must_use]
     pub fn is_sample_settled(&self) -> bool {
-        let rests = match &self.stage {
-            Stage::Ready(ready) => !ready.overflow,
-            Stage::Concluding(_) => true,
-            Stage::Opening(_)
-            | Stage::Compacting(_)
-            | Stage::Sampling(_)
-            | Stage::Backoff(_)
-            | Stage::Executing(_)
-            | Stage::Ending(_) => false,
-        };
+        let rests = self.stage.rules().rests();
         let goes_on = self.stop.is_none() && self.pause.is_none();
         let heard = self.hook_rounds.open.is_none() && self.pending.is_empty();
         rests && self.spent.samples > 0 && goes_on && heard

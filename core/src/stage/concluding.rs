@@ -109,6 +109,10 @@ impl StageRules for Concluding {
     fn is_timed(&self, turn: &Turn) -> bool {
         turn.hook_rounds.open.is_some()
     }
+
+    fn rests(&self) -> bool {
+        true
+    }
 }
 
 impl Concluding {

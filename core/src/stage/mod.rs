@@ -217,6 +217,12 @@ pub(crate) trait StageRules {
         None
     }
 
+    /// Returns true if nothing of the latest sample is in progress here: the next sample or the
+    /// turn's end follows.
+    fn rests(&self) -> bool {
+        false
+    }
+
     /// Returns true if the turn's end is decided here, so that a hook can make it continue.
     fn concludes(&self) -> bool {
         false

@@ -115,6 +115,10 @@ impl StageRules for Ready {
     fn re_asks(&self) -> bool {
         self.reason.is_invalid_output()
     }
+
+    fn rests(&self) -> bool {
+        !self.overflow
+    }
 }
 
 const RESUME: HookOccurrence = HookOccurrence::SessionStart { start: SessionStart::Resume };

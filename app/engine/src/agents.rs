@@ -87,11 +87,6 @@ impl ReportFinder {
         Self { prompted: PromptFinder::new(idempotency_key), fold: None }
     }
 
-    /// Returns true if the child has received the prompt.
-    pub(crate) fn has_prompt(&self) -> bool {
-        self.fold.is_some() || self.prompted.input.is_some()
-    }
-
     /// Applies the next fact; returns the report with the fact that settles the turn.
     pub(crate) fn apply(&mut self, fact: &Arc<RecordedFact>) -> Option<TurnReport> {
         if let Some(fold) = &mut self.fold {
@@ -182,19 +177,40 @@ pub(crate) async fn find_prompted_turn(
     key: &str,
     page: usize,
 ) -> Result<Option<TurnId>, StoreError> {
+    match read_prompt(store, child, key, page).await {
+        Ok((_, turn)) => Ok(turn),
+        Err(error) if error.kind == StoreErrorKind::Unknown => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns true if the log of an agent has the call's prompt.
+pub(crate) async fn has_prompt(
+    store: &dyn LogStore,
+    child: &SessionId,
+    key: &str,
+    page: usize,
+) -> Result<bool, StoreError> {
+    let (prompted, _) = read_prompt(store, child, key, page).await?;
+    Ok(prompted.input.is_some())
+}
+
+/// Reads the log of an agent up to the turn that executes the call's prompt, or to its end.
+async fn read_prompt(
+    store: &dyn LogStore,
+    child: &SessionId,
+    key: &str,
+    page: usize,
+) -> Result<(PromptFinder, Option<TurnId>), StoreError> {
     let mut prompted = PromptFinder::new(key);
     let mut after = Seq::ZERO;
     loop {
-        let facts = match store.read(child, after, page).await {
-            Ok(facts) => facts,
-            Err(error) if error.kind == StoreErrorKind::Unknown => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let facts = store.read(child, after, page).await?;
         if let Some(turn) = facts.iter().find_map(|fact| prompted.apply(fact)) {
-            return Ok(Some(turn));
+            return Ok((prompted, Some(turn)));
         }
         let Some(last) = facts.last().filter(|_| facts.len() >= page) else {
-            return Ok(None);
+            return Ok((prompted, None));
         };
         after = last.seq;
     }

@@ -28,7 +28,7 @@ use windlass_ports::{CancelSource, Ports, SessionClaim, StoreError, StoreErrorKi
 
 use crate::arguments::Checker;
 use crate::bus::EventBus;
-use crate::child_results::ResultCouriers;
+use crate::child_results::ResultDeliveries;
 use crate::config::Config;
 use crate::detached_children::{ParentCall, watch_parent};
 use crate::driver::{Driver, DriverCommand, DriverParts};
@@ -77,8 +77,8 @@ pub(crate) struct Inner {
     pub(crate) is_shut_down: AtomicBool,
     /// Cached lookups of sessions.
     lookups: LookupCache,
-    /// Results of detached children that are being brought.
-    pub(crate) couriers: ResultCouriers,
+    /// Results of detached children that are being delivered.
+    pub(crate) deliveries: ResultDeliveries,
     /// Sends the current live state to nodes that begin to subscribe.
     catch_up: CatchUpTask,
 }
@@ -106,7 +106,7 @@ impl Engine {
                 slots: Mutex::default(),
                 is_shut_down: AtomicBool::new(false),
                 lookups: LookupCache::default(),
-                couriers: ResultCouriers::default(),
+                deliveries: ResultDeliveries::default(),
                 catch_up: CatchUpTask::default(),
             }),
         }

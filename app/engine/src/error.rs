@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass_core::{InputId, InvalidFact, Reject, Seq, SessionId, Timestamp, TurnId};
-use windlass_ports::{MailboxCommandId, MailboxError, StoreError, StoreErrorKind};
+use windlass_core::{InputId, InvalidFact, Reject, Retry, Seq, SessionId, Timestamp, TurnId};
+use windlass_ports::{
+    MailboxCommandId, MailboxError, MailboxErrorKind, StoreError, StoreErrorKind,
+};
 
 /// Error of starting, resuming or reattaching to a session.
 #[derive(Debug, thiserror::Error)]
@@ -199,4 +201,55 @@ pub enum AwaitError {
     /// A user withdrew the input, so no turn accepts it.
     #[error("input {0} was withdrawn")]
     Withdrawn(InputId),
+}
+
+impl StartError {
+    /// Returns true if another attempt may succeed although nobody repairs anything.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Locked(_) | Self::Busy { .. } => true,
+            Self::Store(error) => is_transient(error),
+            Self::Unknown(_)
+            | Self::Exists(_)
+            | Self::Unfinished { .. }
+            | Self::Corrupt(_)
+            | Self::InvalidFact { .. }
+            | Self::Settings(_)
+            | Self::Child(_)
+            | Self::MissingParts { .. }
+            | Self::ShutDown(_) => false,
+        }
+    }
+}
+
+impl DriverEnd {
+    /// Returns true if the next driver may execute the command.
+    fn is_transient(&self) -> bool {
+        match self {
+            Self::Closed | Self::Superseded(_) | Self::HandOff { .. } | Self::Abandoned => true,
+            Self::Store(error) => is_transient(error),
+            Self::Defect(_) => false,
+        }
+    }
+}
+
+impl SendError {
+    /// Returns true if another attempt may succeed although nobody repairs anything.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Pending { .. } | Self::Expired { .. } => true,
+            Self::Ended(ended) => ended.is_transient(),
+            Self::Start(error) => error.is_transient(),
+            Self::Mailbox(error) => error.kind != MailboxErrorKind::TooLarge,
+            Self::Rejected(_)
+            | Self::Settings(_)
+            | Self::TooLarge(_)
+            | Self::Image { .. }
+            | Self::Unreadable(_) => false,
+        }
+    }
+}
+
+fn is_transient(error: &StoreError) -> bool {
+    error.retry == Retry::Soon || error.kind == StoreErrorKind::Io
 }

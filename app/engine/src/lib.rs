@@ -24,6 +24,7 @@ mod effect;
 mod engine;
 mod error;
 mod event;
+mod followed_child;
 mod follower;
 mod fork;
 mod hub;

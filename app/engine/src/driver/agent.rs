@@ -26,8 +26,8 @@ impl Driver {
         let call = turn.calls().iter().find(|call| call.id == fact.call)?;
         let engine = self.slot.engine()?;
         let mut settings = (*turn.settings).clone();
-        if let Some(lent) = &fact.grant {
-            settings = agent.settings(turn, lent);
+        if let Some(grant) = &fact.grant {
+            settings = agent.settings(turn, grant);
         }
         let opening = OpenSession {
             owner: (*turn.scope).clone(),
@@ -55,12 +55,12 @@ impl Driver {
             size: self.capacity,
             idempotency_key: fact.idempotency_key,
         };
-        self.effects.start(key, |voice, signals| effect.run(voice, signals));
+        self.effects.start(key, |reporter, signals| effect.run(reporter, signals));
         Some(())
     }
 
-    /// Brings the results of the session's detached children, as far as nobody does yet.
-    pub(super) fn bring_results(&self) {
+    /// Delivers the results of the session's detached children, as far as no task does yet.
+    pub(super) fn deliver_results(&self) {
         let session = self.machine.session();
         let Some(engine) = self.slot.engine().filter(|_| !session.detached.is_empty()) else {
             return;
@@ -72,7 +72,7 @@ impl Driver {
                 child: child.clone(),
                 max_answer: session.settings.output_page_bytes(),
             };
-            child_results::bring(&engine, result);
+            child_results::deliver(&engine, result);
         }
     }
 

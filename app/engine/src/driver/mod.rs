@@ -138,7 +138,7 @@ impl Driver {
         mut mailbox: mpsc::Receiver<DriverCommand>,
     ) -> Arc<DriverEnd> {
         self.hand_over(MachineEvent::Recovered);
-        self.bring_results();
+        self.deliver_results();
         let ended = match self.drive(&mut mailbox).await {
             Ok(()) => DriverEnd::Closed,
             Err(ended) => ended,

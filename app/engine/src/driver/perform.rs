@@ -60,7 +60,7 @@ impl Driver {
         if let Fact::CallObserved(fact) = &recorded.fact
             && fact.detached
         {
-            self.bring_results();
+            self.deliver_results();
         }
         if let Fact::Compacted(_) | Fact::SessionRewound(_) = &recorded.fact {
             self.prefix.replaced();

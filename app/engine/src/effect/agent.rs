@@ -10,22 +10,20 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use windlass_core::{
     AgentSpec, BudgetGrant, BudgetUsage, CLOSE_AGENT_TOOL, CallId, EffectKey, Input, Observation,
-    ObservationStatus, OpenSession, Reject, SEND_TO_AGENT_TOOL, Seq, SessionId, TurnOutcome,
+    ObservationStatus, OpenSession, Reject, SEND_TO_AGENT_TOOL, Scope, SessionId, TurnOutcome,
     WAIT_FOR_AGENT_TOOL,
 };
-use windlass_ports::{CancelSignal, CancelSource, ProgressSink, StoreError, StoreErrorKind};
+use windlass_ports::{CancelSignal, CancelSource, ProgressSink};
 
 use super::{EffectReporter, EffectSignals, ProgressReporter, ToolRunGuard};
-use crate::agents::{self, ReportFinder, describe_outcome};
+use crate::agents::{self, describe_outcome};
 use crate::capacity::FactCapacity;
 use crate::engine::Engine;
 use crate::error::{SendError, StartError};
-use crate::event::Event;
+use crate::followed_child::{ChildFault, FollowedChild};
 use crate::report::TurnReport;
 use crate::session::{NewInput, SessionHandle};
 
-/// Interval of checks that the child has a driver, possibly on another node.
-const DRIVER_CHECK: Duration = Duration::from_secs(5);
 /// Pause after a failure of the store.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Most attempts to record the child.
@@ -90,10 +88,10 @@ enum AgentStop {
 impl AgentEffect {
     /// Runs to the final report. If its driver ends, there is no report: the child continues, and
     /// the next run finds it.
-    pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
+    pub(crate) async fn run(self, reporter: EffectReporter, signals: EffectSignals) {
         let _run = ToolRunGuard { stop: CancelSource::new(), reports: self.reports.clone() };
         let (key, size) = (self.key, self.size);
-        let said = match self.observe(&voice, signals.cancel).await {
+        let report = match self.observe(&reporter, signals.cancel).await {
             None => return,
             Some(AgentResult::Ended(observation, usage)) => {
                 Input::AgentEnded { key, observation: size.shorten(observation), usage }
@@ -102,15 +100,19 @@ impl AgentEffect {
                 Input::AgentDetached { key, observation: size.shorten(observation) }
             }
         };
-        voice.send(vec![said], true).await;
+        reporter.send(vec![report], true).await;
     }
 
-    async fn observe(&self, voice: &EffectReporter, wind: CancelSignal) -> Option<AgentResult> {
+    async fn observe(
+        &self,
+        reporter: &EffectReporter,
+        cancel: CancelSignal,
+    ) -> Option<AgentResult> {
         let prompt = match prompt(&self.arguments) {
             Ok(prompt) => prompt,
             Err(why) => return Some(without_usage(ObservationStatus::Failed, why)),
         };
-        let Some(lent) = self.grant else {
+        let Some(grant) = self.grant else {
             let words = format!("Would have the agent {} do this: {prompt}", self.name);
             return Some(without_usage(ObservationStatus::Done, words));
         };
@@ -121,36 +123,38 @@ impl AgentEffect {
                 return Some(without_usage(ObservationStatus::Failed, words));
             }
         };
-        let (halt, said) = (CancelSource::new(), Notify::new());
-        let mut work = std::pin::pin!(self.work(prompt, opening, halt.signal(), &said));
+        let (stop, prompt_sent) = (CancelSource::new(), Notify::new());
+        let mut work = std::pin::pin!(self.work(prompt, opening, stop.signal(), &prompt_sent));
         let stopped = tokio::select! {
-            ended = &mut work => return Some(self.report(ended, lent, None)),
-            () = said.notified(), if self.agent.background => return Some(self.in_background()),
-            () = wind.cancelled() => AgentStop::TurnStopped,
+            ended = &mut work => return Some(self.report(ended, grant, None)),
+            () = prompt_sent.notified(), if self.agent.background => {
+                return Some(self.in_background());
+            }
+            () = cancel.cancelled() => AgentStop::TurnStopped,
             () = self.time_out() => AgentStop::TimedOut,
         };
-        if !voice.is_connected() {
+        if !reporter.is_connected() {
             return None;
         }
         let grace = Duration::from_millis(self.grace_ms);
-        let late = |why: &str| Err(ChildLoss::Unfinished(why.to_owned()));
+        let unfinished = |why: &str| Err(ChildLoss::Unfinished(why.to_owned()));
         if self.agent.can_detach() {
-            let given_up = async {
-                wind.cancelled().await;
+            let grace_over = async {
+                cancel.cancelled().await;
                 sleep(grace.saturating_mul(2)).await;
             };
             // A child without a prompt is not started for a turn that is to stop.
-            let untold = tokio::select! {
+            let not_started = tokio::select! {
                 biased;
                 ended = &mut work => Some(ended),
-                () = said.notified() => None,
-                () = given_up => Some(late("it was not told in time what it is to do")),
+                () = prompt_sent.notified() => None,
+                () = grace_over => Some(unfinished("it received no prompt in time")),
             };
-            if !voice.is_connected() {
+            if !reporter.is_connected() {
                 return None;
             }
-            if let Some(ended) = untold {
-                return Some(self.report(ended, lent, Some(stopped)));
+            if let Some(ended) = not_started {
+                return Some(self.report(ended, grant, Some(stopped)));
             }
             let status = match stopped {
                 AgentStop::TurnStopped => ObservationStatus::Aborted,
@@ -164,22 +168,22 @@ impl AgentEffect {
             );
             return Some(AgentResult::Detached(Observation::new(status, words)));
         }
-        halt.cancel();
+        stop.cancel();
         // For a stopping turn the core counts the grace period, from the time of the request.
-        let patience = match stopped {
+        let limit = match stopped {
             AgentStop::TurnStopped => grace.saturating_mul(2),
             AgentStop::TimedOut => grace,
         };
-        let halting = async {
+        let stopping = async {
             agents::stop_agent_turn(&self.engine, &self.child, &self.idempotency_key).await;
             std::future::pending().await
         };
         let ended = tokio::select! {
             ended = &mut work => ended,
-            () = halting => late("it did not stop in time"),
-            () = sleep(patience) => late("it did not stop in time"),
+            () = stopping => unfinished("it did not stop in time"),
+            () = sleep(limit) => unfinished("it did not stop in time"),
         };
-        voice.is_connected().then(|| self.report(ended, lent, Some(stopped)))
+        reporter.is_connected().then(|| self.report(ended, grant, Some(stopped)))
     }
 
     /// Returns the result of a call whose agent works in the background.
@@ -211,19 +215,32 @@ impl AgentEffect {
         &self,
         prompt: String,
         opening: OpenSession,
-        halt: CancelSignal,
-        said: &Notify,
+        stop: CancelSignal,
+        prompt_sent: &Notify,
     ) -> Result<TurnReport, ChildLoss> {
-        self.exists(opening, &halt).await?;
+        let scope = opening.owner.clone();
+        self.exists(opening, &stop).await?;
         let child = &self.child;
         self.reports.report(&format!("in session {child}"));
-        // Reads from the beginning: an earlier run may have sent the prompt, and the turn may have
-        // ended.
-        let watching = self.follow();
-        let driving = self.drive(prompt, halt, said);
-        tokio::select! {
-            report = watching => Ok(report),
-            lost = driving => Err(lost),
+        let key = self.idempotency_key.clone();
+        let followed = FollowedChild::new(&self.engine, child.clone(), key, scope.clone());
+        let driving = async {
+            match self.send_prompt(prompt, &scope, &stop).await {
+                Ok(_handle) => {
+                    prompt_sent.notify_one();
+                    followed.keep_driven().await.map(ChildLoss::from)
+                }
+                Err(loss) => Some(loss),
+            }
+        };
+        let ended = tokio::select! {
+            report = followed.report() => report.map(|ended| ended.map_err(ChildLoss::from)),
+            loss = driving => loss.map(Err),
+        };
+        match ended {
+            Some(ended) => ended,
+            // The engine is shut down: the child continues, and the next run finds it.
+            None => std::future::pending().await,
         }
     }
 
@@ -233,7 +250,7 @@ impl AgentEffect {
     /// An earlier run recorded the child before it did anything else. If the child does not exist
     /// now, its log may have been left behind when this session was copied, restored or imported.
     /// The child may have done all its work there, so it is not created again.
-    async fn exists(&self, opening: OpenSession, halt: &CancelSignal) -> Result<(), ChildLoss> {
+    async fn exists(&self, opening: OpenSession, stop: &CancelSignal) -> Result<(), ChildLoss> {
         let before = |why: &dyn std::fmt::Display| {
             let words = format!("the agent's session {} cannot be opened: {why}", self.child);
             self.prompt_not_sent(words)
@@ -255,7 +272,7 @@ impl AgentEffect {
                 Err(StartError::Unknown(_)) => {}
                 Err(error) => return Err(before(&error)),
             }
-            if halt.is_cancelled() {
+            if stop.is_cancelled() {
                 return Err(ChildLoss::NotStarted("it was stopped before it began".to_owned()));
             }
             match self.engine.create(&self.child, opening.clone()).await {
@@ -268,50 +285,34 @@ impl AgentEffect {
         Err(before(&"its name is taken by another session, or another process holds it"))
     }
 
-    /// Sends the child's prompt once, and ensures that the child has a driver. Returns only if that
-    /// fails.
-    async fn drive(&self, prompt: String, halt: CancelSignal, told: &Notify) -> ChildLoss {
-        let scope = match &self.opening {
-            Ok(opening) => opening.owner.clone(),
-            Err(reject) => return ChildLoss::NotStarted(reject.to_string()),
-        };
-        if halt.is_cancelled() && self.attempt == 1 {
-            return ChildLoss::NotStarted("it was stopped before it began".to_owned());
+    /// Sends the child's prompt once. Returns a handle that keeps the child's driver here.
+    async fn send_prompt(
+        &self,
+        prompt: String,
+        scope: &Scope,
+        stop: &CancelSignal,
+    ) -> Result<SessionHandle, ChildLoss> {
+        if stop.is_cancelled() && self.attempt == 1 {
+            return Err(ChildLoss::NotStarted("it was stopped before it began".to_owned()));
         }
-        let mut held: Option<SessionHandle> = None;
-        let mut said = false;
+        let input = NewInput {
+            key: Some(agents::prompt_key(&self.idempotency_key)),
+            dry_run: self.dry_run,
+            ..NewInput::new(scope.clone(), prompt)
+        };
         loop {
-            let here = held.as_ref().is_some_and(SessionHandle::is_driven_here);
-            if !here {
-                match self.engine.session(&self.child, &scope).await {
-                    Ok(handle) => held = Some(handle),
-                    Err(error) if said => {
-                        tracing::warn!(session = %self.child, %error, "nobody drives an agent here");
-                    }
-                    Err(error) => return self.prompt_not_sent(error.to_string()),
+            let opened = self.engine.session(&self.child, scope).await;
+            let handle = opened.map_err(|error| self.prompt_not_sent(error.to_string()))?;
+            match handle.send(input.clone()).await {
+                Ok(_)
+                | Err(SendError::Rejected(Reject::Duplicate(_)) | SendError::Pending { .. }) => {
+                    return Ok(handle);
                 }
-            }
-            if let (Some(handle), false) = (&held, said) {
-                let send = NewInput {
-                    key: Some(agents::prompt_key(&self.idempotency_key)),
-                    dry_run: self.dry_run,
-                    ..NewInput::new(scope.clone(), prompt.clone())
-                };
-                match handle.send(send).await {
-                    Ok(_)
-                    | Err(SendError::Rejected(Reject::Duplicate(_)) | SendError::Pending { .. }) => {
-                        said = true;
-                        told.notify_one();
-                    }
-                    Err(SendError::Ended(_)) => sleep(PAUSE).await,
-                    Err(SendError::Rejected(reject)) => {
-                        return self.prompt_not_sent(reject.to_string());
-                    }
-                    Err(error) => return ChildLoss::Unfinished(error.to_string()),
+                Err(SendError::Ended(_)) => sleep(PAUSE).await,
+                Err(SendError::Rejected(reject)) => {
+                    return Err(self.prompt_not_sent(reject.to_string()));
                 }
-            }
-            if said {
-                sleep(DRIVER_CHECK).await;
+                Err(error) => return Err(ChildLoss::Unfinished(error.to_string())),
             }
         }
     }
@@ -324,40 +325,20 @@ impl AgentEffect {
         }
     }
 
-    /// Waits for the end of the turn that executes the prompt, on any node.
-    async fn follow(&self) -> TurnReport {
-        let mut watch = self.engine.subscribe(&self.child, Some(Seq::ZERO));
-        let mut following = ReportFinder::of(&self.idempotency_key);
-        loop {
-            match watch.next().await {
-                Ok(Event::Fact(fact)) => {
-                    if let Some(report) = following.apply(&fact.into()) {
-                        return report;
-                    }
-                }
-                Ok(Event::Live(_) | Event::Lagged { .. } | Event::Ended(_)) => {}
-                Err(error) => {
-                    unreadable_log(&self.child, &error);
-                    sleep(PAUSE).await;
-                }
-            }
-        }
-    }
-
     /// Returns the report for the model.
     fn report(
         &self,
         ended: Result<TurnReport, ChildLoss>,
-        lent: BudgetGrant,
+        grant: BudgetGrant,
         stopped: Option<AgentStop>,
     ) -> AgentResult {
         let child = &self.child;
         match ended {
             Ok(report) => {
-                let took = report.spent.with_agents();
+                let usage = report.spent.with_agents();
                 match (&report.outcome, stopped) {
                     (TurnOutcome::Completed, _) => {
-                        ended_with(ObservationStatus::Done, report.answer, took)
+                        ended_with(ObservationStatus::Done, report.answer, usage)
                     }
                     (_, Some(stopped)) => {
                         let words = format!(
@@ -369,7 +350,7 @@ impl AgentEffect {
                             AgentStop::TurnStopped => ObservationStatus::Aborted,
                             AgentStop::TimedOut => ObservationStatus::Failed,
                         };
-                        ended_with(status, words, took)
+                        ended_with(status, words, usage)
                     }
                     (outcome, None) => {
                         let mut words = format!(
@@ -380,7 +361,7 @@ impl AgentEffect {
                             words.push_str(" Its last words: ");
                             words.push_str(&report.answer);
                         }
-                        ended_with(ObservationStatus::Failed, words, took)
+                        ended_with(ObservationStatus::Failed, words, usage)
                     }
                 }
             }
@@ -389,8 +370,8 @@ impl AgentEffect {
             }
             Err(ChildLoss::Unfinished(why)) => {
                 let words = format!(
-                    "Unknown: {why}. The agent's session {child} may go on; what it was lent counts \
-                     as taken. How it ended comes as a message."
+                    "Unknown: {why}. The agent's session {child} may go on; the whole grant counts \
+                     as used. How it ended comes as a message."
                 );
                 AgentResult::Detached(Observation::new(ObservationStatus::Unknown, words))
             }
@@ -398,11 +379,22 @@ impl AgentEffect {
                 let words = format!(
                     "Unknown: the process that ran this call ended, and there is no log of the \
                      agent's session {child} here, so it was not sent out again. It may have done \
-                     all of its work, a part of it or nothing; check before you repeat it. What it \
-                     was lent counts as taken."
+                     all of its work, a part of it or nothing; check before you repeat it. The \
+                     whole grant counts as used."
                 );
-                ended_with(ObservationStatus::Unknown, words, lent.as_usage())
+                ended_with(ObservationStatus::Unknown, words, grant.as_usage())
             }
+        }
+    }
+}
+
+impl From<ChildFault> for ChildLoss {
+    fn from(fault: ChildFault) -> Self {
+        match fault {
+            ChildFault::Missing => {
+                Self::Unfinished("there is no log of the agent's session any more".to_owned())
+            }
+            ChildFault::Unusable(why) => Self::Unfinished(why),
         }
     }
 }
@@ -422,13 +414,6 @@ fn without_usage(status: ObservationStatus, words: String) -> AgentResult {
 
 fn ended_with(status: ObservationStatus, words: String, usage: BudgetUsage) -> AgentResult {
     AgentResult::Ended(Observation::new(status, words), usage)
-}
-
-fn unreadable_log(child: &SessionId, error: &StoreError) {
-    // The child was recorded before it was followed, and may not be readable yet.
-    if error.kind != StoreErrorKind::Unknown {
-        tracing::warn!(session = %child, %error, "an agent's log cannot be read now");
-    }
 }
 
 /// Returns the task in a call's arguments.

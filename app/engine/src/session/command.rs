@@ -70,7 +70,7 @@ pub enum SessionCommand {
         /// Id of the input.
         input: InputId,
     },
-    /// Brings the result of a detached child, once. The engine sends it.
+    /// Delivers the result of a detached child, once. The engine sends it.
     ChildEnded {
         /// Call of the child.
         call: CallId,

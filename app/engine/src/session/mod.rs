@@ -32,6 +32,7 @@ use crate::stream::EventStream;
 pub use command::{NewInput, SessionCommand, UserInput};
 pub(crate) use driver::DriverRef;
 pub(crate) use key::keyed;
+pub(crate) use remote::INPUT_VALID;
 pub use turn::{AwaitedTurn, TurnStream};
 
 /// Sends commands to a session, reads its state and subscribes to its events. Cheap to clone.

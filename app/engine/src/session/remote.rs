@@ -1,5 +1,7 @@
 //! Remote commands and their acknowledgements as stored in a mailbox: JSON, versioned.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use windlass_core::machine::RemoteCommandFault;
 use windlass_core::{Reject, Scope, Seq, StoredOutput, Timestamp};
@@ -15,6 +17,8 @@ const MAX_REASON_BYTES: usize = 2_048;
 
 const MINUTE_MS: u64 = 60_000;
 const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
+/// Validity of a user input in a mailbox.
+pub(crate) const INPUT_VALID: Duration = Duration::from_millis(DAY_MS);
 
 /// A command for the node that drives the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,6 +12,7 @@ use windlass_engine::core::{
 };
 use windlass_engine::{SessionHandle, Start};
 use windlass_testkit::Gate;
+use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::nodes::{InboxFault, InboxOperation};
 use windlass_testkit::provider::{ScriptedProvider, Step, call, say};
 use windlass_testkit::tools::ScriptedTool;
@@ -19,14 +20,22 @@ use windlass_testkit::tools::ScriptedTool;
 use crate::fleet::{Fleet, Member, id, me, said, soon, until};
 
 /// The session of the agent that call 6 of session `s` runs.
-const CHILD: &str = "s.6";
+pub(crate) const CHILD: &str = "s.6";
 /// What the turn may take, with its agent.
 const SAMPLES: u32 = 6;
 
 /// A fleet whose sessions have an agent, which writes once and says what its model then says.
 fn fleet(says: impl Fn() -> Step + Send + Sync + 'static) -> Fleet {
-    let mut fleet =
-        Fleet::with([], [ScriptedTool::new("write", EffectClass::Effectful).says("ok")]);
+    fleet_over(FaultyStore::new(), says)
+}
+
+/// The same over a store that fails.
+pub(crate) fn fleet_over(
+    logs: FaultyStore,
+    says: impl Fn() -> Step + Send + Sync + 'static,
+) -> Fleet {
+    let writes = ScriptedTool::new("write", EffectClass::Effectful).says("ok");
+    let mut fleet = Fleet::over(logs, [], [writes]);
     let asked: Arc<Mutex<BTreeMap<SessionId, usize>>> = Arc::default();
     fleet.provider = ScriptedProvider::responding(move |request| {
         let nth = {
@@ -47,6 +56,29 @@ fn fleet(says: impl Fn() -> Step + Send + Sync + 'static) -> Fleet {
 
 /// Has a node drive session `s`, whose model is asked then. The node has room for no other session.
 async fn sends_out(fleet: &Fleet, member: &Member) -> SessionHandle {
+    sends_out_as(fleet, member, scout()).await
+}
+
+/// An agent that is waited for.
+pub(crate) fn scout() -> AgentSpec {
+    AgentSpec {
+        instructions: "You are a scout.".into(),
+        tools: vec!["write".into()],
+        samples: 4,
+        tokens: 0,
+        cost_micros: 0,
+        when_parent_ends: ParentEndPolicy::Stop,
+        background: false,
+        when_detached_ends: DetachedEndPolicy::Wait,
+    }
+}
+
+/// Has a node drive session `s`, whose model then calls this agent.
+pub(crate) async fn sends_out_as(
+    fleet: &Fleet,
+    member: &Member,
+    agent: AgentSpec,
+) -> SessionHandle {
     let mut settings = fleet.settings();
     settings.limits = Limits { samples: SAMPLES, ..settings.limits };
     settings.tools.push(ToolSpec {
@@ -59,16 +91,7 @@ async fn sends_out(fleet: &Fleet, member: &Member) -> SessionHandle {
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
         reconciles: false,
-        agent: Some(Box::new(AgentSpec {
-            instructions: "You are a scout.".into(),
-            tools: vec!["write".into()],
-            samples: 4,
-            tokens: 0,
-            cost_micros: 0,
-            when_parent_ends: ParentEndPolicy::Stop,
-            background: false,
-            when_detached_ends: DetachedEndPolicy::Wait,
-        })),
+        agent: Some(Box::new(agent)),
     });
     let start = Start::New(Box::new(OpenSession {
         owner: me(),
@@ -82,7 +105,7 @@ async fn sends_out(fleet: &Fleet, member: &Member) -> SessionHandle {
     conversation
 }
 
-fn count(log: &[RecordedFact], kind: &str) -> usize {
+pub(crate) fn count(log: &[RecordedFact], kind: &str) -> usize {
     log.iter().filter(|one| one.fact.kind() == kind).count()
 }
 
@@ -93,7 +116,7 @@ fn outcome(log: &[RecordedFact]) -> Option<TurnOutcome> {
     })
 }
 
-fn child(fleet: &Fleet) -> Vec<RecordedFact> {
+pub(crate) fn child(fleet: &Fleet) -> Vec<RecordedFact> {
     fleet.logs.log(&id(CHILD))
 }
 

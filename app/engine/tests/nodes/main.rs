@@ -12,4 +12,5 @@ mod dying;
 mod fleet;
 mod posted;
 mod reached;
+mod results;
 mod taken_over;

@@ -3,6 +3,7 @@
 mod background;
 mod budget;
 mod crashes;
+mod delivery;
 mod detached;
 mod ending;
 mod given;

@@ -78,7 +78,7 @@ pub(crate) enum Op {
     IfNot(u32, u32, u32),
     /// Stores the height of the stack in a slot, for handlers of the operations after it.
     Enter(u32),
-    /// Goes on with the fault that the slot names.
+    /// Continues with the fault that the slot names; does nothing if the slot is nil.
     Rethrow(u32),
     /// Ends the function with the top.
     Ret,

@@ -6,6 +6,7 @@
 mod support;
 
 use std::fmt::Write;
+use std::time::Instant;
 
 use support::{fault, run, run_within, with_tools};
 use windlass_kit_ptclisp::{FaultClass, Limits, RunEnd, ToolAnswer};
@@ -98,6 +99,30 @@ fn values_that_share_their_parts_are_priced_as_they_would_be_written() {
     ends(&format!("{bomb} (x 1)"), FaultClass::NotCallable);
     ends(&format!("{bomb} (range x)"), FaultClass::Type);
     ends(bomb, FaultClass::Memory);
+}
+
+#[test]
+fn a_transducer_that_a_composition_shares_costs_a_step_at_each_place() {
+    let doubled =
+        |xform: &str| format!("(loop [c {xform} n 0] (if (< n 40) (recur (comp c c) (inc n)) c))");
+    spends(&format!("(into [] {} [])", doubled("(map inc)")));
+    ends(&format!("(transduce {} + [])", doubled("identity")), FaultClass::Fuel);
+    spends(&format!("(sequence {} [1])", doubled("cat")));
+}
+
+#[test]
+fn work_that_no_step_pays_for_is_small() {
+    let start = Instant::now();
+    let cycled =
+        "(let [c (cycle (range 100000))] (reduce (fn [a x] (+ a (first c))) 0 (range 10000)))";
+    assert!(matches!(run(cycled).end, RunEnd::Value(_)));
+    // Each unknown name is near no definition.
+    let defs: String = (0..1700).map(|n| format!("(def value-{n} 1)")).collect();
+    let names: String = (0..2500).map(|n| format!("unknown-{n} ")).collect();
+    let unknown = fault(&format!("{defs} [{names}]"), &Limits::default());
+    assert_eq!(unknown.class, FaultClass::UnboundVar);
+    assert!(unknown.message.ends_with("unknown-19, and 2480 more"), "{}", unknown.message);
+    assert!(start.elapsed().as_secs() < 8, "{:?}", start.elapsed());
 }
 
 #[test]

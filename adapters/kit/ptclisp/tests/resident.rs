@@ -22,6 +22,11 @@ fn limits() -> Limits {
     Limits { memory_bytes: LIMIT, loop_rounds: 0, tool_calls: u32::MAX, ..Limits::default() }
 }
 
+/// A `try` whose `finally` holds another, and so on.
+fn nested_finally(deep: usize) -> String {
+    format!("{}2{}", "(try 1 (finally ".repeat(deep), "))".repeat(deep))
+}
+
 /// Keeps what a tool answers until there is no memory for it.
 fn keep_answers(answer: &ToolAnswer) -> FaultClass {
     let source = "(loop [all []] (recur (conj all (tool/rows {}))))";
@@ -68,6 +73,17 @@ fn a_limit_of_memory_holds_within_twice_its_value() {
         "(loop [s \"a\"] (recur (str s s)))",
     ] {
         check(source, fault(source, &limits()).class);
+    }
+    let doubled = "(loop [c (map inc) n 0] (if (< n 23) (recur (comp c c) (inc n)) c))";
+    check("shared transducers", fault(&format!("(into [] {doubled} [])"), &limits()).class);
+    for source in [
+        "(let [xs (vec (range 100000)) f (fn [_] xs)]
+           (into [] (comp (apply comp (repeat 300 (mapcat f))) (take 1)) [1]))",
+        &nested_finally(40),
+    ] {
+        let outcome = support::run_within(source, &limits());
+        assert!(outcome.is_ok_and(|outcome| matches!(outcome.end, RunEnd::Value(_))), "{source}");
+        check(source, FaultClass::Memory);
     }
     let row = r#"{"id":7,"name":"Ann","tags":["a","b"],"home":{"city":"Rome","zip":null}}"#;
     let rows = format!("[{}]", vec![row; 500].join(","));

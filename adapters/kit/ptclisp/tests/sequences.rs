@@ -46,6 +46,32 @@ fn a_transducer_goes_over_each_item_once() {
         same,
     );
     assert_eq!((shown(&outcome).as_str(), calls.len()), ("[1 3]", 4));
+    // Nothing is called for items that come after the last one.
+    for (source, expected, count) in [
+        (
+            "(into [] (comp (mapcat identity) (map (fn [n] (tool/same {:n n}))) (take 1)) [[1 2 3] [4]])",
+            "[1]",
+            1,
+        ),
+        (
+            "(into [] (comp (mapcat identity) (map (fn [n] (tool/same {:n n}))) (take-while #(< % 2))) [[1 2 3]])",
+            "[1]",
+            2,
+        ),
+        (
+            "(into [] (comp cat (take 1) (mapcat (fn [n] [n n])) (map (fn [n] (tool/same {:n n})))) [[1 2]])",
+            "[1 1]",
+            2,
+        ),
+        (
+            "(first (map (fn [n] (tool/same {:n n})) (mapcat (fn [n] [n n]) (iterate inc 1))))",
+            "1",
+            1,
+        ),
+    ] {
+        let (outcome, calls) = with_tools(source, &["same"], same);
+        assert_eq!((shown(&outcome).as_str(), calls.len()), (expected, count), "{source}");
+    }
     refuse(
         FaultClass::Type,
         &[

@@ -102,6 +102,37 @@ fn the_last_part_runs_in_any_case() {
 }
 
 #[test]
+fn a_last_part_may_hold_another_and_throw_itself() {
+    give(&[
+        (
+            "(defn f [n] (if (zero? n) (throw \"deep\") (try (f (dec n)) (finally (try n (finally nil))))))
+             (try (f 3) (catch Exception e (:message e)))",
+            "\"deep\"",
+        ),
+        ("(try (try 1 (finally (throw \"last\"))) (catch Exception e (:message e)))", "\"last\""),
+        (
+            "(try (try (throw \"first\") (finally (throw \"last\"))) (catch Exception e (:message e)))",
+            "\"last\"",
+        ),
+        ("[1 (try 2 (finally (let [a 3 b 4] (+ a b)))) (let [a 5] a)]", "[1 2 5]"),
+        ("(for [x [1 2]] (try (let [y x] y) (finally (def z x))))", "[1 2]"),
+        ("(try 1 (finally (return 2)))", "return 2"),
+        ("(try (throw \"a\") (finally (return 2)))", "return 2"),
+    ]);
+    // A program that ends within a `try` ends there.
+    let run = |source: &str| {
+        let outcome = support::run(source);
+        (shown(&outcome), outcome.prints.len())
+    };
+    assert_eq!(run("(try (return 1) (finally (println 2)))"), ("return 1".into(), 0));
+    assert_eq!(run("(try (fail 1) (finally (println 2)))"), ("fail 1".into(), 0));
+    assert_eq!(
+        run("(try (/ 1 0) (catch Exception e (return 3)) (finally (println 2)))"),
+        ("return 3".into(), 0)
+    );
+}
+
+#[test]
 fn limits_and_ends_are_not_caught() {
     let tight = Limits { steps: 2_000, ..Limits::default() };
     let endless = "(try (loop [] (recur)) (catch Exception e 1))";

@@ -76,7 +76,7 @@ fn read_from(proto: &Proto, before: &[Vec<bool>], index: usize) -> Vec<bool> {
 }
 
 fn falls_through(op: Op) -> bool {
-    !matches!(op, Op::Jump(_) | Op::Loop(..) | Op::Rethrow(_) | Op::Ret)
+    !matches!(op, Op::Jump(_) | Op::Loop(..) | Op::Ret)
 }
 
 fn goal(op: Op) -> Option<u32> {

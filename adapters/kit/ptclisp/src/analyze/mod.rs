@@ -32,6 +32,9 @@ pub(crate) struct NameScope<'a> {
     pub(crate) any_tool: bool,
 }
 
+/// The most unknown names that a fault lists.
+const NAMES_IN_MESSAGE: usize = 20;
+
 /// Compiles a whole program.
 pub(crate) fn analyze(forms: &[Form], scope: &NameScope<'_>) -> Result<Arc<Proto>, Fault> {
     let mut analyzer = Analyzer::new(scope);
@@ -309,20 +312,19 @@ impl Analyzer<'_> {
     }
 
     fn unbound_fault(&self) -> Fault {
-        let mut names: Vec<&str> = Vec::new();
-        for (name, _) in &self.unbound {
-            if !names.contains(&&**name) {
-                names.push(name);
-            }
-        }
-        let message = match names.as_slice() {
-            [name] => format!("Undefined variable: {name}"),
-            _ => format!("Undefined variables: {}", names.join(", ")),
+        let mut seen = BTreeSet::new();
+        let names = self.unbound.iter().map(|(name, _)| &**name);
+        let names: Vec<&str> = names.filter(|name| seen.insert(*name)).collect();
+        let (first, more) = names.split_at(names.len().min(NAMES_IN_MESSAGE));
+        let message = match (first, more.len()) {
+            ([name], _) => format!("Undefined variable: {name}"),
+            (names, 0) => format!("Undefined variables: {}", names.join(", ")),
+            (names, more) => format!("Undefined variables: {}, and {more} more", names.join(", ")),
         };
         let mut fault = Fault::new(FaultClass::UnboundVar, message);
         if let Some((name, at)) = self.unbound.first() {
             fault = fault.at(*at);
-            fault = fault.hint(match names.as_slice() {
+            fault = fault.hint(match first {
                 [_] => self.remedy(name, "Did you mean"),
                 names => self.remedies(names),
             });
@@ -330,7 +332,7 @@ impl Analyzer<'_> {
         fault
     }
 
-    /// What to do about an unknown name.
+    /// Returns the hint for an unknown name.
     fn remedy(&self, name: &str, words: &str) -> String {
         let known = self.defined.iter().map(|name| &**name);
         if *name == *expr::REDUCED {
@@ -344,7 +346,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// What to do about several, as far as they are known from elsewhere or near a known one.
+    /// Returns the hints for the first unknown names that have a known replacement or a near name.
     fn remedies(&self, names: &[&str]) -> String {
         let known = |name: &&&str| {
             let defined = self.defined.iter().map(|name| &**name);

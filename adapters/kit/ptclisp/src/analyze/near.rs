@@ -122,10 +122,15 @@ pub(crate) fn nearest_of<'a>(name: &str, known: impl Iterator<Item = &'a str>) -
         3..=4 => 1,
         _ => 2,
     };
-    let near = known.map(|known| (distance(name, known), known));
+    let near = known
+        .filter(|known| known.len().abs_diff(name.len()) <= LONGEST_LETTER * furthest)
+        .map(|known| (distance(name, known), known));
     let best = near.min_by_key(|(distance, _)| *distance)?;
     (best.0 <= furthest).then_some(best.1)
 }
+
+/// Bytes of the longest letter.
+const LONGEST_LETTER: usize = 4;
 
 /// The letters to change to make one word another.
 fn distance(a: &str, b: &str) -> usize {

@@ -50,23 +50,25 @@ impl Analyzer<'_> {
         })
     }
 
-    /// What is done at the end, whether a fault passes or not. The value of the `try` is on the stack.
+    /// Compiles the `finally` body, once for the normal end and for a passing fault. The value of the `try` is
+    /// on the stack.
     fn finally(&mut self, at: u32, start: u32, height: u32, last: &[Form]) -> AnalyzeResult {
         let end = self.here();
-        self.body(at, last, false)?;
-        self.emit(Op::Pop, at);
-        let done = self.emit(Op::Jump(0), at);
-        self.handler(start, end, height, CaughtFaults::Passing);
         self.scoped(|this| {
-            let slot = this.slot();
-            this.emit(Op::Store(slot), at);
+            let passing = this.slot();
+            this.emit_nil(at);
+            this.emit(Op::Store(passing), at);
+            let normal = this.emit(Op::Jump(0), at);
+            this.handler(start, end, height, CaughtFaults::Passing);
+            this.emit(Op::Store(passing), at);
+            // The stack is as high as at a normal end.
+            this.emit_nil(at);
+            this.land(normal);
             this.body(at, last, false)?;
             this.emit(Op::Pop, at);
-            this.emit(Op::Rethrow(slot), at);
+            this.emit(Op::Rethrow(passing), at);
             Ok(())
-        })?;
-        self.land(done);
-        Ok(())
+        })
     }
 
     /// Notes that faults between two operations are handled from here on.

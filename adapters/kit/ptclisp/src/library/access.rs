@@ -1,11 +1,13 @@
 //! Access to values: entries by key, items in order, and values that are called as functions.
 
+use std::sync::Arc;
+
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::context::Context;
 use crate::fault::{Fault, FaultClass, Halt, type_error, unexpected};
 use crate::show;
-use crate::value::Value;
+use crate::value::{Items, Value, ValueSize};
 
 /// The entry of any value under a key; a value that has no entries has none.
 pub(crate) fn entry(value: &Value, key: &Value) -> Option<Value> {
@@ -104,6 +106,23 @@ pub(crate) fn seq(
         Some(items) => Ok(items),
         None => unexpected(name, place, "seqable", value),
     }
+}
+
+/// Returns the items of a function's argument, without copying those of a vector.
+pub(crate) fn shared_items(
+    ctx: &mut Context,
+    name: &str,
+    place: usize,
+    value: &Value,
+) -> Result<Arc<Items>, Halt> {
+    if let Value::Vec(items) = value {
+        ctx.walk(items.items.len() as u64)?;
+        return Ok(items.clone());
+    }
+    let items = seq(ctx, name, place, value)?;
+    ctx.reserve(items.len() * size_of::<Value>())?;
+    let shape = ValueSize::of(&items);
+    Ok(Arc::new(Items { items, shape }))
 }
 
 /// The items of an argument that has an order of its own, which a map and a set have not.

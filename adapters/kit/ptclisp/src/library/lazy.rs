@@ -156,7 +156,7 @@ fn into(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> {
     }
     let from = args.pop().unwrap_or_default();
     let own = match args.len() {
-        2 => stages("into", 2, &args[1])?,
+        2 => stages(ctx, "into", 2, &args[1])?,
         _ => Vec::new(),
     };
     let whole = std::mem::take(&mut args[0]);
@@ -190,7 +190,7 @@ fn sequence(ctx: &mut Context, args: Vec<Value>) -> Result<FrameRequest, Halt> {
             ctx.vec(items).map(FrameRequest::Done)
         }
         [xform, from] => {
-            let own = stages("sequence", 1, xform)?;
+            let own = stages(ctx, "sequence", 1, xform)?;
             through(ctx, "sequence", own, from, Sink::Into(None, Vec::new()))
         }
         _ => type_error("sequence takes a transducer and a collection"),
@@ -231,7 +231,7 @@ impl Frame for Transduce {
 }
 
 fn transduce(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> {
-    let own = stages("transduce", 1, &args[0])?;
+    let own = stages(ctx, "transduce", 1, &args[0])?;
     let from = args.pop().unwrap_or_default();
     let first = if args.len() == 3 { args.pop() } else { None };
     let function = args.pop().unwrap_or_default();

@@ -7,23 +7,23 @@ use crate::callable::{ComposedFunction, ComposedKind};
 use crate::context::Context;
 use crate::fault::{Halt, type_error};
 use crate::flow::{Frame, FrameRequest};
-use crate::library::access::seq;
+use crate::library::access::shared_items;
 use crate::library::sequences::conj;
-use crate::library::stages::{Stage, StageStep, stages};
-use crate::value::Value;
+use crate::library::stages::{Stage, StageStep, add_stages};
+use crate::value::{Items, Value};
 
-/// Where items come from.
+/// Source of the items.
 pub(super) enum Source {
-    Items(std::vec::IntoIter<Value>),
+    Items(ItemCursor),
     /// A value, and then the function of the one before; true once the first was taken.
     Iterate(Value, Value, bool),
-    /// What a function gives.
+    /// Results of calls of a function.
     Repeatedly(Value),
     Repeat(Value),
-    Cycle(Vec<Value>, usize),
+    Cycle(Arc<Items>, usize),
 }
 
-/// What is made of the items that come through.
+/// Collector of the items that pass all stages.
 pub(super) enum Sink {
     /// A vector, or a collection with them added to it.
     Into(Option<Value>, Vec<Value>),
@@ -43,12 +43,36 @@ enum PendingCall {
     Sink,
 }
 
+/// Items of a collection that remain to be taken.
+pub(super) struct ItemCursor {
+    items: Arc<Items>,
+    next: usize,
+}
+
+impl ItemCursor {
+    fn new(items: Arc<Items>) -> ItemCursor {
+        ItemCursor { items, next: 0 }
+    }
+}
+
+impl Iterator for ItemCursor {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        let item = self.items.items.get(self.next)?.clone();
+        self.next += 1;
+        Some(item)
+    }
+}
+
 pub(super) struct Pipeline {
     source: Source,
     stages: Vec<Stage>,
     sink: Sink,
-    /// Items on their way, with the stage that they come to; the next one last.
-    work: Vec<(usize, Value)>,
+    /// The item under way, with the stage that it comes to.
+    current: Option<(usize, Value)>,
+    /// Collections that stages passed on, each with the stage that its items come to. Later stages are last.
+    open: Vec<(usize, ItemCursor)>,
     asked: PendingCall,
     stopped: bool,
 }
@@ -56,8 +80,15 @@ pub(super) struct Pipeline {
 impl Pipeline {
     pub(super) fn push(source: Source, stages: Vec<Stage>, sink: Sink) -> FrameRequest {
         let stopped = stages.iter().any(Stage::is_closed);
-        let (work, asked) = (Vec::new(), PendingCall::Nothing);
-        FrameRequest::Push(Box::new(Pipeline { source, stages, sink, work, asked, stopped }))
+        FrameRequest::Push(Box::new(Pipeline {
+            source,
+            stages,
+            sink,
+            current: None,
+            open: Vec::new(),
+            asked: PendingCall::Nothing,
+            stopped,
+        }))
     }
 
     /// Takes what was given for the last call.
@@ -68,7 +99,7 @@ impl Pipeline {
                 if let Source::Iterate(_, current, _) = &mut self.source {
                     *current = result.clone();
                 }
-                self.work.push((0, result));
+                self.current = Some((0, result));
             }
             PendingCall::Stage(at, item) => {
                 if let Some(stage) = self.stages.get_mut(at) {
@@ -94,23 +125,23 @@ impl Pipeline {
         Ok(())
     }
 
+    /// Takes no more items: neither of the source nor of a collection that a stage passed on.
     fn stop(&mut self) {
         self.stopped = true;
-        self.work.clear();
+        self.open.clear();
     }
 
     /// Does what a stage decided; answers the call that it asks for.
     fn follow(&mut self, at: usize, step: StageStep) -> Option<FrameRequest> {
         match step {
-            StageStep::Pass(item) => self.work.push((at + 1, item)),
-            StageStep::PassAll(items) => {
-                self.work.extend(items.into_iter().rev().map(|item| (at + 1, item)));
-            }
+            StageStep::Pass(item) => self.current = Some((at + 1, item)),
+            StageStep::PassAll(items) => self.open.push((at + 1, ItemCursor::new(items))),
             StageStep::Skip => {}
-            StageStep::Stop => self.stopped = true,
+            // All open collections are of this stage or of earlier ones.
+            StageStep::Stop => self.stop(),
             StageStep::Last(item) => {
-                self.stopped = true;
-                self.work.push((at + 1, item));
+                self.stop();
+                self.current = Some((at + 1, item));
             }
             StageStep::Ask(function, args) => {
                 let item = args.last().cloned().unwrap_or_default();
@@ -168,8 +199,22 @@ impl Pipeline {
             }
             endless => endless.next(),
         };
-        self.work.push((0, item));
+        self.current = Some((0, item));
         Some(None)
+    }
+
+    /// The next item that is under way, of the latest stage first.
+    fn next_item(&mut self) -> Option<(usize, Value)> {
+        if let Some(current) = self.current.take() {
+            return Some(current);
+        }
+        while let Some((at, items)) = self.open.last_mut() {
+            match items.next() {
+                Some(item) => return Some((*at, item)),
+                None => self.open.pop(),
+            };
+        }
+        None
     }
 
     fn finish(&mut self, ctx: &mut Context) -> Result<Value, Halt> {
@@ -193,7 +238,7 @@ impl Frame for Pipeline {
         }
         loop {
             ctx.spend_steps(1)?;
-            if let Some((at, item)) = self.work.pop() {
+            if let Some((at, item)) = self.next_item() {
                 let asked = match self.stages.get_mut(at) {
                     Some(stage) => {
                         let step = stage.take(ctx, item)?;
@@ -224,8 +269,8 @@ impl Source {
         match self {
             Source::Repeat(value) => value.clone(),
             Source::Cycle(items, at) => {
-                let item = items.get(*at).cloned().unwrap_or_default();
-                *at = (*at + 1) % items.len().max(1);
+                let item = items.items.get(*at).cloned().unwrap_or_default();
+                *at = (*at + 1) % items.items.len().max(1);
                 item
             }
             Source::Items(_) | Source::Iterate(..) | Source::Repeatedly(_) => Value::Nil,
@@ -249,7 +294,7 @@ pub(crate) fn endless(value: &Value) -> Option<&Arc<ComposedFunction>> {
     }
 }
 
-/// Where the items of a collection come from, and the stages that are part of it.
+/// Returns the source of a collection's items, and the stages that belong to it.
 pub(super) fn source(
     ctx: &mut Context,
     name: &str,
@@ -257,7 +302,8 @@ pub(super) fn source(
     value: &Value,
 ) -> Result<(Source, Vec<Stage>), Halt> {
     let Some(made) = endless(value) else {
-        return Ok((Source::Items(seq(ctx, name, place, value)?.into_iter()), Vec::new()));
+        let items = shared_items(ctx, name, place, value)?;
+        return Ok((Source::Items(ItemCursor::new(items)), Vec::new()));
     };
     let [Value::Kw(kind), Value::Vec(args), xforms @ ..] = made.parts.as_slice() else {
         return type_error(format!("{name}: the sequence has no source"));
@@ -266,12 +312,12 @@ pub(super) fn source(
         ("iterate", [function, first]) => Source::Iterate(function.clone(), first.clone(), false),
         ("repeatedly", [function]) => Source::Repeatedly(function.clone()),
         ("repeat", [value]) => Source::Repeat(value.clone()),
-        ("cycle", items) => Source::Cycle(items.to_vec(), 0),
+        ("cycle", _) => Source::Cycle(args.clone(), 0),
         _ => return type_error(format!("{name}: the sequence has no source")),
     };
     let mut all = Vec::new();
     for xform in xforms {
-        all.extend(stages(name, place, xform)?);
+        add_stages(ctx, name, place, xform, &mut all)?;
     }
     Ok((source, all))
 }

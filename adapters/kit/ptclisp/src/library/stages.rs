@@ -1,12 +1,14 @@
 //! Stages: what transducers do with one item after the other. A stage passes items on, drops them, or asks its
 //! function about them.
 
+use std::sync::Arc;
+
 use crate::callable::ComposedKind;
 use crate::context::{Context, ValueSet};
 use crate::fault::{Halt, type_error};
-use crate::library::access::{check_callable, check_pred, integer, seq};
+use crate::library::access::{check_callable, check_pred, integer, shared_items};
 use crate::order;
-use crate::value::Value;
+use crate::value::{Items, Value};
 
 /// The functions that make a stage if their collection is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +84,7 @@ pub(super) enum StageStep {
     /// The item goes on.
     Pass(Value),
     /// These go on in order.
-    PassAll(Vec<Value>),
+    PassAll(Arc<Items>),
     /// It goes no further.
     Skip,
     /// It goes no further, and nothing after it.
@@ -174,7 +176,7 @@ impl Stage {
                     _ => StageStep::Pass(item),
                 }
             }
-            StageKind::Cat => StageStep::PassAll(seq(ctx, "cat", 1, &item)?),
+            StageKind::Cat => StageStep::PassAll(shared_items(ctx, "cat", 1, &item)?),
         })
     }
 
@@ -193,7 +195,7 @@ impl Stage {
                 Value::Nil => StageStep::Skip,
                 result => StageStep::Pass(result),
             },
-            StageKind::Mapcat => StageStep::PassAll(seq(ctx, "mapcat", 1, &result)?),
+            StageKind::Mapcat => StageStep::PassAll(shared_items(ctx, "mapcat", 1, &result)?),
             StageKind::TakeWhile if result.truthy() => StageStep::Pass(item),
             StageKind::TakeWhile => {
                 self.turned = true;
@@ -209,31 +211,54 @@ impl Stage {
     }
 }
 
-/// The stages of a transducer.
-pub(super) fn stages(name: &str, place: usize, xform: &Value) -> Result<Vec<Stage>, Halt> {
-    match xform {
+/// Returns the stages of a transducer, in order.
+pub(super) fn stages(
+    ctx: &mut Context,
+    name: &str,
+    place: usize,
+    xform: &Value,
+) -> Result<Vec<Stage>, Halt> {
+    let mut all = Vec::new();
+    add_stages(ctx, name, place, xform, &mut all)?;
+    Ok(all)
+}
+
+/// Adds the stages of a transducer. A transducer that a composition shares has stages of its own at each
+/// place, so that each costs a step and its memory.
+pub(super) fn add_stages(
+    ctx: &mut Context,
+    name: &str,
+    place: usize,
+    xform: &Value,
+    all: &mut Vec<Stage>,
+) -> Result<(), Halt> {
+    ctx.spend_steps(1)?;
+    let (kind, native, args) = match xform {
         Value::Native(native) if native.lazy == Some(LazyUse::Stage(StageKind::Cat)) => {
-            Ok(vec![Stage::new(StageKind::Cat, native.name, &[])?])
+            (StageKind::Cat, native, [].as_slice())
         }
-        Value::Native(native) if native.name == "identity" => Ok(Vec::new()),
+        Value::Native(native) if native.name == "identity" => return Ok(()),
+        Value::Composed(made) if made.kind == ComposedKind::Comp => {
+            for part in &made.parts {
+                add_stages(ctx, name, place, part, all)?;
+            }
+            return Ok(());
+        }
         Value::Composed(made) if made.kind == ComposedKind::Transducer => {
             match made.parts.split_first() {
                 Some((Value::Native(native), args)) => match native.lazy {
-                    Some(LazyUse::Stage(kind)) => Ok(vec![Stage::new(kind, native.name, args)?]),
-                    _ => no_transducer(name, place, xform),
+                    Some(LazyUse::Stage(kind)) => (kind, native, args),
+                    _ => return no_transducer(name, place, xform),
                 },
-                _ => no_transducer(name, place, xform),
+                _ => return no_transducer(name, place, xform),
             }
         }
-        Value::Composed(made) if made.kind == ComposedKind::Comp => {
-            let mut all = Vec::new();
-            for part in &made.parts {
-                all.extend(stages(name, place, part)?);
-            }
-            Ok(all)
-        }
-        other => no_transducer(name, place, other),
-    }
+        other => return no_transducer(name, place, other),
+    };
+    // While the vector grows, its stages are there up to three times.
+    ctx.reserve(3 * size_of::<Stage>())?;
+    all.push(Stage::new(kind, native.name, args)?);
+    Ok(())
 }
 
 fn no_transducer<T>(name: &str, place: usize, value: &Value) -> Result<T, Halt> {

@@ -285,7 +285,10 @@ impl Machine {
                 let height = stack.len() - base;
                 stack[base + slot as usize] = Value::from(height);
             }
-            Op::Rethrow(slot) => return Err(caught::held(ctx, &stack[base + slot as usize])),
+            Op::Rethrow(slot) => match &stack[base + slot as usize] {
+                Value::Nil => {}
+                place => return Err(caught::held(ctx, place)),
+            },
             _ => return Err(Fault::new(FaultClass::Runtime, "an unknown operation").into()),
         }
         Ok(())

@@ -73,7 +73,7 @@ pub use prefix::PrefixReport;
 pub use program::EngineFault;
 pub use published::{LiveBatch, PublishedFact};
 pub use queue::{
-    ChangeError, ChangeRequest, InputChange, WaitingInput, change_input, waiting_inputs,
+    ChangeError, ChangeRequest, InputChange, InputQueue, WaitingInput, change_input, waiting_inputs,
 };
 pub use replay::replay;
 pub use report::{TurnFold, TurnReport};

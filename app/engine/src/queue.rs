@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use windlass_core::{
-    Delivery, Epoch, History, Incoming, Input, InputId, Limits, Reject, Scope, Seq, Session,
+    Delivery, Epoch, History, Hold, Incoming, Input, InputId, Limits, Reject, Scope, Seq, Session,
     SessionId, Timestamp, TurnId, decide_and_evolve,
 };
 use windlass_ports::{LogStore, StoreError};
@@ -16,8 +17,28 @@ use crate::load::load;
 /// Facts of one read.
 const PAGE: usize = 1_000;
 
+/// The inputs of a session that no turn has accepted yet. Its serialised form is that of the HTTP
+/// interface and of the command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputQueue {
+    /// The inputs, in their order. Steering inputs and follow-ups precede the others, wherever they
+    /// stand.
+    pub inputs: Vec<WaitingInput>,
+    /// True if they wait, after an interrupt or a rewind, to be resumed.
+    pub held: bool,
+}
+
+impl InputQueue {
+    /// Reads the queue of a loaded session. Opens nothing.
+    #[must_use]
+    pub fn of(session: &Session, history: &History) -> Self {
+        let inputs = waiting_inputs(session, history);
+        Self { inputs, held: session.hold == Hold::Held }
+    }
+}
+
 /// An input that no turn has accepted yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingInput {
     /// Id of the input.
     pub input: InputId,

@@ -19,7 +19,6 @@ use crate::present::{HumanPresenter, JsonPresenter, Presenter, first_words, prin
 pub(crate) use client::{RemoteSession, RequestFailure};
 use frames::{FrameParser, StreamFrame};
 use questions::Questions;
-pub(crate) use queue::{InputQueue, QueuedInput};
 
 /// Longest unavailability of a server before attaching ends.
 const MAX_ABSENCE: Duration = Duration::from_secs(300);

@@ -1,14 +1,14 @@
 //! `windlass inputs`: lists and changes the inputs of a session that no turn has accepted yet.
 
-use windlass_engine::core::{Delivery, Hold, InputId, SessionId};
+use windlass_engine::core::{Delivery, InputId, SessionId};
 use windlass_engine::ports::Clock as _;
 use windlass_engine::{
-    ChangeError, ChangeRequest, InputChange, WaitingInput, change_input, load, waiting_inputs,
+    ChangeError, ChangeRequest, InputChange, InputQueue, WaitingInput, change_input, load,
 };
 
 use super::{attach, closed, prompt};
 use crate::args::{InputsArgs, InputsCommand};
-use crate::attach::{InputQueue, QueuedInput, RemoteSession};
+use crate::attach::RemoteSession;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{first_words, print_line, print_notice, visible};
 use crate::signals::Signals;
@@ -104,9 +104,7 @@ impl QueueAccess {
             Self::Server(remote) => remote.inputs().await,
             Self::Store(store) => {
                 let loaded = load(store.store.as_ref(), session, PAGE).await?;
-                let waiting = waiting_inputs(&loaded.session, &loaded.history);
-                let inputs = waiting.into_iter().map(QueuedInput::from).collect();
-                Ok(InputQueue { inputs, held: loaded.session.hold == Hold::Held })
+                Ok(InputQueue::of(&loaded.session, &loaded.history))
             }
         }
     }
@@ -125,7 +123,7 @@ fn list(session: &SessionId, queue: &InputQueue) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(waiting: &QueuedInput) -> String {
+fn row(waiting: &WaitingInput) -> String {
     let images = match waiting.images {
         0 => String::new(),
         1 => " (with 1 image)".to_owned(),
@@ -145,19 +143,6 @@ fn delivery_name(delivery: Delivery) -> &'static str {
         Delivery::Turn => "turn",
         Delivery::Steer => "steer",
         Delivery::FollowUp => "follow-up",
-    }
-}
-
-impl From<WaitingInput> for QueuedInput {
-    fn from(waiting: WaitingInput) -> Self {
-        Self {
-            input: waiting.input,
-            text: waiting.text.to_string(),
-            delivery: waiting.delivery,
-            images: waiting.images,
-            dry_run: waiting.dry_run,
-            turn: waiting.turn,
-        }
     }
 }
 

@@ -99,7 +99,7 @@ pub(crate) async fn interrupt(
     let turn = match handle.execute(stop, scope, key.for_command()).await {
         // With a key it may have been asked long ago, of another turn.
         Ok(at) if key.for_command().is_some() => {
-            let asked = fact_at(&seen, at).await?;
+            let asked = seen.fact_at(at).await?;
             asked.and_then(|fact| fact.turn)
         }
         Ok(_) | Err(SendError::Rejected(Reject::Stopping)) => turn,
@@ -158,7 +158,7 @@ pub(crate) async fn compact(
     let command = SessionCommand::Compact { focus };
     let requested = handle.execute(command, scope, key.for_command()).await;
     let request = requested.map_err(|error| failure::send(&error))?;
-    let next = fact_at(&seen, request.next()).await?;
+    let next = seen.fact_at(request.next()).await?;
     let reason = Reason::CompactionRequested { request };
     let opens = |fact: &RecordedFact| matches!(&fact.fact, Fact::TurnOpened(opened) if opened.reason == reason);
     let turn = next.filter(opens).and_then(|fact| fact.turn);
@@ -213,7 +213,7 @@ pub(crate) async fn resume(
     let gone_on = handle.execute(resume, scope, key.for_command()).await;
     let at = gone_on.map_err(|error| failure::send(&error))?;
     // The turn that it opened may have ended by now.
-    let first = fact_at(&seen, at).await?;
+    let first = seen.fact_at(at).await?;
     let opened = first.filter(|fact| matches!(fact.fact, Fact::TurnOpened(_)));
     let turn = match opened.and_then(|fact| fact.turn) {
         Some(turn) => Some(turn),
@@ -227,10 +227,4 @@ pub(crate) async fn resume(
         turn_permits::hold_until_settled(handle, AwaitedTurn::Input(input), pass);
     }
     Ok((StatusCode::ACCEPTED, Json(TurnReference { turn })))
-}
-
-/// Returns the fact at a position, if there is one yet.
-async fn fact_at(seen: &SessionAccess<RunRight>, at: Seq) -> Result<Option<RecordedFact>, Problem> {
-    let found = seen.read(Seq(at.0.saturating_sub(1)), 1).await?;
-    Ok(found.into_iter().find(|fact| fact.seq == at))
 }

@@ -4,6 +4,7 @@ mod approvals;
 mod cache;
 mod control;
 mod describe;
+mod execute;
 pub(crate) mod failure;
 mod fold_cache;
 mod forks;

@@ -7,67 +7,19 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use windlass_engine::core::{Delivery, Hold, InputId, TurnId};
-use windlass_engine::{SessionCommand, WaitingInput, waiting_inputs};
+use windlass_engine::core::InputId;
+use windlass_engine::{InputQueue, SessionCommand};
 
-use super::describe::answers::{Conflict, NoSession, Refused, StoreFull, Waits};
-use super::describe::shapes::DeliveryShape;
+use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull, Waits};
+use super::describe::shapes::InputQueueShape;
+use super::execute::execute;
 use super::failure;
 use super::key::ClientKey;
 use super::session_access::{PathNumber, ReadRight, RunRight, SessionAccess};
-use super::session_handle::handle;
 use crate::app::App;
 use crate::json::Json;
 use crate::object;
 use crate::problem::{Problem, ProblemCode};
-
-/// Inputs that wait, in their order.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({"inputs": [], "held": false}))]
-pub(crate) struct InputQueue {
-    /// Inputs that no turn has accepted yet. Steering inputs and follow-ups precede the others,
-    /// wherever they stand.
-    inputs: Vec<QueuedInput>,
-    /// True if they wait, after an interrupt, to be resumed.
-    held: bool,
-}
-
-/// Input that no turn has accepted yet.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({
-    "input": 9, "text": "And now the tests.", "delivery": "turn", "images": 0, "dry_run": false,
-    "turn": null
-}))]
-pub(crate) struct QueuedInput {
-    /// Id of the input.
-    #[schema(value_type = u64)]
-    input: InputId,
-    /// Its text, with all edits.
-    text: String,
-    /// Delivery of the input.
-    #[schema(value_type = DeliveryShape)]
-    delivery: Delivery,
-    /// Number of its images.
-    images: usize,
-    /// True if its turn only plans what its tools would do.
-    dry_run: bool,
-    /// Turn that was opened for it; it can be edited, and neither moved nor withdrawn.
-    #[schema(required, value_type = Option<u64>)]
-    turn: Option<TurnId>,
-}
-
-impl From<WaitingInput> for QueuedInput {
-    fn from(waiting: WaitingInput) -> Self {
-        Self {
-            input: waiting.input,
-            text: waiting.text.to_string(),
-            delivery: waiting.delivery,
-            images: waiting.images,
-            dry_run: waiting.dry_run,
-            turn: waiting.turn,
-        }
-    }
-}
 
 /// Lists the inputs that no turn has accepted yet.
 #[utoipa::path(
@@ -76,7 +28,7 @@ impl From<WaitingInput> for QueuedInput {
     tag = "turns",
     params(("id" = String, Path, description = "The session.")),
     responses(
-        (status = 200, description = "The inputs that wait.", body = InputQueue),
+        (status = 200, description = "The inputs that wait.", body = InputQueueShape),
         NoSession,
     )
 )]
@@ -86,18 +38,14 @@ pub(crate) async fn list(
 ) -> Result<Json<InputQueue>, Problem> {
     let loaded = app.views.load(&seen.caller.tenant, &seen.id).await;
     let loaded = loaded.map_err(|error| failure::start(&error))?;
-    let waiting = waiting_inputs(&loaded.session, &loaded.history);
-    Ok(Json(InputQueue {
-        inputs: waiting.into_iter().map(QueuedInput::from).collect(),
-        held: loaded.session.hold == Hold::Held,
-    }))
+    Ok(Json(InputQueue::of(&loaded.session, &loaded.history)))
 }
 
 /// Change of a waiting input: exactly one of the fields.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"text": "And now the tests, please."}))]
-pub(crate) struct InputChange {
+pub(crate) struct InputChangeRequest {
     /// New text. Hooks that have seen the old one are asked again.
     #[schema(min_length = 1)]
     text: Option<String>,
@@ -110,7 +58,7 @@ pub(crate) struct InputChange {
     last: bool,
 }
 
-impl InputChange {
+impl InputChangeRequest {
     fn command(self, input: InputId) -> Result<SessionCommand, Problem> {
         match (self.text, self.before, self.last) {
             (Some(text), None, false) => Ok(SessionCommand::EditInput { input, text }),
@@ -147,10 +95,10 @@ pub(crate) struct InputReference {
          pattern = "^[ -~]+$",
          description = "Asking again with the same key gives the same answer."),
     ),
-    request_body = InputChange,
+    request_body = InputChangeRequest,
     responses(
         (status = 202, description = "The change is durable.", body = InputReference),
-        NoSession, Conflict, Refused, StoreFull, Waits,
+        NoSession, Conflict, KeyReused, StoreFull, Waits,
     )
 )]
 pub(crate) async fn change(
@@ -158,10 +106,10 @@ pub(crate) async fn change(
     seen: SessionAccess<RunRight>,
     key: ClientKey,
     PathNumber(input): PathNumber,
-    Json(change): Json<InputChange>,
+    Json(change): Json<InputChangeRequest>,
 ) -> Result<impl IntoResponse, Problem> {
     let command = change.command(InputId(input))?;
-    execute(&app, &seen, &key, InputId(input), command).await
+    execute_on_input(&app, &seen, &key, InputId(input), command).await
 }
 
 /// Withdraws a waiting input: the model never receives it.
@@ -188,21 +136,18 @@ pub(crate) async fn withdraw(
     PathNumber(input): PathNumber,
 ) -> Result<impl IntoResponse, Problem> {
     let command = SessionCommand::WithdrawInput { input: InputId(input) };
-    execute(&app, &seen, &key, InputId(input), command).await
+    execute_on_input(&app, &seen, &key, InputId(input), command).await
 }
 
-async fn execute(
+async fn execute_on_input(
     app: &App,
     seen: &SessionAccess<RunRight>,
     key: &ClientKey,
     input: InputId,
     command: SessionCommand,
 ) -> Result<impl IntoResponse + use<>, Problem> {
-    let handle = handle(app, &seen.caller, &seen.id).await?;
-    let scope = seen.caller.scope().clone();
     // A client may use one key for several inputs.
     let key = key.for_command().map(|key| format!("{input}:{key}"));
-    let changed = handle.execute(command, scope, key.as_deref()).await;
-    changed.map_err(|error| failure::send(&error))?;
+    execute(app, seen, key.as_deref(), command).await?;
     Ok((StatusCode::ACCEPTED, Json(InputReference { input })))
 }

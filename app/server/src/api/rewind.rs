@@ -10,11 +10,10 @@ use utoipa::ToSchema;
 use windlass_engine::SessionCommand;
 use windlass_engine::core::Seq;
 
-use super::describe::answers::{Conflict, NoSession, StoreFull, Waits};
-use super::failure;
+use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull, Waits};
+use super::execute::execute;
 use super::key::ClientKey;
 use super::session_access::{RunRight, SessionAccess};
-use super::session_handle::handle;
 use crate::app::App;
 use crate::json::Json;
 use crate::object;
@@ -55,7 +54,7 @@ pub(crate) struct RewoundTo {
     request_body = RewindPoint,
     responses(
         (status = 202, description = "The rewind is durable.", body = RewoundTo),
-        NoSession, Conflict, StoreFull, Waits,
+        NoSession, Conflict, KeyReused, StoreFull, Waits,
     )
 )]
 pub(crate) async fn rewind(
@@ -64,10 +63,7 @@ pub(crate) async fn rewind(
     key: ClientKey,
     Json(RewindPoint { to }): Json<RewindPoint>,
 ) -> Result<impl IntoResponse, Problem> {
-    let handle = handle(&app, &seen.caller, &seen.id).await?;
     let to = Seq(to);
-    let scope = seen.caller.scope().clone();
-    let rewound = handle.execute(SessionCommand::Rewind { to }, scope, key.for_command()).await;
-    rewound.map_err(|error| failure::send(&error))?;
+    execute(&app, &seen, key.for_command(), SessionCommand::Rewind { to }).await?;
     Ok((StatusCode::ACCEPTED, Json(RewoundTo { to })))
 }

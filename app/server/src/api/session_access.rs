@@ -91,6 +91,12 @@ impl<R> SessionAccess<R> {
         let facts = self.caller.tenant.store.read(&self.id, after, limit).await;
         facts.map_err(|error| failure::store(&error))
     }
+
+    /// Reads the fact at a position, if there is one yet.
+    pub(crate) async fn fact_at(&self, at: Seq) -> Result<Option<RecordedFact>, Problem> {
+        let found = self.read(Seq(at.0.saturating_sub(1)), 1).await?;
+        Ok(found.into_iter().find(|fact| fact.seq == at))
+    }
 }
 
 /// Reads the first fact of a session, if it exists for the caller.

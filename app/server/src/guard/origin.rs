@@ -49,7 +49,7 @@ impl RequestOrigin {
         match self {
             Self::Configured(_) if asks => {
                 let headers = [
-                    (ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST"),
+                    (ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PATCH, DELETE"),
                     (
                         ACCESS_CONTROL_ALLOW_HEADERS,
                         "authorization, content-type, idempotency-key, last-event-id, prefer",

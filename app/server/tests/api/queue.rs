@@ -46,7 +46,15 @@ async fn inputs_that_wait_are_listed_edited_moved_and_withdrawn() {
     let all = facts(&server, &id).await.len();
     change(&server, &id, &one, &edit).key("k").send().await.is(202);
     assert_eq!(facts(&server, &id).await.len(), all, "it was changed once");
-    change(&server, &id, &two, &json!({"before": one})).send().await.is(202);
+    let reused = problem(422, "key_reused");
+    let other = json!({"text": "another"});
+    let answer = change(&server, &id, &one, &other).key("k").send().await;
+    assert_eq!(answer.problem(), reused);
+    let before = json!({"before": one});
+    change(&server, &id, &two, &before).key("k").send().await.is(202);
+    change(&server, &id, &two, &before).key("k").send().await.is(202);
+    let answer = change(&server, &id, &two, &json!({"last": true})).key("k").send().await;
+    assert_eq!(answer.problem(), reused);
     withdraw(&server, &id, &three).send().await.is(202);
     assert_eq!(texts(&server, &id).await, ["two", "one, please"]);
     let listed = queue(&server, &id).await["inputs"][0].clone();

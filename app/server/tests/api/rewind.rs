@@ -26,6 +26,9 @@ async fn a_session_is_rewound_in_place_and_goes_on() {
     assert_eq!(log[all]["body"]["to"], json!(to));
     server.post(&path, &point).key("k").send().await.is(202);
     assert_eq!(facts(&server, &id).await.len(), all + 1, "it was done once");
+    let answer = server.post(&path, &json!({ "to": 1 })).key("k").send().await;
+    assert_eq!(answer.problem(), problem(422, "key_reused"), "the session stays at {to}");
+    assert_eq!(facts(&server, &id).await.len(), all + 1);
 
     assert_eq!(server.turn(&id, "other").await["answer"], "three");
     let prompts = world.provider.prompts();

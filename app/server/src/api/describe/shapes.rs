@@ -54,6 +54,39 @@ pub(crate) enum DeliveryShape {
     FollowUp,
 }
 
+/// Inputs that wait, in their order.
+#[derive(ToSchema)]
+#[schema(as = InputQueue, example = json!({"inputs": [], "held": false}))]
+pub(crate) struct InputQueueShape {
+    /// Inputs that no turn has accepted yet. Steering inputs and follow-ups precede the others,
+    /// wherever they stand.
+    inputs: Vec<WaitingInputShape>,
+    /// True if they wait, after an interrupt or a rewind, to be resumed.
+    held: bool,
+}
+
+/// Input that no turn has accepted yet.
+#[derive(ToSchema)]
+#[schema(as = WaitingInput, example = json!({
+    "input": 9, "text": "And now the tests.", "delivery": "turn", "images": 0, "dry_run": false,
+    "turn": null
+}))]
+pub(crate) struct WaitingInputShape {
+    /// Id of the input.
+    input: u64,
+    /// Its text, with all edits.
+    text: String,
+    /// Delivery of the input.
+    delivery: DeliveryShape,
+    /// Number of its images.
+    images: usize,
+    /// True if its turn only plans what its tools would do.
+    dry_run: bool,
+    /// Turn that was opened for it; it can be edited, and neither moved nor withdrawn.
+    #[schema(required)]
+    turn: Option<u64>,
+}
+
 /// Time at which a turn must stop.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = StopWhen)]

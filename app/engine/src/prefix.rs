@@ -10,7 +10,7 @@ pub struct PrefixReport {
     /// Requests that extend the previous one.
     pub extended: u64,
     /// Requests that do not, since the conversation was compacted or rewound before them.
-    pub compacted: u64,
+    pub replaced: u64,
     /// Requests that do not, for any other cause. Each logs a warning.
     pub broken: u64,
 }
@@ -42,7 +42,7 @@ impl PrefixTracker {
         if let Some(last) = &self.last {
             match break_reason(last, prompt) {
                 None => report.extended = report.extended.saturating_add(1),
-                Some(_) if self.replaced => report.compacted = report.compacted.saturating_add(1),
+                Some(_) if self.replaced => report.replaced = report.replaced.saturating_add(1),
                 Some(why) => {
                     report.broken = report.broken.saturating_add(1);
                     tracing::warn!(%session, %why, "a request does not extend the last one");
@@ -111,16 +111,16 @@ mod tests {
     }
 
     #[test]
-    fn counts_what_extends_what_was_compacted_and_what_breaks() {
+    fn counts_what_extends_what_was_replaced_and_what_breaks() {
         let session = SessionId::new("s").unwrap();
         let mut prefix = PrefixTracker::default();
-        let mut look = |compacted: bool, model: &str, words: &[&str]| {
-            if compacted {
+        let mut look = |replaced: bool, model: &str, words: &[&str]| {
+            if replaced {
                 prefix.replaced();
             }
             prefix.check(&session, &prompt(model, words));
             let report = prefix.report();
-            (report.extended, report.compacted, report.broken)
+            (report.extended, report.replaced, report.broken)
         };
         assert_eq!(look(false, "m", &["a"]), (0, 0, 0));
         assert_eq!(look(false, "m", &["a"]), (1, 0, 0), "a retry");

@@ -110,7 +110,7 @@ impl Long {
         });
         let count = compacted.len() as u64;
         assert!(count >= 2, "{count} compactions");
-        assert_eq!((prefix.compacted, prefix.broken), (count, 0), "{prefix:?}");
+        assert_eq!((prefix.replaced, prefix.broken), (count, 0), "{prefix:?}");
         assert_eq!(prefix.requests, prefix.extended + count + 1);
         conversation.close().await;
         for prompt in self.provider.prompts() {

@@ -9,6 +9,18 @@ use windlass_engine::ports::StoreErrorKind;
 use super::detached::results;
 use super::*;
 
+/// How the agent ended, if its log is gone.
+const NO_LOG: &str = "There is no log of its session s.6 here: it may have done all of its work, a \
+                      part of it or nothing.";
+
+/// The whole text of a result, with how the agent ended.
+fn framed(how: &str) -> String {
+    format!(
+        "<context from=\"agent scout\">\nNo user wrote this: it is the result of the agent scout, \
+         which call @6 started. {how}\n</context>"
+    )
+}
+
 /// A store that fails where this says so.
 fn failing(
     faults: impl Fn(&FaultyStore, Operation) -> Vec<Fault> + Send + Sync + 'static,
@@ -90,7 +102,10 @@ async fn a_log_that_cannot_be_read_any_more_is_the_result() {
     let world = background(store, &gate);
     sent_out(&world).await;
     let text = result(&world).await;
-    assert!(text.contains("session s.6 cannot be followed"), "{text}");
+    let why = "Its session s.6 cannot be followed here: the script says that the store fails: \
+               Corrupt { after: Seq(1), offset: None }. It may have done all of its work, a part \
+               of it or nothing.";
+    assert_eq!(text, framed(why));
     until(|| !world.store.claimed(&id("s"))).await;
 }
 
@@ -103,7 +118,7 @@ async fn an_agent_that_is_erased_while_it_works_has_no_log() {
     world.store.lose(&id(CHILD));
     gate.open();
     let text = result(&world).await;
-    assert!(text.contains("no log of its session s.6"), "{text}");
+    assert_eq!(text, framed(NO_LOG));
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,13 +132,7 @@ async fn an_agent_whose_log_was_left_behind_has_no_result() {
     let recovered = second.engine.recover(None, 4).await.unwrap();
     assert_eq!(recovered.failed.len(), 0);
     let text = result(&second).await;
-    assert!(
-        text.contains(
-            "There is no log of its session s.6 here: it may have done all of its work, a part of \
-             it or nothing."
-        ),
-        "{text}"
-    );
+    assert_eq!(text, framed(NO_LOG));
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,7 +159,7 @@ async fn an_agent_whose_process_ended_before_its_prompt_did_nothing() {
     assert_eq!(count(&second.store.log(&id(CHILD)), "InputQueued"), 0);
     second.engine.recover(None, 4).await.unwrap();
     let text = result(&second).await;
-    assert!(text.contains("The agent did nothing: it received no prompt."), "{text}");
+    assert_eq!(text, framed("The agent did nothing: it received no prompt."));
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,6 +14,7 @@ use windlass_ports::{
 
 use crate::append_batcher::AppendBatcher;
 use crate::blob_names::{BlobCopy, BlobCopyError, BlobLocation};
+use crate::offline::release;
 
 /// Facts for which checked blob names are remembered.
 const MAX_CHECKED: u64 = 512;
@@ -146,7 +147,7 @@ pub async fn copy(
     };
     let copied = copy_claimed(from, to, session, unclaimed).await;
     if let Some(epoch) = epoch {
-        release(from, session, epoch).await;
+        release(from.store.as_ref(), session, epoch).await;
     }
     copied
 }
@@ -165,12 +166,6 @@ fn is_readable_unclaimed(kind: &StoreErrorKind) -> bool {
         | StoreErrorKind::Unsupported
         | StoreErrorKind::Unavailable
         | StoreErrorKind::Io => false,
-    }
-}
-
-pub(crate) async fn release(keeper: &CopyTarget, session: &SessionId, epoch: Epoch) {
-    if let Err(error) = keeper.store.release(session, epoch).await {
-        tracing::warn!(%session, %error, "claim not released");
     }
 }
 
@@ -220,7 +215,7 @@ async fn copy_claimed(
         },
     };
     let copied = copying.run(source).await;
-    release(to, session, claim.epoch).await;
+    release(to.store.as_ref(), session, claim.epoch).await;
     copied.map(|()| CopyReport {
         blobs: copying.blobs.written,
         missing: copying.blobs.missing,

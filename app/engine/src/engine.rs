@@ -37,6 +37,7 @@ use crate::fork::check_complete;
 use crate::live::CatchUpTask;
 use crate::load::{Loaded, load_from_checkpoint};
 use crate::lookup::{self, LookupCache, SessionInfo};
+use crate::offline::release;
 use crate::peers::{DriverPermit, Peers};
 use crate::program::ComputeSlots;
 use crate::session::{DriverRef, SessionHandle};
@@ -315,9 +316,7 @@ impl Engine {
         match prepared {
             Ok(parts) => Ok(self.spawn(slot, parts, driven)),
             Err(error) => {
-                if let Err(error) = ports.store.release(&slot.id, epoch).await {
-                    tracing::warn!(session = %slot.id, %error, "claim not released");
-                }
+                release(ports.store.as_ref(), &slot.id, epoch).await;
                 Err(error)
             }
         }

@@ -10,14 +10,15 @@ mod survey;
 use std::sync::Arc;
 
 use windlass_core::{
-    Epoch, Fact, Fork, Incoming, Input, InvalidFact, InvalidFork, Limits, Lineage, RecordedFact,
-    Scope, Seq, Session, SessionId, SessionOpened, Timestamp, decide_and_evolve, evolve_first,
+    Epoch, Fact, Fork, Input, InvalidFact, InvalidFork, Lineage, RecordedFact, Scope, Seq, Session,
+    SessionId, SessionOpened, Timestamp, evolve_first,
 };
 use windlass_ports::{BlobError, LogStore, StoreError, StoreErrorKind, codec};
 
 use crate::append_batcher::AppendBatcher;
 use crate::blob_names::{BlobCopy, BlobCopyError};
-use crate::copy::{CopyTarget, release};
+use crate::copy::CopyTarget;
+use crate::offline::{self, release};
 pub(crate) use engine::check_complete;
 use survey::{ForkSurvey, survey};
 
@@ -279,7 +280,7 @@ async fn write(
         written: 0,
     };
     let written = writing.run().await;
-    release(keeper, &asked.id, claim.epoch).await;
+    release(store, &asked.id, claim.epoch).await;
     written?;
     Ok(ForkReport {
         facts: writing.written,
@@ -363,11 +364,13 @@ impl ForkWriter<'_> {
         let Some(session) = self.session.take_if(|session| session.turn().is_some()) else {
             return Ok(());
         };
-        let input = Incoming { at: self.request.now, entropy: 0, input: Input::Recover };
-        // A recovery is never rejected, and no limit changes an end.
-        let decided = decide_and_evolve(&session, &Limits::default(), input);
-        let facts = decided.map(|decision| decision.facts).unwrap_or_default();
-        self.append(facts.into_iter().map(Arc::new).collect()).await
+        let decided = offline::decide(&session, self.request.now, Input::Recover);
+        let facts = decided.map_err(|reject| {
+            let id = &self.request.id;
+            let context = format!("settling the open turn of session {id}: {reject}");
+            StoreError::new(StoreErrorKind::Invalid, context)
+        })?;
+        self.append(facts).await
     }
 
     /// Checks that the existing log equals the start of the fork.

@@ -34,6 +34,7 @@ mod live_check;
 mod live_state;
 mod load;
 mod lookup;
+mod offline;
 mod output;
 mod output_schema;
 mod peers;
@@ -67,13 +68,14 @@ pub use fork::{ForkError, ForkReport, ForkRequest, fork};
 pub use live_check::LiveCheck;
 pub use load::{Loaded, fold, load, load_at};
 pub use lookup::SessionInfo;
+pub use offline::ChangeError;
 pub use output_schema::strip_fence;
 pub use peers::{NodeLoad, Peers};
 pub use prefix::PrefixReport;
 pub use program::EngineFault;
 pub use published::{LiveBatch, PublishedFact};
 pub use queue::{
-    ChangeError, ChangeRequest, InputChange, InputQueue, WaitingInput, change_input, waiting_inputs,
+    ChangeRequest, InputChange, InputQueue, WaitingInput, change_input, waiting_inputs,
 };
 pub use replay::replay;
 pub use report::{TurnFold, TurnReport};

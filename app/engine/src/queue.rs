@@ -5,17 +5,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use windlass_core::{
-    Delivery, Epoch, History, Hold, Incoming, Input, InputId, Limits, Reject, Scope, Seq, Session,
-    SessionId, Timestamp, TurnId, decide_and_evolve,
+    Delivery, History, Hold, Input, InputId, Scope, Session, SessionId, Timestamp, TurnId,
 };
-use windlass_ports::{LogStore, StoreError};
+use windlass_ports::LogStore;
 
-use crate::error::StartError;
-use crate::fork::check_complete;
-use crate::load::load;
-
-/// Facts of one read.
-const PAGE: usize = 1_000;
+use crate::offline::{ChangeError, OfflineSession};
 
 /// The inputs of a session that no turn has accepted yet. Its serialised form is that of the HTTP
 /// interface and of the command.
@@ -101,20 +95,6 @@ pub struct ChangeRequest {
     pub now: Timestamp,
 }
 
-/// Error of changing a waiting input. Nothing was changed, unless the store failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ChangeError {
-    /// The session cannot be loaded or claimed.
-    #[error("{0}")]
-    Start(StartError),
-    /// The core rejected the change.
-    #[error("{0}")]
-    Rejected(Reject),
-    /// The store failed.
-    #[error("{0}")]
-    Store(StoreError),
-}
-
 /// Changes a waiting input of a session that nobody drives. Claims the session, appends the change
 /// and releases the session. Returns false if there was nothing to change.
 ///
@@ -129,44 +109,10 @@ pub async fn change_input(
     store: &dyn LogStore,
     request: &ChangeRequest,
 ) -> Result<bool, ChangeError> {
-    let id = &request.session;
-    // A claim would create a missing session.
-    let known = store.read(id, Seq::ZERO, 1).await.map_err(start)?;
-    if known.is_empty() {
-        return Err(ChangeError::Start(StartError::Unknown(id.clone())));
-    }
-    let claim = store.claim(id).await.map_err(start)?;
-    let changed = append(store, claim.epoch, request).await;
-    let released = store.release(id, claim.epoch).await;
-    let changed = changed?;
-    released.map_err(ChangeError::Store)?;
-    Ok(changed)
-}
-
-/// Appends the first fact of the decision. It records the change; the others only follow from it.
-async fn append(
-    store: &dyn LogStore,
-    epoch: Epoch,
-    request: &ChangeRequest,
-) -> Result<bool, ChangeError> {
-    let loaded = load(store, &request.session, PAGE).await.map_err(ChangeError::Start)?;
-    check_complete(&loaded.session).map_err(ChangeError::Start)?;
-    let incoming = Incoming { at: request.now, entropy: 0, input: request.input() };
-    let decided = decide_and_evolve(&loaded.session, &Limits::default(), incoming);
-    let facts = match decided {
-        Ok(decision) => decision.facts,
-        Err(Reject::OutOfScope) => {
-            let unknown = StartError::Unknown(request.session.clone());
-            return Err(ChangeError::Start(unknown));
-        }
-        Err(reject) => return Err(ChangeError::Rejected(reject)),
-    };
-    let Some(change) = facts.into_iter().next() else {
-        return Ok(false);
-    };
-    let appended = store.append(&request.session, epoch, loaded.last(), &[Arc::new(change)]).await;
-    appended.map_err(ChangeError::Store)?;
-    Ok(true)
+    let ChangeRequest { session: id, scope, now, .. } = request;
+    let session = OfflineSession { store, id, scope, now: *now };
+    let changed = session.change(|_| Ok::<_, ChangeError>(request.input())).await?;
+    Ok(changed.is_some())
 }
 
 impl ChangeRequest {
@@ -178,8 +124,4 @@ impl ChangeRequest {
             InputChange::Withdraw => Input::WithdrawInput { scope, input },
         }
     }
-}
-
-fn start(error: StoreError) -> ChangeError {
-    ChangeError::Start(error.into())
 }

@@ -12,6 +12,7 @@ use windlass_ports::{SessionClaim, StoreError, StoreErrorKind};
 use super::Engine;
 use crate::arguments::Checker;
 use crate::error::StartError;
+use crate::offline::release;
 use crate::program;
 
 impl Engine {
@@ -91,9 +92,7 @@ impl Engine {
         let claim = store.claim(id).await?;
         let epoch = claim.epoch;
         let created = self.record_opening(id, claim, opening).await;
-        if let Err(error) = store.release(id, epoch).await {
-            tracing::warn!(session = %id, %error, "claim not released");
-        }
+        release(store.as_ref(), id, epoch).await;
         created
     }
 

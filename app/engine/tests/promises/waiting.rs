@@ -91,3 +91,17 @@ async fn a_change_that_the_store_does_not_take_leaves_the_session_free() {
     full.store(false, Ordering::SeqCst);
     assert!(change_input(&world.store, &request("f", edit("other"))).await.unwrap());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_made_also_if_the_session_is_not_released() {
+    let away = Arc::new(AtomicBool::new(false));
+    let is_away = away.clone();
+    let store = FaultyStore::responding(move |operation, _| {
+        let fails = operation == Operation::Release && is_away.load(Ordering::SeqCst);
+        fails.then_some(Fault::Fail(StoreErrorKind::Unavailable)).into_iter().collect()
+    });
+    let world = held_in(store).await;
+    away.store(true, Ordering::SeqCst);
+    let changed = change_input(&world.store, &request("f", edit("other"))).await;
+    assert!(matches!(changed, Ok(true)), "{changed:?}");
+}

@@ -63,11 +63,12 @@ pub fn child_result(agent: &str, call: CallId, ended: &str, answer: &str) -> Str
 }
 
 impl Session {
-    /// Returns the first steering input of a user. It precedes the results of detached children,
-    /// which neither cut an answer nor keep a turn from its end.
-    pub(crate) fn has_user_steer(&self) -> bool {
+    /// Returns the first steering input of a user. Results of detached children neither cut an
+    /// answer nor keep a turn from its end.
+    #[must_use]
+    pub fn user_steer(&self) -> Option<&QueuedInput> {
         let mut waiting = self.queue.iter();
-        waiting.any(|queued| queued.delivery == Delivery::Steer && queued.result.is_none())
+        waiting.find(|queued| queued.delivery == Delivery::Steer && queued.result.is_none())
     }
 
     /// Returns the calls whose children are detached, in order.

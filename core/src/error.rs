@@ -59,10 +59,11 @@ pub enum Reject {
         /// Nearest later one.
         after: Option<Seq>,
     },
-    /// The conversation at this position was replaced, by a compaction or for its size.
+    /// The conversation at this position is no longer in the state: it was compacted since, or
+    /// programs left too much memory.
     #[error(
-        "cannot rewind to {to}: the conversation was compacted since, and {oldest} is the \
-             earliest position that can be restored in place; fork the session at {to} instead"
+        "cannot rewind to {to}: the earliest position that can be restored in place is {oldest}, \
+             since the conversation was compacted or is too large; fork the session at {to} instead"
     )]
     RewindOutOfReach {
         /// Requested position.

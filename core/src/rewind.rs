@@ -6,6 +6,7 @@
 //! possible. Everything that concerns the outside stays: keys, the queue, settings, the goal, usage.
 
 use alloc::borrow::ToOwned;
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -21,10 +22,12 @@ use crate::digest::Digest;
 use crate::error::{InvalidFact, Reject};
 use crate::evolve::invalid_fact;
 use crate::fact::{
-    CallStarted, CompactionFact, Fact, FactGroup, ProgramFact, RunFact, SessionRewound,
+    CallStarted, CompactionFact, Fact, FactGroup, InputFact, ProgramFact, RunFact, SessionRewound,
+    TurnFact,
 };
 use crate::hook::SessionStart;
 use crate::id::Seq;
+use crate::reason::Reason;
 use crate::record::RecordedFact;
 use crate::scope::Scope;
 use crate::session::{Hold, MeasuredRequest, Phase, Session};
@@ -37,6 +40,9 @@ pub(crate) const MAX_MEMORY_BYTES: u64 = 4 << 20;
 /// Notice to the model if calls with effects were rewound.
 const EFFECTS_REMAIN: &str = "The user went back to this point of the conversation. Effects of calls \
                               after this point remain: files and other things may have changed.";
+/// Further notice if agents worked on after the point.
+const RESULTS_LEFT: &str =
+    "A result of an agent that was shown after this point is not shown any more.";
 
 /// Positions that a rewind can return to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,9 +54,17 @@ pub struct RewindPoints {
     context: AppendList<ContextChange>,
     /// Bytes of program memories since the first point.
     memory_bytes: u64,
+    /// Positions before the turns of the conversation, as far as a rewind can return there.
+    turns: AppendList<Seq>,
+    /// Latest point between turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    between_turns: Option<Seq>,
     /// Latest start of a call that may have changed something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     latest_effect: Option<Seq>,
+    /// Latest result of a detached child.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    latest_result: Option<Seq>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,7 +104,8 @@ impl RewindPoints {
 
     /// Ends the reach of a rewind: no earlier point can be restored.
     fn clear(&mut self) {
-        *self = Self { latest_effect: self.latest_effect, ..Self::default() };
+        let Self { latest_effect, latest_result, .. } = *self;
+        *self = Self { latest_effect, latest_result, ..Self::default() };
     }
 
     /// Counts the memory that a program left.
@@ -136,6 +151,20 @@ impl Session {
         self.can_fork() && self.pending.is_empty()
     }
 
+    /// Returns the position before the last turns of the conversation, from which a rewind takes
+    /// them out; `None` if it cannot return so far. Turns that only compact do not count.
+    #[must_use]
+    pub fn position_before_turns(&self, count: usize) -> Option<Seq> {
+        let index = self.rewind.turns.len().checked_sub(count)?;
+        self.rewind.turns.iter_from(index).next().copied()
+    }
+
+    /// Returns the number of turns that a rewind can take out of the conversation.
+    #[must_use]
+    pub fn turns_in_reach(&self) -> usize {
+        self.rewind.turns.len()
+    }
+
     /// Returns the reason why the session cannot return to a position.
     fn no_rewind(&self, to: Seq) -> Reject {
         let (rewind, last) = (&self.rewind, Seq(self.next.0.saturating_sub(1)));
@@ -163,18 +192,28 @@ pub(crate) fn on_rewind(plan: &mut Plan, scope: Scope, to: Seq) -> Result<(), Re
     let session = &plan.session;
     let point = session.rewind_target(to).ok_or_else(|| session.no_rewind(to))?;
     let rewind = &session.rewind;
-    if rewind.change_at(to) == rewind.changes.last() {
+    if rewind.change_at(to) == rewind.changes.last() && plan.key.is_none() {
         return Ok(());
     }
-    let remain = rewind.latest_effect > Some(to);
-    let (visible, key) = (point.visible, plan.key.take());
+    let (visible, notice, key) = (point.visible, notice(session, to), plan.key.take());
     plan.push(Fact::SessionRewound(SessionRewound {
         by: Arc::new(scope),
         to,
         visible,
-        notice: remain.then(|| EFFECTS_REMAIN.into()),
+        notice,
         key,
     }))
+}
+
+/// Returns the notice to the model that something after this position remains, if anything does.
+fn notice(session: &Session, to: Seq) -> Option<Arc<str>> {
+    let RewindPoints { latest_effect, latest_result, .. } = &session.rewind;
+    let agents = *latest_result > Some(to) || !session.detached.is_empty();
+    match (*latest_effect > Some(to), agents) {
+        (false, false) => None,
+        (true, false) => Some(EFFECTS_REMAIN.into()),
+        (_, true) => Some(format!("{EFFECTS_REMAIN} {RESULTS_LEFT}").into()),
+    }
 }
 
 pub(crate) fn on_rewound(
@@ -202,6 +241,7 @@ pub(crate) fn on_rewound(
     let rewind = &mut session.rewind;
     rewind.memory_bytes = point.memory_bytes;
     rewind.changes = until(&rewind.changes, |change| change.from <= fact.to);
+    rewind.turns = until(&rewind.turns, |before| *before < fact.to);
     // The positions in between are not part of the conversation any more.
     rewind.changes.push(PointChange { from: fact.to.next(), point: None });
     Ok(())
@@ -229,6 +269,11 @@ fn until<T: Clone>(list: &AppendList<T>, holds: impl Fn(&T) -> bool) -> AppendLi
 /// Remembers the position of an applied fact, if the session can return there.
 pub(crate) fn remember(session: &mut Session, recorded: &RecordedFact) {
     match recorded.fact.group() {
+        FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
+            let compacts = matches!(fact.reason, Reason::CompactionRequested { .. });
+            let before = session.rewind.between_turns.filter(|_| !compacts);
+            before.into_iter().for_each(|before| session.rewind.turns.push(before));
+        }
         FactGroup::Compaction(CompactionFact::Compacted(_)) => session.rewind.clear(),
         FactGroup::Program(ProgramFact::ProgramRun(fact)) => {
             let bytes = fact.outcome.memory.as_ref().map_or(0, |memory| memory.len() as u64);
@@ -236,6 +281,9 @@ pub(crate) fn remember(session: &mut Session, recorded: &RecordedFact) {
         }
         FactGroup::Run(RunFact::CallStarted(fact)) if changes_something(session, fact) => {
             session.rewind.latest_effect = Some(recorded.seq);
+        }
+        FactGroup::Input(InputFact::InputQueued(fact)) if fact.result_of.is_some() => {
+            session.rewind.latest_result = Some(recorded.seq);
         }
         FactGroup::Session(_)
         | FactGroup::Recovery(_)
@@ -256,6 +304,9 @@ pub(crate) fn remember(session: &mut Session, recorded: &RecordedFact) {
         start: session.start,
         memory_bytes: session.rewind.memory_bytes,
     });
+    if session.turn().is_none() && point.is_some() {
+        session.rewind.between_turns = Some(recorded.seq);
+    }
     let changes = &mut session.rewind.changes;
     if changes.last().map_or(point.is_some(), |last| last.point != point) {
         changes.push(PointChange { from: recorded.seq, point });

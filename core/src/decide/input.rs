@@ -212,8 +212,9 @@ fn on_send(plan: &mut Plan, mut said: InputQueued, about: Option<TurnId>) -> Res
     }
     // An input that opens a turn at once does not wait, so a limit of 0 rejects only those that
     // would.
-    let opens = plan.session.queue.is_empty() && plan.session.turn().is_none();
-    let waiting = u32::try_from(plan.session.queue.len()).unwrap_or(u32::MAX);
+    let of_users = plan.session.queue.iter().filter(|queued| queued.result.is_none());
+    let waiting = u32::try_from(of_users.count()).unwrap_or(u32::MAX);
+    let opens = waiting == 0 && plan.session.turn().is_none();
     if !opens && waiting >= limits.queue {
         return Err(Reject::QueueFull { waiting });
     }

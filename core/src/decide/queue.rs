@@ -31,7 +31,7 @@ pub(super) fn on_edit(
     if text.trim().is_empty() {
         return Err(Reject::Empty);
     }
-    if queued.text == context::user(&text) {
+    if queued.text == context::user(&text) && plan.key.is_none() {
         return Ok(());
     }
     let (by, key) = (Arc::new(scope), plan.key.take());
@@ -50,10 +50,12 @@ pub(super) fn on_move(
     if let Some(other) = before {
         waiting(plan, other)?;
     }
+    // Before itself is where it is.
+    let before = if before == Some(input) { plan.session.next_of(input) } else { before };
     if let Some(locked) = plan.session.overtaken(input, before) {
         return Err(Reject::InputLocked(locked));
     }
-    if plan.session.precedes(input, before) {
+    if plan.session.next_of(input) == before && plan.key.is_none() {
         return Ok(());
     }
     let (by, key) = (Arc::new(scope), plan.key.take());

@@ -179,9 +179,9 @@ fn on_settings_changed(session: &mut Session, recorded: &RecordedFact, fact: &Se
     // The hooks on the session's end are those of its final settings.
     session.hook_rounds = HookRounds::default();
     let before = core::mem::replace(&mut session.settings, fact.settings.clone());
-    if session.reader.is_none() && session.latest_sample > session.settings_at {
-        session.reader = Some(before);
-    }
+    let sampled = session.latest_sample > session.settings_at;
+    let reader = session.reader.take().or_else(|| sampled.then_some(before));
+    session.reader = reader.filter(|reader| *reader != session.settings);
     session.settings_at = recorded.seq;
 }
 
@@ -193,6 +193,7 @@ fn on_input_queued(
     fact: &InputQueued,
 ) -> Result<(), InvalidFact> {
     let result = detached::take_result(session, recorded, fact)?;
+    let first = session.steer().map(|steer| steer.id);
     let context: Vec<QueuedContext> = fact
         .context
         .iter()
@@ -211,6 +212,7 @@ fn on_input_queued(
         dry_run: fact.dry_run,
         result,
     });
+    queue::discard_unless_next(session, first);
     if result.is_none() {
         session.hold = Hold::Free;
     }

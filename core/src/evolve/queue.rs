@@ -8,7 +8,7 @@ use crate::hook::{CompactionTrigger, HookOccurrence, HookPoint};
 use crate::hook_rounds::HookRound;
 use crate::id::InputId;
 use crate::record::RecordedFact;
-use crate::session::{QueuedInput, Session, Turn};
+use crate::session::{QueuedInput, Session};
 
 /// Replaces the text of an input. What its hooks replied to the old text no longer counts.
 pub(super) fn on_edited(
@@ -26,8 +26,8 @@ pub(super) fn on_edited(
     Ok(())
 }
 
-/// Moves an input within the queue. Hooks are no longer asked about a steering input that is not the
-/// first any more: they are asked again when it is.
+/// Moves an input within the queue. Hooks are no longer asked about a steering input that is not
+/// next any more: they are asked again when it is.
 pub(super) fn on_moved(
     session: &mut Session,
     recorded: &RecordedFact,
@@ -47,9 +47,7 @@ pub(super) fn on_moved(
         }
     };
     session.queue.insert(index, moved);
-    if let Some(first) = first.filter(|first| !session.is_steer(*first)) {
-        close_round(session, first);
-    }
+    discard_unless_next(session, first);
     reconsider_compaction(session);
     Ok(())
 }
@@ -103,12 +101,12 @@ fn require_unopened(
     }
 }
 
-/// Stops asking hooks about an input.
-fn close_round(session: &mut Session, input: InputId) -> Option<&mut Turn> {
-    let at = HookOccurrence::PromptSubmitted { input };
-    let turn = session.turn_mut()?;
-    turn.hook_rounds.open.take_if(|round| round.at == at);
-    Some(turn)
+/// Discards the replies of hooks about the steering input that was next before a change, unless it
+/// still is: their context would precede another input.
+pub(super) fn discard_unless_next(session: &mut Session, before: Option<InputId>) {
+    if let Some(before) = before.filter(|before| !session.is_steer(*before)) {
+        discard_replies(session, before);
+    }
 }
 
 /// Stops asking hooks about a compaction that makes room for an input: the input has changed. They
@@ -124,12 +122,13 @@ fn reconsider_compaction(session: &mut Session) {
     }
 }
 
-/// Discards all replies of hooks about an input, with their context.
+/// Discards all replies of hooks about an input, with their context, and stops asking them.
 fn discard_replies(session: &mut Session, input: InputId) {
     let at = HookOccurrence::PromptSubmitted { input };
-    let Some(turn) = close_round(session, input) else {
+    let Some(turn) = session.turn_mut() else {
         return;
     };
+    turn.hook_rounds.open.take_if(|round| round.at == at);
     let mut finished = turn.hook_rounds.finished.iter();
     let Some(index) = finished.position(|round| round.at == at) else {
         return;

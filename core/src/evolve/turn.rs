@@ -227,7 +227,7 @@ fn on_settled(
     if session.detached_calls() != fact.detached {
         return Err(invalid_fact(recorded, "it does not say whose results are awaited"));
     }
-    let steers = session.has_user_steer();
+    let steers = session.user_steer().is_some();
     let inherited = session.turn_is_inherited();
     let turn = turn_of(session, recorded)?;
     // A summary that the stop cancelled may have been billed. Older logs do not count its

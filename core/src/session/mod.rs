@@ -67,7 +67,8 @@ pub struct Session {
     /// Request to compact the conversation that waits for its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<CompactionRequest>,
-    /// Settings of the latest sample, if they differ from [`Session::settings`].
+    /// Settings of the latest sample, also of a rewound one, if they differ from
+    /// [`Session::settings`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reader: Option<Arc<Settings>>,
     /// Start of the session that hooks must still process.
@@ -138,11 +139,12 @@ impl Session {
         self.next_input().or_else(|| self.queue.front())
     }
 
-    /// Returns the first steering input.
+    /// Returns the steering input that is admitted next: the first one of a user, or else the first
+    /// result of a detached child.
     #[must_use]
     pub fn steer(&self) -> Option<&QueuedInput> {
         let mut waiting = self.queue.iter();
-        waiting.find(|queued| queued.delivery == Delivery::Steer)
+        self.user_steer().or_else(|| waiting.find(|queued| queued.delivery == Delivery::Steer))
     }
 
     /// Returns a waiting input.
@@ -151,10 +153,11 @@ impl Session {
         self.queue.iter().find(|queued| queued.id == input)
     }
 
-    /// Returns true if an input stands right before the other one, or last if there is no other.
-    pub(crate) fn precedes(&self, input: InputId, before: Option<InputId>) -> bool {
+    /// Returns the input right behind a waiting one.
+    pub(crate) fn next_of(&self, input: InputId) -> Option<InputId> {
         let mut waiting = self.queue.iter().map(|queued| queued.id);
-        waiting.any(|id| id == input) && (before == Some(input) || waiting.next() == before)
+        waiting.find(|id| *id == input)?;
+        waiting.next()
     }
 
     /// Returns true if an answer yields, or has yielded, to this steering input: it is accepted next.
@@ -173,7 +176,7 @@ impl Session {
         overtakes.then_some(steer.id)
     }
 
-    /// Returns true if this input is the first steering input.
+    /// Returns true if this input is the steering input that is admitted next.
     pub(crate) fn is_steer(&self, input: InputId) -> bool {
         self.steer().is_some_and(|steer| steer.id == input)
     }

@@ -123,7 +123,7 @@ impl Turn {
     /// the turn's end.
     #[must_use]
     pub fn is_sample_settled(&self) -> bool {
-        let rests = self.stage.rules().rests();
+        let rests = self.stage.rules().rests(self);
         let goes_on = self.stop.is_none() && self.pause.is_none();
         let heard = self.hook_rounds.open.is_none() && self.pending.is_empty();
         rests && self.spent.samples > 0 && goes_on && heard

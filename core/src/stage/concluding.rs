@@ -110,8 +110,9 @@ impl StageRules for Concluding {
         turn.hook_rounds.open.is_some()
     }
 
-    fn rests(&self) -> bool {
-        true
+    fn rests(&self, turn: &Turn) -> bool {
+        let heard = || hooks::at_turn(turn, self.answered(), subject_name(self.answered()));
+        self.fault.is_some() || matches!(heard(), HookStep::Finished(_))
     }
 }
 
@@ -199,7 +200,7 @@ impl Concluding {
 /// Admits a steering input, after pending hooks on the turn's end. Results of detached children
 /// alone do not continue the turn.
 fn steer(plan: &Plan, turn: &Turn) -> NextFact {
-    let Some(steer) = plan.session.steer().filter(|_| plan.session.has_user_steer()) else {
+    let Some(steer) = plan.session.user_steer() else {
         return NextFact::Pass;
     };
     let prompt = |at: HookOccurrence| at.point() == HookPoint::PromptSubmitted;

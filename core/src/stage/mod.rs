@@ -217,9 +217,9 @@ pub(crate) trait StageRules {
         None
     }
 
-    /// Returns true if nothing of the latest sample is in progress here: the next sample or the
-    /// turn's end follows.
-    fn rests(&self) -> bool {
+    /// Returns true if nothing of the latest sample is in progress here: its answer is complete,
+    /// and the next sample or the turn's end follows.
+    fn rests(&self, _: &Turn) -> bool {
         false
     }
 

@@ -116,8 +116,8 @@ impl StageRules for Ready {
         self.reason.is_invalid_output()
     }
 
-    fn rests(&self) -> bool {
-        !self.overflow
+    fn rests(&self, turn: &Turn) -> bool {
+        !self.overflow && self.reason != Reason::Retry && turn.compacted.is_none()
     }
 }
 

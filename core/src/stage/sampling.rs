@@ -202,8 +202,7 @@ impl Sampling {
     /// asked again, and a user steers.
     fn awaited_steer<'a>(&self, session: &'a Session, turn: &Turn) -> Option<&'a QueuedInput> {
         let more = turn.pause.is_none() && turn.samples() < turn.limits.samples;
-        let more = more && session.has_user_steer();
-        session.steer().filter(|_| more && turn.stop.is_none() && self.calls.is_empty())
+        session.user_steer().filter(|_| more && turn.stop.is_none() && self.calls.is_empty())
     }
 
     /// Asks the hooks on a steering input while the answer streams, so that one that they block cuts

@@ -104,6 +104,9 @@ impl Bounded {
             "given" => self.given.push(step(rest)?),
             "due" => self.moves.push(Move::Due),
             "early" => self.moves.push(Move::Early),
+            "rewind" => {
+                return Err(String::from("the key of a state leaves out where it can rewind to"));
+            }
             _ => self.moves.push(Move::Step(step(line)?)),
         }
         Ok(())

@@ -9,7 +9,7 @@ use super::coverage::Coverage;
 use super::key::{Key, Keys};
 use crate::laws::{
     Broken, Held, law_02_every_prefix_settles, law_10_prompts_extend,
-    law_11_finishing_order_does_not_matter,
+    law_11_finishing_order_does_not_matter, law_22_interrupts_are_told,
 };
 use crate::world::{Script, Step, Taken, Transitions, World};
 
@@ -222,7 +222,8 @@ impl Search<'_> {
             same.count(),
         )?;
         law_10_prompts_extend::check(new.transitions.remember, new.log)?;
-        law_11_finishing_order_does_not_matter::check(new.transitions, new.log)
+        law_11_finishing_order_does_not_matter::check(new.transitions, new.log)?;
+        law_22_interrupts_are_told::check(new.transitions.remember, new.log)
     }
 
     /// A world is taken for a known state; now and then that is put to the test.

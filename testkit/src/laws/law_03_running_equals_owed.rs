@@ -136,7 +136,12 @@ impl Out {
     }
 
     fn take_one(&mut self, log: &[RecordedFact], recorded: &RecordedFact) {
+        let next = self.queue.steer();
         self.queue.apply(log, recorded);
+        // Replies about a steer that is not next any more are discarded.
+        if let Some(next) = next.filter(|next| self.queue.steer() != Some(*next)) {
+            self.passed.remove(&next);
+        }
         match recorded.fact.group() {
             FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
                 let made = self.programs.entry(fact.program).or_default();
@@ -333,8 +338,7 @@ impl Out {
         let let_in = |input: InputId| {
             self.screens.is_empty() || self.passed.get(&input) == Some(&self.screens)
         };
-        let more = more && self.queue.has_user_steer();
-        let yields = more && !self.calls && self.queue.steer().is_some_and(let_in);
+        let yields = more && !self.calls && self.queue.user_steer().is_some_and(let_in);
         let sample = self.sample.map(|started| {
             let demand = if yields { Demand::Yield } else { demand };
             (EffectKey::Sample { started }, demand)

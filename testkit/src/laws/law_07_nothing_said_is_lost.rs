@@ -103,7 +103,7 @@ fn settled(recorded: &RecordedFact, fact: &TurnSettled, waiting: &Queue, compact
         | TurnOutcome::Exhausted { .. }
         | TurnOutcome::Failed { .. } => false,
     };
-    let meant = waiting.has_user_steer();
+    let meant = waiting.user_steer().is_some();
     hold(7, !(completes && meant) || compacts, || {
         format!("{} completes over {waiting:?}", recorded.seq)
     })

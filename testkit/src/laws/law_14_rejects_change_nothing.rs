@@ -69,12 +69,25 @@ pub fn once(last: Seq, input: &Input, rejected: bool, log: &[RecordedFact]) -> H
         format!("{input:?} was decided under the key {key:?} of {again:?}")
     })?;
     let own = |recorded: &&RecordedFact| Some(recorded.fact.kind()) == becomes(input);
-    let left = after.first().filter(own).is_none_or(carries);
+    let own = after.first().filter(own);
+    let left =
+        if leaves_a_fact(input) { own.is_some_and(carries) } else { own.is_none_or(carries) };
     hold(14, left, || {
         format!(
             "{input:?} was said under the key {key:?}, and its fact does not have it: {after:?}"
         )
     })
+}
+
+/// Whether an input leaves a fact also if it changes nothing.
+fn leaves_a_fact(input: &Input) -> bool {
+    matches!(
+        input,
+        Input::EditInput { .. }
+            | Input::MoveInput { .. }
+            | Input::WithdrawInput { .. }
+            | Input::Rewind { .. }
+    )
 }
 
 /// The kind of the fact that an input which somebody says itself is.

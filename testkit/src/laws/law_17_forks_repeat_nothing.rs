@@ -2,7 +2,8 @@
 //!
 //! At each position at which a session may be forked, every sample, call and compaction that was
 //! begun has ended, which is read off the log alone. The fork's log folds to the same session and
-//! history, but for its id, its owner, its lineage and its hold; so does that of a fork of the fork.
+//! history, but for its id, its owner, its lineage, its awaited results and its hold; so does that
+//! of a fork of the fork.
 //! Nothing is owed in it. A new process settles the turn that was open, as interrupted and with a
 //! notice to the model, and opens none: after that nothing follows by itself. What it took over is
 //! decided in the name of the session that it is from: no idempotency key of what follows is one of

@@ -2,10 +2,11 @@
 //!
 //! After a rewind the conversation, what the model knows of lasting context, what the provider
 //! measured and what programs left are those of the log's prefix. What concerns the outside is that
-//! of the moment: the queue, which is held, the settings, the goal, the requested compaction, the
-//! keys. The position is one at which the prefix may be forked. No effect is desired that was not,
-//! so nothing is done again. If a call after the position may have changed something, the
-//! conversation ends with a notice that says so, and else with nothing more.
+//! of the moment: the queue, which is held, the awaited results, the settings, the goal, the
+//! requested compaction, the keys. The position is one at which the prefix may be forked. No effect
+//! is desired that was not, so nothing is done again. If a call or an agent may have changed
+//! something after the position, or the result of one entered then, the conversation ends with a
+//! notice that says so, and else with nothing more.
 //!
 //! It kills: a rewind that leaves a part of what followed, that forgets what was known, that takes
 //! back the outside, or that does not say that effects remain.
@@ -49,7 +50,8 @@ pub fn check(transitions: &Transitions, log: &[RecordedFact]) -> Held {
             let state = usize::try_from(other.seq.0).ok().and_then(|at| states.get(at - 1));
             state.is_some_and(|state| changes(&state.session, other))
         });
-        hold(25, fact.notice.is_some() == effect.is_some(), || {
+        let awaits = !before.session.detached.is_empty();
+        hold(25, fact.notice.is_some() == (effect.is_some() || awaits), || {
             let (at, effect) = (recorded.seq, effect.map(|effect| effect.seq));
             format!("{at} tells of effects {:?}, and the first is that of {effect:?}", fact.notice)
         })?;
@@ -89,7 +91,7 @@ fn restores(at: Seq, fact: &SessionRewound, then: &State, now: &State) -> Held {
     let told = match (&fact.notice, &*rest) {
         (None, []) => true,
         (Some(notice), [PromptItem::Context { text }]) => {
-            text.contains(&**notice) && notice.contains("Effects of calls after this point remain")
+            text.contains(&**notice) && notice.contains("after this point remain")
         }
         (_, _) => false,
     };
@@ -100,6 +102,10 @@ fn restores(at: Seq, fact: &SessionRewound, then: &State, now: &State) -> Held {
     };
     hold(25, known(then) == known(now), || {
         format!("{at} leaves {:?}, and {} had {:?}", known(now), fact.to, known(then))
+    })?;
+    let due = (then.session.start, now.session.start);
+    hold(25, due.0.is_none() || due.0 == due.1, || {
+        format!("{at} leaves out the hooks on the start that were due at {}: {due:?}", fact.to)
     })
 }
 
@@ -108,6 +114,7 @@ fn stays(recorded: &RecordedFact, before: &State, after: &State) -> Held {
     let outside = |session: &Session| {
         (
             session.queue.clone(),
+            session.detached.clone(),
             session.settings_at,
             session.goal.clone(),
             session.compaction.clone(),
@@ -133,8 +140,12 @@ fn begins_nothing(transitions: &Transitions, at: Seq, before: &State, after: &St
     hold(25, new.iter().all(|key| old.contains(key)), || format!("{at} starts one of {new:?}"))
 }
 
-/// Whether a fact starts a call that may change something, in the state after it.
+/// Whether a fact starts a call that may change something, in the state after it, or brings the
+/// result of an agent.
 fn changes(session: &Session, recorded: &RecordedFact) -> bool {
+    if let Fact::InputQueued(fact) = &recorded.fact {
+        return fact.result_of.is_some();
+    }
     let Fact::CallStarted(fact) = &recorded.fact else {
         return false;
     };

@@ -176,16 +176,24 @@ impl Queue {
         self.0.iter().map(|waiting| waiting.id)
     }
 
-    /// The first input that is meant for the turn that runs.
+    /// The input that the running turn admits next: a user's before the results of children.
     pub(super) fn steer(&self) -> Option<InputId> {
-        let mut steers = self.0.iter().filter(|waiting| waiting.delivery == Delivery::Steer);
-        steers.next().map(|waiting| waiting.id)
+        let results = || self.steers().find(|waiting| waiting.result.is_some());
+        self.user_steer().or_else(|| results().map(|waiting| waiting.id))
     }
 
-    /// True if one of those is a user's.
-    pub(super) fn has_user_steer(&self) -> bool {
-        let steers = self.0.iter().filter(|waiting| waiting.delivery == Delivery::Steer);
-        steers.into_iter().any(|waiting| waiting.result.is_none())
+    /// The first input of a user that is meant for the running turn.
+    pub(super) fn user_steer(&self) -> Option<InputId> {
+        self.steers().find(|waiting| waiting.result.is_none()).map(|waiting| waiting.id)
+    }
+
+    /// How many inputs of users wait.
+    pub(super) fn of_users(&self) -> u64 {
+        self.0.iter().filter(|waiting| waiting.result.is_none()).count() as u64
+    }
+
+    fn steers(&self) -> impl Iterator<Item = &Waiting> {
+        self.0.iter().filter(|waiting| waiting.delivery == Delivery::Steer)
     }
 
     /// The input that opens the next turn.

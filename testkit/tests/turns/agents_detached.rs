@@ -68,8 +68,7 @@ fn a_result_enters_once() {
              rejected: an input with this key was taken at 12 already
         > crash => log ends at 12
           13 SampleCut restart, about 148 tokens, next attempt in 0 ms
-          14 InputAccepted input 12
-          15 SampleStarted sample 3 attempt 1 because pending input 12 => runs
+          14 SampleStarted sample 2 attempt 2 because retry => runs
         > ended 0 a tree
              rejected: an input with this key was taken at 12 already
     "#]]);
@@ -124,9 +123,9 @@ fn a_result_waits_behind_a_user_who_steers() {
         > steer stop looking => input 14, yield sample@11
         > yielded
           15 SampleCut steered, what it said stands, about 161 tokens, next attempt in 0 ms
-          16 InputAccepted input 13
-          17 InputAccepted input 14
-          18 SampleStarted sample 3 attempt 1 because pending input 14 => runs
+          16 InputAccepted input 14
+          17 InputAccepted input 13
+          18 SampleStarted sample 3 attempt 1 because pending input 13 => runs
         > text All right. => item 19
         > end stop => completed at 21
     "#]]);
@@ -249,5 +248,115 @@ fn a_sibling_that_fails_costs_no_answer() {
         > done 0 took=1/0/0 a tree
           14 CallObserved call 8 done: a tree, took 1 samples
           15 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
+}
+
+/// A steer that its hooks may block is screened before anything is cut, also behind a result.
+#[test]
+fn a_result_does_not_cut_an_answer_for_a_steer_that_is_blocked() {
+    check(expect![[r#"
+        > open samples=9 agent=2 hooks=prompt_submitted
+        > send hello => first turn, prompt hook 0@4
+        > hook 0 pass => passed at 5, input 2 accepted, sample@7
+        > call put {"prompt":"a"} => permitted call 8 decided
+        > end stop => sample ended at 10
+          11 CallStarted call 8 attempt 1, lent 2 samples => runs
+        > detach 0 goes on
+          12 CallObserved call 8 done: goes on, took 2 samples, detached
+          13 SampleStarted sample 2 attempt 1 because tool results => runs
+        > text On it. => item 14
+        > ended 0 a tree
+          15 InputQueued "<context from=\"agent put\">\nNo user wrote this: it is the result of the agent put, which call @8 started. It ended. Its answer:\na tree\n</context>", steer, key result simulated.8, result of call 8
+        > steer stop looking => input 16
+          17 HooksAsked prompt_submitted input 16: hook 0 => runs
+        > hook 0 deny no
+          18 HookDecided h0 deny: no
+          19 InputBlocked input 16: no
+        > end stop => sample ended at 20, turn completed at 21, leaves 15
+    "#]]);
+}
+
+/// The hooks on a result that waits are asked again behind a steer of a user.
+#[test]
+fn a_steer_goes_before_a_result_that_hooks_are_asked_about() {
+    check(expect![[r#"
+        > open samples=9 agent=2 hooks=prompt_submitted
+        > send hello => first turn, prompt hook 0@4
+        > hook 0 pass => passed at 5, input 2 accepted, sample@7
+        > call put {"prompt":"a"} => permitted call 8 decided
+        > call read {} => read-only call 10 decided
+        > end stop => sample ended at 12
+          13 CallStarted call 8 attempt 1, lent 2 samples
+          14 CallStarted call 10 attempt 1 => runs
+             run call 8@13
+        > detach 0 goes on
+          15 CallObserved call 8 done: goes on, took 2 samples, detached
+        > ended 0 a tree
+          16 InputQueued "<context from=\"agent put\">\nNo user wrote this: it is the result of the agent put, which call @8 started. It ended. Its answer:\na tree\n</context>", steer, key result simulated.8, result of call 8
+        > done 0 ok => call 10 observed at 17
+          18 HooksAsked prompt_submitted input 16: hook 0 => runs
+        > steer stop looking => input 19
+          20 HooksAsked prompt_submitted input 19: hook 0 => runs
+        > hook 0 pass context=seen
+          21 HookDecided h0 pass, context "seen"
+          22 ContextInjected of the hook at 21
+          23 InputAccepted input 19
+          24 HooksAsked prompt_submitted input 16: hook 0 => runs
+        > hook 0 pass context=read
+          25 HookDecided h0 pass, context "read"
+          26 ContextInjected of the hook at 25
+          27 InputAccepted input 16 => sample 2@28
+    "#]]);
+}
+
+#[test]
+fn results_that_wait_leave_room_for_inputs() {
+    check(expect![[r#"
+        > open samples=9 agent=2 queue=0
+        > send hello => first turn, sample@5
+        > call put {"prompt":"a"} => permitted call 6 decided
+        > end stop => sample ended at 8
+           9 CallStarted call 6 attempt 1, lent 2 samples => runs
+        > detach 0 goes on
+          10 CallObserved call 6 done: goes on, took 2 samples, detached
+          11 SampleStarted sample 2 attempt 1 because tool results => runs
+        > text On it. => item 12
+        > end stop => sample ended at 13
+          14 TurnSettled completed, detached: 6
+        > ended 0 a tree
+          15 InputQueued "<context from=\"agent put\">\nNo user wrote this: it is the result of the agent put, which call @6 started. It ended. Its answer:\na tree\n</context>", steer, key result simulated.6, result of call 6
+        > send and now => turn of input 16
+          18 InputAccepted input 16
+          19 InputAccepted input 15
+          20 SampleStarted sample 1 attempt 1 because pending input 15 => runs
+    "#]]);
+}
+
+/// What an agent did and found stays outside of a rewind, and the model is told.
+#[test]
+fn a_rewind_tells_of_a_result_that_it_takes_out() {
+    check(expect![[r#"
+        > open samples=9 agent=2
+        > send hello => first turn, sample@5
+        > call put {"prompt":"a"} => permitted call 6 decided
+        > end stop => sample ended at 8
+           9 CallStarted call 6 attempt 1, lent 2 samples => runs
+        > detach 0 goes on
+          10 CallObserved call 6 done: goes on, took 2 samples, detached
+          11 SampleStarted sample 2 attempt 1 because tool results => runs
+        > text On it. => item 12
+        > end stop => sample ended at 13
+          14 TurnSettled completed, detached: 6
+        > ended 0 a tree
+          15 InputQueued "<context from=\"agent put\">\nNo user wrote this: it is the result of the agent put, which call @6 started. It ended. Its answer:\na tree\n</context>", steer, key result simulated.6, result of call 6
+        > send and now => turn of input 16
+          18 InputAccepted input 16
+          19 InputAccepted input 15
+          20 SampleStarted sample 1 attempt 1 because pending input 15 => runs
+        > text A tree. => item 21
+        > end stop => completed at 23
+        > rewind 14
+          24 SessionRewound to 14: The user went back to this point of the conversation. Effects of calls after this point remain: files and other things may have changed. A result of an agent that was shown after this point is not shown any more.
+        > send what next => turn, sample@28
     "#]]);
 }

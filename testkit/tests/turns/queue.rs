@@ -290,3 +290,18 @@ fn an_edit_that_leaves_room_ends_the_question_about_a_compaction() {
           13 InputAccepted input 9 => sample@14
     "#]]);
 }
+
+/// A change that comes again under its key is refused, also if the first one changed nothing.
+#[test]
+fn a_change_to_what_an_input_is_leaves_its_key() {
+    check(expect![[r#"
+        > send one => first turn, sample@5
+        > send two => input 6
+        > keyed k move 0 before=0
+           7 InputMoved input 6 to the end, keyed k
+        > keyed e edit 0 two
+           8 InputEdited input 6 "two", keyed e
+        > keyed k move 0 before=0
+             rejected: an input with this key was taken at 7 already
+    "#]]);
+}

@@ -105,7 +105,7 @@ fn a_session_does_not_return_behind_a_compaction() {
           12 Compacted cleared before 0, left out before 0, leaves 7 bytes in 2 items
           13 TurnSettled completed
         > rewind 8
-             rejected: cannot rewind to 8: the conversation was compacted since, and 13 is the earliest position that can be restored in place; fork the session at 8 instead
+             rejected: cannot rewind to 8: the earliest position that can be restored in place is 13, since the conversation was compacted or is too large; fork the session at 8 instead
         > send more => turn, sample@17
         > text more => item 18
         > end stop => completed at 20
@@ -159,4 +159,39 @@ fn programs_find_the_memory_of_the_point() {
     assert_eq!(rewound.history().memory().map(|memory| &**memory), Some("one"));
     let all = world(&format!("{first}\nrewind 1"));
     assert_eq!(all.history().memory(), None);
+}
+
+/// A request that comes again under its key is refused, also if the first one changed nothing.
+#[test]
+fn a_rewind_to_where_the_session_is_leaves_its_key() {
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > text hi => item 6
+        > end stop => completed at 8
+        > keyed k rewind 8
+           9 SessionRewound to 8, keyed k
+        > send more => turn, sample@13
+        > text and more => item 14
+        > end stop => completed at 16
+        > keyed k rewind 8
+             rejected: an input with this key was taken at 9 already
+    "#]]);
+}
+
+/// An answer that hooks may still reject, and one that was cut off, are no place to go back to.
+#[test]
+fn a_session_returns_to_no_answer_that_hooks_have_not_heard() {
+    check(expect![[r#"
+        > open hooks=after_answer
+        > send hello => first turn, sample@5
+        > text hi => item 6
+        > end stop => sample ended at 7, hook 0@8 sees the answer of 5
+        > hook 0 pass => passed at 9
+          10 TurnSettled completed
+        > rewind 7
+             rejected: cannot rewind to 7: something is in progress there, or it is not part of the conversation. The nearest possible positions are 2 and 9
+        > rewind 8
+             rejected: cannot rewind to 8: something is in progress there, or it is not part of the conversation. The nearest possible positions are 2 and 9
+        > rewind 9
+    "#]]);
 }

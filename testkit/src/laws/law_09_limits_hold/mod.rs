@@ -26,6 +26,7 @@ use windlass_core::{
     TurnFact, TurnOpened,
 };
 
+use super::reading::Queue;
 use super::{Held, hold, reading};
 use tally::Tally;
 
@@ -34,14 +35,14 @@ use tally::Tally;
 /// # Errors
 /// [`Broken`](super::Broken) with the first fact that goes over a limit.
 pub fn check(log: &[RecordedFact], ceiling: &Limits) -> Held {
-    let mut reader =
-        Reader { ceiling, queue: 0, settings: Seq::ZERO.next(), goal: None, turn: None };
+    let queue = Queue::default();
+    let mut reader = Reader { ceiling, queue, settings: Seq::ZERO.next(), goal: None, turn: None };
     log.iter().try_for_each(|recorded| reader.take(log, recorded))
 }
 
 struct Reader<'a> {
     ceiling: &'a Limits,
-    queue: u32,
+    queue: Queue,
     settings: Seq,
     /// The goal, and how many turns were opened for it.
     goal: Option<(&'a Goal, u32)>,
@@ -54,13 +55,14 @@ impl<'a> Reader<'a> {
             FactGroup::Session(SessionFact::SettingsChanged(_)) => self.settings = recorded.seq,
             FactGroup::Goal(fact) => self.goal = fact.goal().map(|goal| (&**goal, 0)),
             FactGroup::Input(InputFact::InputQueued(fact)) => self.queued(log, recorded, fact)?,
-            FactGroup::Input(InputFact::InputEdited(_) | InputFact::InputMoved(_)) => {}
             FactGroup::Input(
-                InputFact::InputAccepted(_)
+                InputFact::InputEdited(_)
+                | InputFact::InputMoved(_)
+                | InputFact::InputAccepted(_)
                 | InputFact::InputBlocked(_)
                 | InputFact::InputWithdrawn(_),
             ) => {
-                self.queue = self.queue.saturating_sub(1);
+                self.queue.apply(log, recorded);
             }
             FactGroup::Turn(TurnFact::TurnOpened(fact)) => self.opened(log, recorded, fact)?,
             FactGroup::Turn(TurnFact::TurnSettled(fact)) => {
@@ -91,13 +93,13 @@ impl<'a> Reader<'a> {
         recorded: &RecordedFact,
         fact: &InputQueued,
     ) -> Held {
-        let waits = self.queue > 0 || self.turn.is_some();
-        self.queue += 1;
+        let waits = self.queue.of_users() > 0 || self.turn.is_some();
+        self.queue.apply(log, recorded);
         let settings = reading::settings(log, self.settings);
         let limits = settings.map(|found| found.limits.within(self.ceiling));
         // The result of a detached child is bounded by the calls.
         let said = waits && fact.result_of.is_none();
-        let waiting = if said { u64::from(self.queue) } else { 0 };
+        let waiting = if said { self.queue.of_users() } else { 0 };
         let most = limits.map_or(0, |limits| u64::from(limits.queue));
         over(recorded, "waiting inputs", waiting, most)?;
         let parts = fact.context.iter().map(|part| part.text.len() as u64);

@@ -99,30 +99,60 @@ pub struct ProgramCall {
 }
 
 /// Names of the tools of a workspace. A program receives their output as text, whatever it
-/// contains: the content of a file is not parsed because it happens to be JSON.
+/// contains: the content of a file is not parsed because it happens to be JSON. A user's tool of
+/// such a name gives text too.
 pub const TEXT_TOOLS: &[&str] =
     &["edit_file", "list_dir", "read_file", "search", "shell", "write_file"];
 
-/// Returns the text that a program receives as the output of a tool in [`TEXT_TOOLS`], or `None`
-/// for any other tool. The output of a command lacks its last line end.
+/// Largest integer up to which a double represents each one: 2^53.
+const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Returns the text that a program receives as an output that must not be parsed, or `None` if the
+/// output is data where it is JSON.
+///
+/// All output of a tool in [`TEXT_TOOLS`] is text; that of `shell` lacks its last line end, `\n` or
+/// `\r\n`. Of any other tool a number is text unless a program writes it back as it stands: an
+/// integer of at most 2^53 without leading zeros, or a decimal that does not end with a zero and
+/// has no more digits than a double holds. So `1.0`, `007`, `1e3` and `12345678901234567890` are
+/// text in every language.
 #[must_use]
 pub fn text_output<'a>(tool: &str, output: &'a str) -> Option<&'a str> {
     if !TEXT_TOOLS.contains(&tool) {
-        return None;
+        let is_text = is_number(output) && !is_written_back(output);
+        return is_text.then_some(output);
     }
     if tool != "shell" {
         return Some(output);
     }
-    let text = output.strip_suffix('\n').unwrap_or(output);
-    Some(text.strip_suffix('\r').unwrap_or(text))
+    let text = output.strip_suffix("\r\n").or_else(|| output.strip_suffix('\n'));
+    Some(text.unwrap_or(output))
+}
+
+/// Removes the white space that JSON allows around a value.
+fn trimmed(output: &str) -> &str {
+    output.trim_matches([' ', '\t', '\n', '\r'])
+}
+
+/// Returns true if the output has nothing but the characters of a number.
+fn is_number(output: &str) -> bool {
+    let is_part = |b| matches!(b, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+    let text = trimmed(output);
+    text.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+        && text.bytes().all(is_part)
+}
+
+/// Returns true if a number that was parsed as a double is written as it was read.
+fn is_written_back(output: &str) -> bool {
+    let text = trimmed(output);
+    let number = text.parse().ok().filter(|number: &f64| number.abs() <= LARGEST_EXACT);
+    number.is_some_and(|number| text != "-0" && number.to_string() == text)
 }
 
 /// Result of one call, as the program receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramAnswer {
-    /// The call succeeded with this output. Of a tool in [`TEXT_TOOLS`] it is text. Of any other
-    /// tool a complete JSON value is parsed as data, and anything else is text. A number is data
-    /// only if it is written back as the same text, so `1.10` is text.
+    /// The call succeeded with this output. It is text where [`text_output`] says so. Else a
+    /// complete JSON value is parsed as data, and anything else is text.
     Done(Arc<str>),
     /// The call failed, for this reason.
     Failed(Arc<str>),
@@ -142,4 +172,44 @@ pub struct ProgramResult {
     pub defined: Vec<String>,
     /// Steps that it took.
     pub steps: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_data_if_it_is_written_back_as_it_stands() {
+        let data = ["0", "-7", "12", " 12\n", "9007199254740992", "0.5", "-1.25", "0.0000001"];
+        for number in data.into_iter().chain(["0.30000000000000004", "four", "1 2", "[1.0]", ""]) {
+            assert_eq!(text_output("look", number), None, "{number}");
+        }
+        for number in [
+            "1.0",
+            "1.10",
+            "007",
+            "-0",
+            "1e3",
+            "1E3",
+            "9007199254740993",
+            "-9007199254740994",
+            "12345678901234567890",
+            "100000000000000000000",
+            "0.1234567890123456789",
+            "1.0\n",
+            "1.",
+        ] {
+            assert_eq!(text_output("look", number), Some(number), "{number}");
+        }
+    }
+
+    #[test]
+    fn the_output_of_a_command_lacks_one_line_end() {
+        for (output, text) in
+            [("a\n", "a"), ("a\r\n", "a"), ("a\r", "a\r"), ("a\n\n", "a\n"), ("1.0\n", "1.0")]
+        {
+            assert_eq!(text_output("shell", output), Some(text), "{output:?}");
+            assert_eq!(text_output("read_file", output), Some(output), "{output:?}");
+        }
+    }
 }

@@ -31,7 +31,7 @@
   const { isError } = Error;
   const shortage = InternalError.prototype, range = RangeError.prototype;
   const { get: stackOf } = getOwnPropertyDescriptor(Error.prototype, "stack");
-  const { toWellFormed, startsWith, trim } = String.prototype;
+  const { toWellFormed, startsWith } = String.prototype;
 
   // What a program does not find.
   const known = { __proto__: null };
@@ -794,9 +794,7 @@
       }
       let value = text;
       try {
-        const read = parse(text);
-        // A number is one only if it is written back as the same text.
-        if (typeof read !== "number" || stringify(read) === apply(trim, text, [])) value = read;
+        value = parse(text);
       } catch (error) {
         if (error.message === "out of memory") throw error;
       }

@@ -86,6 +86,7 @@ fn a_call_has_its_arguments_as_json_and_its_answer_is_data_or_text() {
         (" [1, 2] ", r#"[[1,2],"vector"]"#),
         ("12", r#"[12,"number"]"#),
         ("-1.5", r#"[-1.5,"number"]"#),
+        ("1.0", r#"["1.0","string"]"#),
         ("1.10", r#"["1.10","string"]"#),
         ("007", r#"["007","string"]"#),
         ("1e3", r#"["1e3","string"]"#),

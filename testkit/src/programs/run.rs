@@ -37,11 +37,7 @@ fn output(tool: &str, output: &str) -> Value {
     if let Some(text) = text_output(tool, output) {
         return json!(text);
     }
-    match serde_json::from_str(output) {
-        Ok(Value::Number(number)) if number.to_string() != output.trim() => json!(output),
-        Ok(value) => value,
-        Err(_) => json!(output),
-    }
+    serde_json::from_str(output).unwrap_or_else(|_| json!(output))
 }
 
 /// A program on its way.

@@ -16,8 +16,8 @@ use crate::value::{Entries, Items, Value, ValueSize};
 const DEEPEST: u32 = 120;
 /// The most keys whose texts are shared.
 const SHARED_KEYS: usize = 64;
-/// The longest text that may be a number of a tool's output.
-const LONGEST_NUMBER: usize = 40;
+/// The white space that JSON allows around a value.
+const JSON_SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// A value of JSON: the keys of objects become texts. Nothing is counted: it is the caller's, who
 /// bounds what comes in.
@@ -84,10 +84,11 @@ pub(crate) fn build(ctx: &mut Context, json: &Json) -> Result<Value, Halt> {
 
 /// Reads the output of a tool: a whole value of JSON is data, anything else is text.
 pub(crate) fn data_or_text(ctx: &mut Context, said: &str) -> Result<Value, Halt> {
-    if let Some(scalar) = scalar(ctx, said.trim())? {
+    let trimmed = said.trim_matches(JSON_SPACE);
+    if let Some(scalar) = scalar(ctx, trimmed)? {
         return Ok(scalar);
     }
-    if said.trim_start().starts_with(['{', '[']) {
+    if trimmed.starts_with(['{', '[']) {
         // Each part stands beside one of these, so that there is memory for what is read.
         let marks = said.bytes().filter(|b| matches!(b, b',' | b'[' | b'{'));
         ctx.room(marks.count().saturating_mul(2))?;
@@ -100,8 +101,7 @@ pub(crate) fn data_or_text(ctx: &mut Context, said: &str) -> Result<Value, Halt>
     build(ctx, &Json::String(said.to_owned()))
 }
 
-/// A text, a number, a truth value or null. A number is one only if it is written back as the same text: digits
-/// after the point and before the number may have a meaning.
+/// Reads a text, a number, a truth value or null.
 fn scalar(ctx: &mut Context, said: &str) -> Result<Option<Value>, Halt> {
     let known = match said {
         "null" => Some(Value::Nil),
@@ -112,22 +112,14 @@ fn scalar(ctx: &mut Context, said: &str) -> Result<Option<Value>, Halt> {
     if known.is_some() {
         return Ok(known);
     }
-    let may_be = match said.as_bytes() {
-        [b'"', .., b'"'] => true,
-        [b'-' | b'0'..=b'9', ..] => said.len() <= LONGEST_NUMBER,
-        _ => false,
-    };
-    if !may_be {
+    if !matches!(said.as_bytes(), [b'"', .., b'"'] | [b'-' | b'0'..=b'9', ..]) {
         return Ok(None);
     }
     ctx.walk(said.len() as u64)?;
     ctx.reserve(said.len())?;
     match serde_json::from_str::<Json>(said) {
         Ok(json @ Json::String(_)) => build(ctx, &json).map(Some),
-        Ok(Json::Number(number)) => {
-            let number = of_number(&number);
-            Ok((show::plain(&number) == said).then_some(number))
-        }
+        Ok(Json::Number(number)) => Ok(Some(of_number(&number))),
         Ok(_) | Err(_) => Ok(None),
     }
 }

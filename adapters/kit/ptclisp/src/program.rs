@@ -170,8 +170,7 @@ pub struct ToolCall {
 pub enum ToolAnswer {
     /// Output as JSON data.
     Value(Json),
-    /// Output that is data if all of it is a JSON value, and text if not. A number is data only if it is
-    /// written back as the same text.
+    /// Output that is data if all of it is a JSON value, and text if not.
     Output(Arc<str>),
     /// Output that is text, whatever it contains.
     Text(Arc<str>),

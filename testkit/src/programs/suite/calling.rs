@@ -51,8 +51,8 @@ pub fn a_call_has_its_arguments(fixture: &dyn ProgramFixture) -> Checked {
     Ok(())
 }
 
-/// An answer that is a whole JSON value is data, any other is text. A number that is written in another way
-/// than it would be written back is text.
+/// An answer that is a whole JSON value is data, any other is text. A number is text if a program would not
+/// write it back as it stands. The white space around a value is that of JSON.
 ///
 /// # Errors
 /// A violation when it is something else.
@@ -60,13 +60,20 @@ pub fn answers_are_data_or_text(fixture: &dyn ProgramFixture) -> Checked {
     let Some(source) = written(fixture, &Sample::Call("look", "{}")) else {
         return Ok(());
     };
-    let answers: [(&str, Value); 14] = [
+    let answers: [(&str, Value); 21] = [
         ("{\"a\":{\"b\":[1,\"two\"]}}", json!({"a": {"b": [1, "two"]}})),
         ("[1,2,3]", json!([1, 2, 3])),
         ("[]", json!([])),
         ("{}", json!({})),
         ("twelve", json!("twelve")),
         ("12", json!(12)),
+        (" 12\n", json!(12)),
+        ("\u{a0}12", json!("\u{a0}12")),
+        ("\u{2003}[12]", json!("\u{2003}[12]")),
+        ("-2.5", json!(-2.5)),
+        ("1.0", json!("1.0")),
+        ("12345678901234567890", json!("12345678901234567890")),
+        ("9007199254740993", json!("9007199254740993")),
         ("1.10", json!("1.10")),
         ("007", json!("007")),
         ("1e3", json!("1e3")),
@@ -97,6 +104,8 @@ pub fn tools_of_a_workspace_give_text(fixture: &dyn ProgramFixture) -> Checked {
     let answers = [
         ("shell", "12\n", "12"),
         ("shell", "a\r\n\n", "a\r\n"),
+        ("shell", "a\r\n", "a"),
+        ("shell", "a\r", "a\r"),
         ("shell", "{\"a\":1}", "{\"a\":1}"),
         ("read_file", "[1]\n", "[1]\n"),
         ("read_file", "null", "null"),

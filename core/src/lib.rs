@@ -159,6 +159,6 @@ pub use time::Timestamp;
 pub use usage::{Price, Usage};
 pub use view::{
     CallEntry, CallSource, CallStage, CallView, CompactionEntry, ContentPart, HookEntry,
-    InputEntry, OpenQuestion, SampleEnd, SampleEntry, SampleView, SessionEntry, TimelineEntry,
-    TurnEnd, TurnEntry, TurnView, View,
+    InputEntry, OpenQuestion, RewoundFacts, SampleEnd, SampleEntry, SampleView, SessionEntry,
+    TimelineEntry, TurnEnd, TurnEntry, TurnView, View,
 };

@@ -3,6 +3,7 @@
 
 mod call;
 mod entry;
+mod rewound;
 mod sample;
 mod turn;
 
@@ -11,6 +12,7 @@ pub use entry::{
     CallEntry, CallSource, CompactionEntry, ContentPart, HookEntry, InputEntry, SampleEntry,
     SessionEntry, TimelineEntry, TurnEntry,
 };
+pub use rewound::RewoundFacts;
 pub use sample::{SampleEnd, SampleView};
 pub use turn::{TurnEnd, TurnView};
 

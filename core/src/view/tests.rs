@@ -5,14 +5,21 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::call::{ObservationStatus, Verdict};
+use crate::compaction::VisiblePart;
 use crate::digest::Digest;
-use crate::fact::{ApprovalAnswered, ApprovalAsked, Fact, HookDecided, HooksAsked, Retained};
+use crate::fact::{
+    ApprovalAnswered, ApprovalAsked, Fact, HookDecided, HooksAsked, InputAccepted, InputEdited,
+    InputQueued, Retained, SessionRewound,
+};
 use crate::failure::FailureKind;
 use crate::hook::{Edit, HookOccurrence, HookVerdict};
-use crate::id::{CallId, Seq};
+use crate::id::{CallId, InputId, Seq, SessionId, TurnId};
 use crate::reason::Reason;
+use crate::record::FACT_VERSION;
 use crate::scope::Scope;
+use crate::session::Delivery;
 use crate::snapshot::log_builder::LogBuilder;
+use crate::time::Timestamp;
 
 impl LogBuilder {
     fn ask(&mut self, call: CallId) -> Seq {
@@ -124,4 +131,49 @@ fn calls_stay_for_all_attempts_and_leave_with_the_next_sample() {
     assert!(log.shown().is_over(), "no other attempt is due");
     log.start(1, Reason::Retry);
     assert_eq!(log.shown().calls().count(), 0);
+}
+
+#[test]
+fn a_rewind_takes_out_what_belongs_to_turns_and_their_inputs() {
+    let by = || Arc::new(Scope::local("ada"));
+    let mut log: Vec<RecordedFact> = Vec::new();
+    let mut fact = |turn: Option<u64>, fact: Fact| {
+        let seq = Seq(log.len() as u64 + 1);
+        let (turn, ts) = (turn.map(TurnId), Timestamp(seq.0));
+        let session = SessionId::new("s").unwrap();
+        log.push(RecordedFact { v: FACT_VERSION, session, seq, turn, ts, cause: None, fact });
+    };
+    let queued = || {
+        Fact::InputQueued(InputQueued {
+            scope: by(),
+            text: "words".into(),
+            delivery: Delivery::Steer,
+            context: Vec::new(),
+            images: Vec::new(),
+            key: None,
+            command_key: None,
+            dry_run: false,
+            result_of: None,
+        })
+    };
+    let accepted = |input| Fact::InputAccepted(InputAccepted { input: InputId(input) });
+    let edited =
+        |input| Fact::InputEdited(InputEdited { by: by(), input, text: "w".into(), key: None });
+    for _ in 1..=3 {
+        fact(None, queued());
+    }
+    fact(Some(4), accepted(1));
+    fact(None, edited(InputId(2)));
+    fact(None, edited(InputId(3)));
+    fact(Some(4), accepted(2));
+    let (to, visible) = (Seq(4), VisiblePart::EMPTY);
+    let rewound = SessionRewound { by: by(), to, visible, notice: None, key: None };
+    fact(None, Fact::SessionRewound(rewound));
+    fact(Some(9), accepted(3));
+
+    let mut rewound = RewoundFacts::default();
+    log.iter().for_each(|fact| rewound.apply(fact));
+    let found = log.iter().filter(|fact| rewound.includes(fact)).map(|fact| fact.seq.0);
+    // The second input was accepted after the point, the third one only after the rewind.
+    assert_eq!(found.collect::<Vec<_>>(), [2, 5, 7]);
 }

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use windlass_engine::core::{CallId, Seq};
+use windlass_engine::core::{CallId, RewoundFacts, Seq, SessionId};
 use windlass_engine::ports::{BlobStore, LogReader, LogStore};
 
 use super::{closed, cycles::CyclePrinter, ledger::CacheReport, limit_at, output::output};
 use crate::args::ShowArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{RewoundFacts, mark_rewound, print_line, story};
+use crate::present::{mark_rewound, print_line, story};
 use crate::wiring::{StoreHandle, Workspace};
 
 pub(super) async fn show(args: ShowArgs) -> Result<ExitKind, Failure> {
@@ -31,12 +31,11 @@ async fn print(
         Some(at) => limit_at(&*store, &args.session, Seq(at), Seq::ZERO).await?,
         None => usize::MAX,
     };
-    let mut rewound = RewoundFacts::default();
-    let mut facts = LogReader::new(store.clone(), args.session.clone(), Seq::ZERO, most);
-    // Damage is reported when the facts are printed.
-    while let Ok(Some(fact)) = facts.next().await {
-        rewound.read(&fact);
-    }
+    // The others print no marks.
+    let rewound = match args.cache || args.json {
+        true => RewoundFacts::default(),
+        false => rewound_facts(store.clone(), &args.session, most).await,
+    };
     let mut facts = LogReader::new(store, args.session, Seq::ZERO, most);
     if args.turns {
         return turns(&mut facts, &rewound, args.json).await;
@@ -50,7 +49,7 @@ async fn print(
         };
         let text = match &mut cache {
             Some(cache) => cache.on_fact(&fact),
-            None => story(&fact).map(|text| match rewound.contains(&fact) {
+            None => story(&fact).map(|text| match rewound.includes(&fact) {
                 true => mark_rewound(&text),
                 false => text,
             }),
@@ -63,6 +62,16 @@ async fn print(
         print_line(&cache.sum()).map_err(closed)?;
     }
     damage.map_or(Ok(ExitKind::Completed), |error| Err(error.into()))
+}
+
+/// Reads the log for what was rewound. Damage ends it, and is reported when the facts are printed.
+async fn rewound_facts(store: Arc<dyn LogStore>, session: &SessionId, most: usize) -> RewoundFacts {
+    let mut rewound = RewoundFacts::default();
+    let mut facts = LogReader::new(store, session.clone(), Seq::ZERO, most);
+    while let Ok(Some(fact)) = facts.next().await {
+        rewound.apply(&fact);
+    }
+    rewound
 }
 
 /// Prints the turns, one snapshot for each cycle, in log order.
@@ -79,7 +88,7 @@ async fn turns(
             Err(error) => break Some(error),
         };
         if let Some(text) = cycles.on_fact(&fact)? {
-            let text = match rewound.contains(&fact) && !json {
+            let text = match rewound.includes(&fact) {
                 true => mark_rewound(&text),
                 false => text,
             };

@@ -3,7 +3,6 @@
 
 mod human;
 mod json;
-mod rewound;
 mod story;
 mod streamed_text;
 mod words;
@@ -15,8 +14,7 @@ use windlass_engine::{Event, TurnReport};
 
 pub(crate) use human::HumanPresenter;
 pub(crate) use json::JsonPresenter;
-pub(crate) use rewound::{RewoundFacts, mark_rewound};
-pub(crate) use story::story;
+pub(crate) use story::{mark_rewound, story};
 pub(crate) use words::{
     first_words, mode_name, outcome_name, permissions_name, status_words, visible, waiting_words,
 };

@@ -57,6 +57,12 @@ pub(crate) fn story(recorded: &RecordedFact) -> Option<String> {
     Some(visible(&words))
 }
 
+/// Marks each line of a rewound fact's text.
+pub(crate) fn mark_rewound(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(|line| format!("[rewound] {line}")).collect();
+    lines.join("\n")
+}
+
 fn session(id: &SessionId, entry: SessionEntry<'_>) -> Option<String> {
     Some(match entry {
         SessionEntry::Opened(opened) => {

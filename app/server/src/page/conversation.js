@@ -113,13 +113,16 @@ export class Conversation {
       // What the turn was asked comes first, however long it is.
       const hidden = Math.max(0, block.entries.length - 1 - most);
       const shown = hidden > 0 ? [block.entries[0], ...block.entries.slice(1 + hidden)] : block.entries;
-      const parts = shown.map((entry) => this.part(entry, () => this.entry(entry)));
+      const parts = shown.map((entry) => {
+        const part = this.part(entry, () => this.entry(entry));
+        part.dataset.rewound = String(entry.rewound);
+        return part;
+      });
       if (hidden > 0) {
         text(more, `Show earlier steps (${count(hidden)})`);
         parts.splice(1, 0, more);
       }
       children(entries, parts);
-      element.dataset.rewound = String(block.rewound);
       element.dataset.open = String(block.id !== null && !block.settled);
       if (block.settled && foot.hidden) {
         foot.hidden = false;
@@ -294,7 +297,7 @@ function remark(entry) {
     case "settings":
       return { line: `${who(entry.by)} changed the settings: ${entry.settings.model}, ${entry.settings.mode}, ${words(entry.settings.permissions)}`, more: JSON.stringify(entry.settings, null, 2) };
     case "rewound":
-      return { line: `${who(entry.by)} went back to position ${entry.to}: the model does not see the turns that are faded`, more: entry.notice };
+      return { line: `${who(entry.by)} went back to position ${entry.to}: the model does not see what is faded`, more: entry.notice };
     case "goal":
       if (entry.end) return { line: `The goal ended: ${entry.end.end}${entry.end.reason ? `, ${entry.end.reason}` : ""}` };
       return entry.goal ? { line: `Goal: ${first(entry.goal.text, 200)}` } : { line: "The goal was removed" };

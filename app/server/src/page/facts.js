@@ -23,10 +23,13 @@ export const facts = {
   },
 
   SessionRewound(view, { seq, ts, body }, block) {
-    for (const other of view.blocks) {
-      if (other.id === null || other.id <= body.to || other.id > seq) continue;
-      other.rewound = true;
-      touch(other);
+    for (const other of view.blocks.filter(({ id }) => id !== null)) {
+      const rewound = other.entries.filter((entry) => entry.seq > body.to && entry.seq < seq && entry.kind !== "goal");
+      for (const entry of rewound) {
+        entry.rewound = true;
+        touch(entry);
+      }
+      if (rewound.length > 0) touch(other);
     }
     enter(block, { kind: "rewound", seq, ts, by: body.by, to: body.to, notice: body.notice ?? "" });
   },

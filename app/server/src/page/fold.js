@@ -120,7 +120,7 @@ export function block_of(view, turn, ts, seq) {
 function add_block(view, id, ts, at) {
   const block = {
     id, ts, at, rev: 0, facts: [], entries: [], settled: null, ended: null, last: 0,
-    scope: null, limits: null, settings: null, dry_run: false, reason: null, interrupted: null, rewound: false,
+    scope: null, limits: null, settings: null, dry_run: false, reason: null, interrupted: null,
     samples: 0, calls: 0, usage: {}, cost_micros: 0,
   };
   // What a turn says may be told before the facts of the turns before it.
@@ -139,6 +139,8 @@ function put(list, thing, after) {
 export function enter(block, entry) {
   entry.rev = 0;
   entry.block = block;
+  // True if a later rewind took it out of the conversation.
+  entry.rewound = false;
   put(block.entries, entry, (other) => other.seq > entry.seq);
   return entry;
 }

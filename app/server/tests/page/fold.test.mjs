@@ -128,6 +128,19 @@ test("a turn's time is told whole, and nothing of it twice", () => {
   assert.ok(seen > 100, `${seen} bars`);
 });
 
+test("what a rewind took out of the conversation is faded, also in a turn that it went back into", () => {
+  const { log } = logs.find(({ name }) => name === "sessions_are_rewound.jsonl");
+  const rewinds = log.filter((fact) => fact.kind === "SessionRewound");
+  assert.ok(rewinds.some(({ seq, turn, body }) => log.some((fact) => fact.turn && fact.turn < body.to && body.to < fact.seq && fact.seq < seq)));
+  const view = folded(log);
+  const shown = (turn) => view.turns.get(turn).entries.map(({ kind, rewound }) => `${kind}${rewound ? ", faded" : ""}`);
+  assert.deepEqual(shown(3), ["input", "sample", "sample, faded", "sample, faded"], "the session went back to its first result");
+  assert.deepEqual(shown(23), ["input", "sample"]);
+  assert.deepEqual(shown(30), ["input, faded", "sample, faded"]);
+  const between = view.blocks.filter((block) => block.id === null).flatMap((block) => block.entries);
+  assert.ok(between.every((entry) => !entry.rewound));
+});
+
 test("time in two bars at once counts once", () => {
   const all = [{ kind: "call", from: 0, to: 10 }, { kind: "call", from: 5, to: 20 }, { kind: "sample", from: 8, to: 12 }];
   const parts = Object.fromEntries(shares(all, 0, 30).map((part) => [part.kind, part.ms]));

@@ -151,6 +151,19 @@ fn a_session_is_forked_at_a_turn() {
     World::new(ScriptedProvider::new(script)).tool(look).drive("fork");
 }
 
+/// A session is rewound into a turn: what followed there is faded, also after a reload.
+#[test]
+fn what_was_rewound_is_faded() {
+    let look = ScriptedTool::new("look", EffectClass::ReadOnly).says("nothing there");
+    let script = [
+        call("look", json!({ "place": "left" })),
+        say("Nothing there."),
+        say("Nothing there either."),
+        say("As you wish."),
+    ];
+    World::new(ScriptedProvider::new(script)).tool(look).drive("rewind");
+}
+
 /// A model that answers in place of the requested one is warned of, and a person compacts the
 /// conversation.
 #[test]

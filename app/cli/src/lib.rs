@@ -23,7 +23,6 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser as _;
 use clap::error::ErrorKind;
 use tracing_subscriber::EnvFilter;
 use windlass_engine::ports::LogStore;
@@ -39,7 +38,7 @@ pub type StoreLayer = fn(Arc<dyn LogStore>) -> Arc<dyn LogStore>;
 /// that only read use the store itself.
 #[must_use]
 pub fn main(layer: StoreLayer) -> ExitCode {
-    let args = match Args::try_parse() {
+    let args = match Args::read() {
         Ok(args) => args,
         Err(error) => return refuse(&error),
     };

@@ -87,7 +87,7 @@ fn inputs_that_wait_are_changed_before_the_session_goes_on() {
 
     let listed = ok(place.run(&["inputs", "s"]));
     assert!(listed.out.contains(&format!("{first}  turn       first\n")), "{}", listed.out);
-    assert!(listed.err.contains("they wait until `windlass resume s`"), "{}", listed.err);
+    assert!(listed.err.contains("the inputs wait until `windlass resume s`"), "{}", listed.err);
 
     let edited = ok(place.run(&["inputs", "s", "edit", &first, "first, please"]));
     assert_eq!((edited.out.as_str(), edited.err.contains("is edited")), ("", true));
@@ -101,7 +101,8 @@ fn inputs_that_wait_are_changed_before_the_session_goes_on() {
     let inputs = [waits(&third, "third"), waits(&first, "first, please")];
     assert_eq!(left, json!({"inputs": inputs, "held": true}));
     let again = ok(place.run(&["inputs", "s", "edit", &first, "first, please"]));
-    assert!(again.err.contains("already"), "{}", again.err);
+    let unchanged = format!("nothing to change: input {first} has this text");
+    assert!(again.err.contains(&unchanged), "{}", again.err);
 
     for words in
         [vec!["withdraw", &second], vec!["edit", "999", "x"], vec!["move", &first, "--before", "1"]]
@@ -190,5 +191,71 @@ fn inputs_of_a_session_that_a_server_drives_are_changed_there() {
     // The store alone is held by the server.
     let held = place.run(&["inputs", &session, "withdraw", &one]);
     assert_eq!(held.code, 5, "{}", held.err);
+
+    let path = format!("/v1/sessions/{session}/interrupt");
+    let (status, stopped) = server.post(server.token(), &path, &json!({"reason": "no"}));
+    assert_eq!(status, 202, "{stopped}");
+    let waiting = loop {
+        let listed = ok(inputs(&[]));
+        if listed.err.contains("the inputs wait until") {
+            break listed.err;
+        }
+    };
+    assert!(waiting.contains(&format!("`POST {url}/v1/sessions/{session}/continue`")), "{waiting}");
+    assert!(!waiting.contains("windlass resume"), "{waiting}");
+    server.stop("TERM");
+}
+
+#[test]
+fn a_server_that_refuses_or_is_away_is_told_apart() {
+    let place = Place::new();
+    hooks(&place);
+    let model = ModelServer::start(Script::list([Reply::say("one")])).unwrap();
+    let base_url = model.base_url();
+    let mut child = stalled(&place, &begin(&base_url, "first"));
+    let user = ["--token-file", "token", "--provider", "openai-chat", "--base-url", &base_url];
+    let server = Server::start(&place, &user);
+    let url = format!("http://{}", server.at());
+    let there = ["--server", &url, "--token-file", "token"];
+    let held = place.run(&[&["inputs", "s", "edit", "2", "other"][..], &there].concat());
+    assert_eq!(held.code, 5, "{}", held.err);
+    assert!(held.err.contains("held_elsewhere"), "{}", held.err);
+    std::fs::write(place.file("wrong"), "wrong").unwrap();
+    let wrong = place.run(&["inputs", "s", "--server", &url, "--token-file", "wrong"]);
+    assert_eq!(wrong.code, 4, "{}", wrong.err);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    server.stop("TERM");
+
+    let away = place.run(&[&["inputs", "s"][..], &there].concat());
+    assert_eq!(away.code, 1, "{}", away.err);
+    assert!(away.err.contains(&format!("cannot reach the server {url}: ")), "{}", away.err);
+}
+
+#[test]
+fn a_server_and_a_store_are_not_named_at_once_and_arguments_precede_variables() {
+    let place = Place::new();
+    ok(place.run(&["run", "hello", "--session", "s"]));
+    let server = Server::start(&place, &["--token-file", "token"]);
+    let url = format!("http://{}", server.at());
+    let there = ["inputs", "s", "list", "--server", &url, "--token-file", "token"];
+    for store in [["--store", "file:.windlass"], ["--workspace", "."]] {
+        let refused = place.run(&[&there[..], &store].concat());
+        assert_eq!(refused.code, 2, "{}", refused.err);
+        assert!(refused.err.contains(store[0]), "{}", refused.err);
+    }
+    let with = |words: &[&str], name: &str, value: &str| {
+        let token = server.token();
+        let mut command = place.command(words);
+        command.env("WINDLASS_TOKEN", token).env(name, value).output().unwrap().status.code()
+    };
+    assert_eq!(with(&there, "WINDLASS_STORE", "file:nowhere"), Some(0));
+    assert_eq!(with(&["inputs", "s"], "WINDLASS_SERVER", &url), Some(0));
+    let away = "http://127.0.0.1:1";
+    assert_eq!(with(&["inputs", "s"], "WINDLASS_SERVER", away), Some(1));
+    for store in [["--store", "file:.windlass"], ["--workspace", "."]] {
+        let words = [&["inputs", "s"][..], &store].concat();
+        assert_eq!(with(&words, "WINDLASS_SERVER", away), Some(0), "{words:?}");
+    }
     server.stop("TERM");
 }

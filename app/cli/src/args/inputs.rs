@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Subcommand};
+use clap::error::{Error, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args as ClapArgs, Subcommand};
 use windlass_engine::core::SessionId;
 
 use super::parse::session;
@@ -23,8 +25,9 @@ pub(crate) struct InputsArgs {
     pub(crate) json: bool,
     /// URL of the server of the session, in place of a store.
     ///
-    /// Set its token in the variable WINDLASS_TOKEN, or use --token-file.
-    #[arg(long, value_name = "URL", global = true)]
+    /// Set its token in the variable WINDLASS_TOKEN, or use --token-file. A store on the command line
+    /// precedes the variable of the server.
+    #[arg(long, value_name = "URL", global = true, env = "WINDLASS_SERVER")]
     pub(crate) server: Option<String>,
     /// File with the token.
     #[arg(long, value_name = "FILE", requires = "server", global = true)]
@@ -33,6 +36,30 @@ pub(crate) struct InputsArgs {
     pub(crate) place: LocationArgs,
     #[command(subcommand)]
     pub(crate) command: Option<InputsCommand>,
+}
+
+impl InputsArgs {
+    /// Decides between a server and a store: arguments precede variables, and arguments of both are
+    /// rejected.
+    pub(super) fn choose_place(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        let given = |names: [&'static str; 2]| {
+            let mut names = names.into_iter();
+            names.find(|name| matches.value_source(name) == Some(ValueSource::CommandLine))
+        };
+        let server = given(["server", "token_file"]);
+        let Some(store) = given(["store", "workspace"]) else {
+            return Ok(());
+        };
+        self.server = None;
+        match server {
+            Some(server) => {
+                let server = server.replace('_', "-");
+                let words = format!("--{server} cannot be used with --{store}: name one place");
+                Err(Error::raw(ErrorKind::ArgumentConflict, words))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// What to do with the inputs.

@@ -8,7 +8,7 @@ mod shared;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use windlass_engine::core::SessionId;
 use windlass_file::DamageLocation;
 
@@ -31,6 +31,26 @@ pub(crate) struct Args {
     /// Command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Args {
+    /// Reads the arguments of the process.
+    ///
+    /// # Errors
+    /// When they are invalid, or ask for help or the version.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        let read = Self::from_arg_matches(&matches).and_then(|mut args| {
+            if let (Command::Inputs(inputs), Some((_, given))) =
+                (&mut args.command, matches.subcommand())
+            {
+                inputs.choose_place(given)?;
+            }
+            Ok(args)
+        });
+        read.map_err(|error| error.format(&mut command))
+    }
 }
 
 /// Commands of the program.

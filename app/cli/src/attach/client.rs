@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 use windlass_engine::core::{CallId, Digest, Seq, SessionId, Timestamp};
-use windlass_engine::ports::{Segments, Wire, WireBody, WireHeaders, WireRequest, WireResponse};
+use windlass_engine::ports::{
+    Segments, Wire, WireBody, WireError, WireErrorKind, WireHeaders, WireRequest, WireResponse,
+};
 use windlass_http::{HttpConfig, Secret, http_wire_with, is_loopback};
 
 use crate::exit::{ExitKind, Failure};
@@ -102,6 +104,23 @@ impl RequestFailure {
         Self { message: words.to_owned(), transient: passes, wait: None, after_events: true, exit }
     }
 
+    /// Creates the failure of a request that the server did not answer.
+    fn unanswered(server: &str, error: &WireError) -> Self {
+        let failed = match error.kind {
+            WireErrorKind::Invalid
+            | WireErrorKind::Unreachable
+            | WireErrorKind::Untrusted
+            | WireErrorKind::ConnectTimeout
+            | WireErrorKind::Unrecorded
+            | WireErrorKind::Unsupported => "cannot reach",
+            WireErrorKind::HeadTimeout | WireErrorKind::Broken | WireErrorKind::TooLarge => {
+                "cannot get an answer from"
+            }
+        };
+        let advice = "check its address, and that it is running";
+        Self::broken(&format!("{failed} the server {server}: {error}; {advice}"), false)
+    }
+
     fn fatal(exit: ExitKind, words: String) -> Self {
         Self { message: words, transient: false, wait: None, after_events: false, exit }
     }
@@ -153,6 +172,11 @@ impl RemoteSession {
     /// Returns the address of the server.
     pub(super) fn server(&self) -> &str {
         &self.base
+    }
+
+    /// Returns the URL of the session.
+    pub(crate) fn url(&self) -> String {
+        format!("{}/v1/sessions/{}", self.base, self.id)
     }
 
     /// Fetches the state of the session.
@@ -244,7 +268,7 @@ impl RemoteSession {
         }
         let request = WireRequest {
             method,
-            url: format!("{}/v1/sessions/{}{path}", self.base, self.id),
+            url: format!("{}{path}", self.url()),
             headers,
             body: body.map(|body| Segments::from(bytes::Bytes::from(body.to_string()))),
             head_ms: match method {
@@ -252,8 +276,8 @@ impl RemoteSession {
                 _ => ANSWER_MS,
             },
         };
-        let broken = |error| RequestFailure::broken(&format!("{error}"), false);
-        self.wire.send(request).await.map_err(broken)
+        let sent = self.wire.send(request).await;
+        sent.map_err(|error| RequestFailure::unanswered(&self.base, &error))
     }
 }
 
@@ -288,15 +312,17 @@ async fn refusal(response: WireResponse) -> RequestFailure {
     let status = response.status;
     let wait = response.headers.text("retry-after");
     let wait = wait.and_then(|text| text.trim().parse().ok());
-    let exit = match status {
-        401 | 403 => ExitKind::Provider,
-        404 | 409 | 422 => ExitKind::Usage,
+    let body = read(response.body).await.unwrap_or_default();
+    let problem: Option<ProblemBody> = serde_json::from_slice(&body).ok();
+    let exit = match (status, problem.as_ref().map(|problem| problem.code.as_str())) {
+        (_, Some("held_elsewhere" | "damaged" | "store_away" | "store_full")) => ExitKind::Store,
+        (401 | 403, _) => ExitKind::Provider,
+        (404 | 409 | 422, _) => ExitKind::Usage,
         _ => ExitKind::Failed,
     };
-    let body = read(response.body).await.unwrap_or_default();
-    let words = match serde_json::from_slice::<ProblemBody>(&body) {
-        Ok(problem) => format!("{}: {} ({})", problem.title, problem.detail, problem.code),
-        Err(_) => format!("the server answered {status}, but is not a Windlass server"),
+    let words = match problem {
+        Some(problem) => format!("{}: {} ({})", problem.title, problem.detail, problem.code),
+        None => format!("the server answered {status}, but is not a Windlass server"),
     };
     RequestFailure {
         message: words,

@@ -29,13 +29,13 @@ pub(super) async fn fork(args: ForkArgs) -> Result<ExitKind, Failure> {
     let loaded = windlass_engine::load(keeper.store.as_ref(), &forked.session, PAGE).await?;
     let waiting = match loaded.session.queue.len() {
         0 => None,
-        1 => Some("1 input waits".to_owned()),
-        many => Some(format!("{many} inputs wait")),
+        1 => Some(("1 input waits".to_owned(), "it")),
+        many => Some((format!("{many} inputs wait"), "them")),
     };
-    if let Some(waiting) = waiting.filter(|_| forked.facts > 0) {
+    if let Some((waiting, them)) = waiting.filter(|_| forked.facts > 0) {
         let id = &forked.session;
         print_notice(&format!(
-            "{waiting} there, as at that position: `windlass resume {id}` processes them"
+            "{waiting} there, as at that position: `windlass resume {id}` processes {them}"
         ));
     }
     print_line(forked.session.as_str()).map_err(closed)?;

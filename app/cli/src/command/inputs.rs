@@ -36,7 +36,8 @@ pub(super) async fn inputs(args: InputsArgs) -> Result<ExitKind, Failure> {
         let queue = queue.map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))?;
         print_line(&queue).map_err(closed)?;
     } else if change.is_none() {
-        list(&args.session, &session.queue(&args.session).await?)?;
+        let queue = session.queue(&args.session).await?;
+        list(&args.session, &queue, &session.continuation(&args.session))?;
     }
     Ok(ExitKind::Completed)
 }
@@ -85,7 +86,12 @@ impl QueueAccess {
                     now: wiring::clock().now(),
                 };
                 if !change_input(store.store.as_ref(), &request).await? {
-                    print_notice(&format!("input {input} is as requested already"));
+                    let has = match change {
+                        InputChange::Edit { .. } => "has this text",
+                        InputChange::Move { .. } => "is at this place",
+                        InputChange::Withdraw => "is withdrawn",
+                    };
+                    print_notice(&format!("nothing to change: input {input} {has}"));
                     return Ok(());
                 }
             }
@@ -99,6 +105,14 @@ impl QueueAccess {
         Ok(())
     }
 
+    /// Returns the command that continues the session.
+    fn continuation(&self, session: &SessionId) -> String {
+        match self {
+            Self::Server(remote) => format!("POST {}/continue", remote.url()),
+            Self::Store(_) => format!("windlass resume {session}"),
+        }
+    }
+
     async fn queue(&self, session: &SessionId) -> Result<InputQueue, Failure> {
         match self {
             Self::Server(remote) => remote.inputs().await,
@@ -110,14 +124,14 @@ impl QueueAccess {
     }
 }
 
-/// Prints one line for each input.
-fn list(session: &SessionId, queue: &InputQueue) -> Result<(), Failure> {
+/// Prints one line for each input. `continuation` is the command that continues the session.
+fn list(session: &SessionId, queue: &InputQueue, continuation: &str) -> Result<(), Failure> {
     for input in &queue.inputs {
         print_line(&visible(&row(input))).map_err(closed)?;
     }
     match (queue.inputs.is_empty(), queue.held) {
         (true, _) => print_notice(&format!("no input waits in session {session}")),
-        (false, true) => print_notice(&format!("they wait until `windlass resume {session}`")),
+        (false, true) => print_notice(&format!("the inputs wait until `{continuation}`")),
         (false, false) => {}
     }
     Ok(())

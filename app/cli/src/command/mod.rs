@@ -88,19 +88,28 @@ async fn limit_at(
     at: Seq,
     after: Seq,
 ) -> Result<usize, Failure> {
-    let before = Seq(at.0.saturating_sub(1));
-    let is_there = match store.read(session, before, 1).await {
+    if at < after {
+        let words = format!("--at {at} lies before --after {after}: nothing is between them");
+        return Err(Failure::usage(words));
+    }
+    require_position(store, session, at).await?;
+    Ok(usize::try_from(at.0.saturating_sub(after.0)).unwrap_or(usize::MAX))
+}
+
+/// Checks that the log has a position. One that cannot be read may be there.
+async fn require_position(
+    store: &dyn LogStore,
+    session: &SessionId,
+    at: Seq,
+) -> Result<(), Failure> {
+    let is_there = match store.read(session, Seq(at.0.saturating_sub(1)), 1).await {
         Ok(facts) => at > Seq::ZERO && !facts.is_empty(),
         Err(error) if error.kind == StoreErrorKind::Unknown => return Err(error.into()),
         // What can be read is printed, and then the error.
         Err(_) => true,
     };
-    if at < after {
-        let words = format!("--at {at} lies before --after {after}: nothing is between them");
-        return Err(Failure::usage(words));
-    }
     match is_there {
-        true => Ok(usize::try_from(at.0.saturating_sub(after.0)).unwrap_or(usize::MAX)),
+        true => Ok(()),
         false => Err(Failure::usage(format!(
             "session {session} has no position {at}: `windlass log {session}` shows its positions"
         ))),

@@ -4,7 +4,7 @@ use windlass_engine::core::{Reject, Seq};
 use windlass_engine::ports::Clock as _;
 use windlass_engine::{RewindError, RewindReport, RewindRequest, RewindTarget};
 
-use super::closed;
+use super::{closed, require_position};
 use crate::args::RewindArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_line, print_notice};
@@ -18,7 +18,17 @@ pub(super) async fn rewind(args: RewindArgs) -> Result<ExitKind, Failure> {
     };
     let now = wiring::clock().now();
     let request = RewindRequest { session: args.session, target, scope: super::me(), now };
-    let rewound = windlass_engine::rewind(store.as_ref(), &request).await?;
+    let rewound = match windlass_engine::rewind(store.as_ref(), &request).await {
+        Ok(rewound) => rewound,
+        Err(error) => {
+            if let RewindError::Rejected { session, reject: Reject::NoRewindPoint { to, .. } } =
+                &error
+            {
+                require_position(store.as_ref(), session, *to).await?;
+            }
+            return Err(error.into());
+        }
+    };
     print_notice(&words(&request, &rewound));
     if rewound.effects_remain {
         print_notice("effects of rewound calls remain: files are not changed back");
@@ -45,13 +55,21 @@ impl From<RewindError> for Failure {
             RewindError::InvalidFact { .. } => Self::new(ExitKind::Store, error.to_string()),
             RewindError::Rejected { session, reject: Reject::TurnRunning(turn) } => {
                 Self::usage(format!(
-                    "turn {turn} of session {session} is open: `windlass resume {session}` ends it"
+                    "turn {turn} of session {session} is open: `windlass resume {session}` \
+                     continues it; rewind afterwards, or fork the session at a position before it"
                 ))
             }
-            RewindError::Unknown(_)
-            | RewindError::Unfinished(_)
-            | RewindError::TooFewTurns { .. }
-            | RewindError::Rejected { .. } => Self::usage(error.to_string()),
+            RewindError::TooFewTurns { session, turns } => {
+                let turns = match turns {
+                    0 => "no turn to rewind".to_owned(),
+                    1 => "1 turn; --turns N is at most that".to_owned(),
+                    many => format!("{many} turns; --turns N is at most that"),
+                };
+                Self::usage(format!("the conversation of session {session} has {turns}"))
+            }
+            RewindError::Unknown(_) | RewindError::Unfinished(_) | RewindError::Rejected { .. } => {
+                Self::usage(error.to_string())
+            }
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::library::lazy::unbounded;
+use crate::library::pipeline::endless;
 use crate::value::Value;
 
 /// The class of a fault.
@@ -238,8 +240,10 @@ pub struct Fault {
     pub position: Option<Position>,
     /// The byte of the program where it happened; the position is told from it.
     pub(crate) offset: Option<u32>,
-    /// What the program threw with it.
+    /// Data thrown with the fault by the program.
     pub(crate) data: Option<Value>,
+    /// The class that it had before a function around it gave it another.
+    pub(crate) cause: Option<FaultClass>,
 }
 
 impl Fault {
@@ -252,6 +256,15 @@ impl Fault {
             position: None,
             offset: None,
             data: None,
+            cause: None,
+        }
+    }
+
+    /// Gives the fault the class of a function that it leaves, and stores the class that it had.
+    pub(crate) fn reclassify(&mut self, class: FaultClass) {
+        if self.class != class {
+            self.cause.get_or_insert(self.class);
+            self.class = class;
         }
     }
 
@@ -339,6 +352,9 @@ pub(crate) fn unexpected<T>(
     expected: &str,
     value: &Value,
 ) -> Result<T, Halt> {
+    if endless(value).is_some() && !matches!(expected, "callable" | "keyfn" | "integer") {
+        return Err(unbounded(name));
+    }
     let kind = value.kind();
     type_error(format!("{name}: arg {place} expected {expected}, got {kind}"))
 }
@@ -350,6 +366,9 @@ pub(crate) fn runtime<T>(message: impl Into<String>) -> Result<T, Halt> {
 
 /// The fault of arguments that a function does not take.
 pub(crate) fn misfit<T>(name: &str, args: &[Value]) -> Result<T, Halt> {
+    if args.iter().any(|arg| endless(arg).is_some()) {
+        return Err(unbounded(name));
+    }
     // Of many, the first few tell.
     let kinds: Vec<&str> = args.iter().take(8).map(Value::kind).collect();
     let message = format!("{name}: invalid argument types: {}", kinds.join(", "));

@@ -147,7 +147,8 @@ pub(crate) enum KeyNames {
 /// that JSON has not texts, and functions what they are shown as.
 ///
 /// # Errors
-/// If two keys of one map have the same name: they are two entries in the program and one in JSON.
+/// If two keys of one map have the same name: they are two entries in the program and one in JSON. If a part
+/// is a transducer or an endless sequence.
 pub fn to_json(value: &Value) -> Result<Json, Fault> {
     write(value, KeyNames::AsTheyAre)
 }
@@ -171,8 +172,16 @@ pub(crate) fn write(value: &Value, names: KeyNames) -> Result<Json, Fault> {
         Value::Vec(items) => Json::Array(write_all(&items.items, names)?),
         Value::Set(members) => Json::Array(write_all(members.iter(), names)?),
         Value::Map(entries) => Json::Object(object(entries.iter(), names)?),
+        Value::Composed(made) if !made.kind.is_callable() => return Err(unfinished(value)),
         other => Json::String(show::readable(other)),
     })
+}
+
+/// The fault of a value that only functions make something of, where data is needed.
+pub(crate) fn unfinished(value: &Value) -> Fault {
+    let message = format!("the value has a part of the kind {}, which is no data", value.kind());
+    let hint = "Call the function with its collection, or take what is wanted: (take n xs).";
+    Fault::new(FaultClass::Type, message).hint(hint)
 }
 
 fn write_all<'a>(

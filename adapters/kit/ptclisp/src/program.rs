@@ -9,6 +9,7 @@ use crate::analyze::{NameScope, analyze, nearest_of};
 use crate::code::{Op, Proto};
 use crate::context::{Context, stopped};
 use crate::fault::{Fault, FaultClass, Halt};
+use crate::json::unfinished;
 use crate::limits::Limits;
 use crate::machine::{Machine, MachineStep, ToolRequest};
 use crate::read::{TextRepair, read};
@@ -147,13 +148,6 @@ fn unknown_input(proto: &Proto, data: &BTreeMap<Arc<str>, Value>) -> Option<Faul
     within.into_iter().find_map(|body| unknown_input(body, data))
 }
 
-/// The fault of ending with what only other functions make something of.
-fn no_result(kind: &str) -> Halt {
-    let message = format!("the program ends with a value of the kind {kind}");
-    let hint = "Call the function with its collection, or take what is wanted: (take n xs).";
-    Fault::new(FaultClass::Type, message).hint(hint).into()
-}
-
 /// A call of a tool, for which the program waits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
@@ -174,7 +168,7 @@ pub enum ToolAnswer {
     Output(Arc<str>),
     /// Output that is text, whatever it contains.
     Text(Arc<str>),
-    /// Reason of a failure, which ends the program.
+    /// Reason of a failure. It ends the program unless a `try` catches it.
     Error(String),
 }
 
@@ -341,14 +335,12 @@ impl LispRun {
     /// Checks that what leaves the program can be written out: parts that are shared in it are
     /// written each time.
     fn checked(&mut self, value: Value) -> Result<Value, Halt> {
-        if let Value::Composed(made) = &value
-            && !made.kind.is_callable()
-        {
-            return Err(no_result(value.kind()));
-        }
         let ctx = &mut self.machine.ctx;
         ctx.walk_deep(&value)?;
         ctx.digits(&value)?;
+        if let Some(part) = value.unfinished() {
+            return Err(unfinished(part).into());
+        }
         let mut held = value.shape().weight;
         for definition in ctx.defs.values() {
             held = held.saturating_add(definition.shape().weight);

@@ -192,6 +192,21 @@ impl Value {
         }
     }
 
+    /// Returns the first part that is no data but for functions: a transducer, an endless sequence, a reduced
+    /// value.
+    pub(crate) fn unfinished(&self) -> Option<&Value> {
+        match self {
+            Value::Composed(made) => (!made.kind.is_callable()).then_some(self),
+            Value::Vec(items) => items.items.iter().find_map(Value::unfinished),
+            Value::Set(members) => members.iter().find_map(Value::unfinished),
+            Value::Map(entries) => {
+                let mut parts = entries.iter().flat_map(|(key, value)| [key, value]);
+                parts.find_map(Value::unfinished)
+            }
+            _ => None,
+        }
+    }
+
     /// The integer, if it is one that fits.
     pub(crate) fn as_int(&self) -> Option<i64> {
         match self {

@@ -127,10 +127,59 @@ fn an_endless_sequence_makes_what_is_taken() {
             "(into [] (iterate inc 1))",
         ],
     );
+    for (source, message, hint) in [
+        ("(count (iterate inc 1))", "count: the sequence has no end", "(take n xs)"),
+        ("(for [x (iterate inc 1)] x)", "the binding 'x': the sequence has no end", "(take n xs)"),
+        ("(apply + (repeat 1))", "apply: the sequence has no end", "(take n xs)"),
+        ("(merge {} (repeat 1))", "merge: the sequence has no end", "(take n xs)"),
+        ("(let [[a b] (iterate inc 1)] a)", "expected list or nil, got #seq[...]", "(take n xs)"),
+        (
+            "(map vector (iterate inc 1) [:a :b])",
+            "map: arg 2 is an endless sequence",
+            "(map-indexed f xs)",
+        ),
+        ("(take 3 (range))", "range expects 1 to 3 argument(s), got 0", "(iterate inc 0)"),
+        (
+            "(map (iterate inc 1) [1])",
+            "map: arg 1 expected keyfn, got endless sequence",
+            "(type x)",
+        ),
+    ] {
+        let fault = fault(source, &Limits::default());
+        assert!(fault.message.contains(message), "{source}: {fault}");
+        assert!(
+            fault.hint.as_ref().is_some_and(|advice| advice.contains(hint)),
+            "{source}: {fault}"
+        );
+    }
     let tight = Limits { steps: 10_000, ..Limits::default() };
     assert_eq!(fault("(some neg? (iterate inc 1))", &tight).class, FaultClass::Fuel);
     let tight = Limits { memory_bytes: 100_000, ..Limits::default() };
     assert_eq!(fault("(take-while pos? (iterate inc 1))", &tight).class, FaultClass::Memory);
+}
+
+#[test]
+fn what_only_functions_make_something_of_is_no_data() {
+    refuse(
+        FaultClass::Type,
+        &[
+            "(map inc)",
+            "(return {:names (map :name)})",
+            "[1 #{(take 5)}]",
+            "{(repeat 1) 1}",
+            "(fail [(iterate inc 1)])",
+            "((fn [] {:a (reduced 1)}))",
+        ],
+    );
+    give(&[
+        ("(count [(map :name) (repeat 1)])", "2"),
+        ("[inc (comp str inc)]", "[#<builtin> #fn[...]]"),
+    ]);
+    let (outcome, calls) = with_tools("(tool/same {:n [(take 5)]})", &["same"], same);
+    assert!(shown(&outcome).contains("type_error: the value has a part of the kind transducer"));
+    assert_eq!(calls.len(), 0);
+    let (_, calls) = with_tools("(tool/same {:n inc})", &["same"], same);
+    assert_eq!(calls[0].args["n"], "#<builtin>");
 }
 
 #[test]
@@ -142,6 +191,11 @@ fn reduced_ends_what_calls_the_function() {
         ("(reductions (fn [a x] (if (> a 2) (reduced :end) (+ a x))) [1 2 3 4])", "[1 3 :end]"),
         ("(transduce (map inc) (fn ([] 0) ([a x] (if (> x 2) (reduced a) (+ a x)))) [1 2 3])", "2"),
     ]);
+    give(&[
+        ("(reduce (comp reduced +) 0 [1 2])", "1"),
+        ("(let [end reduced] (reduce (fn [a x] (end x)) 0 [1 2]))", "1"),
+    ]);
+    refuse(FaultClass::UnboundVar, &["(map inc (reduced [1]))"]);
     let told = fault("(reduced 1)", &Limits::default());
     assert_eq!(told.class, FaultClass::UnboundVar);
     assert!(told.hint.is_some_and(|hint| hint.contains("reduce calls")));
@@ -151,6 +205,7 @@ fn reduced_ends_what_calls_the_function() {
 #[test]
 fn forms_that_repeat_and_functions_that_call_each_other() {
     assert_eq!(support::run("(dotimes [i 3] (println i))").prints, ["0", "1", "2"]);
+    assert_eq!(support::run("(dotimes [i 2.5] (println i))").prints, ["0", "1"]);
     give(&[
         ("(dotimes [i 3] i)", "nil"),
         ("(dotimes [i 0] (fail 1))", "nil"),
@@ -170,13 +225,18 @@ fn forms_that_repeat_and_functions_that_call_each_other() {
         ),
         ("(let [y 5] (letfn [(f [] (g)) (g [] y)] (map (fn [_] (f)) [1 2])))", "[5 5]"),
         ("(letfn [] 1)", "1"),
+        ("(letfn [(f [{:keys [g] :or {g 1}}] g) (g [] 2)] [(f {}) (g)])", "[1 2]"),
+        ("(letfn [(f [{:keys [a] :or {a 1}}] (+ a (g))) (g [] 2)] (f {}))", "3"),
     ]);
+    let told =
+        fault("(letfn [(f [{:keys [a] :or {a (g)}}] a) (g [] 5)] (f {}))", &Limits::default());
+    assert_eq!(told.message, "the default of a parameter in letfn cannot name g");
     refuse(
         FaultClass::InvalidArity,
         &["(letfn)", "(letfn [f] 1)", "(letfn [(f)] 1)", "(dotimes [] 1)"],
     );
     refuse(FaultClass::InvalidForm, &["(letfn (f [x] x) 1)", "(dotimes i 1)"]);
-    refuse(FaultClass::Type, &["(dotimes [i :a] 1)"]);
+    refuse(FaultClass::Type, &["(dotimes [i :a] 1)", "(dotimes [i nil] 1)"]);
 }
 
 #[test]

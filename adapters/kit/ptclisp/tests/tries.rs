@@ -46,7 +46,39 @@ fn a_fault_is_caught_as_a_map() {
             ":arithmetic_error",
         ),
         ("(try (pmap (fn [x] (/ 1 x)) [1 0]) (catch Exception e (:type e)))", ":pmap_error"),
+        (
+            "(try (pmap (fn [x] (/ 1 x)) [1 0]) (catch ArithmeticException e (:cause e)))",
+            ":arithmetic_error",
+        ),
+        (
+            "(try (pmap (fn [x] (/ 1 x)) [1 0]) (catch :type_error e 1) (catch :pmap_error e 2))",
+            "2",
+        ),
+        (
+            "(try (pcalls (fn [] (throw (ex-info \"no\" {:n 1})))) (catch ExceptionInfo e (ex-data e)))",
+            "{:n 1}",
+        ),
+        (
+            "(try (try (pmap (fn [x] (/ 1 x)) [0]) (catch Exception e (throw e))) (catch :arithmetic_error e :again))",
+            ":again",
+        ),
         ("(pmap (fn [x] (try (/ 1 x) (catch Exception e :none))) [1 0 2])", "[1.0 :none 0.5]"),
+        (
+            "(try (throw {:type :custom :message \"m\" :id 5}) (catch Exception e [(:type e) (:message e) (:id (ex-data e))]))",
+            "[:thrown \"m\" 5]",
+        ),
+        (
+            "(try (throw {:message \"m\" :id 5}) (catch Exception e (ex-data e)))",
+            "{:id 5 :message \"m\"}",
+        ),
+        (
+            "(try (throw {:type :tool_error :message \"m\" :data 5}) (catch :tool_error e e))",
+            "{:data 5 :message \"m\" :type :tool_error}",
+        ),
+        (
+            "(try (throw (IllegalArgumentException. \"a\")) (catch ArithmeticException e 1) (catch IllegalArgumentException e (ex-message e)))",
+            "\"a\"",
+        ),
         (
             "(map (fn [x] (try (/ 6 x) (catch Exception e (str \"no \" x)))) [2 0])",
             "[3.0 \"no 0\"]",

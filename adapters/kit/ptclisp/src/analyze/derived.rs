@@ -2,7 +2,7 @@
 
 use crate::analyze::forms::pairs;
 use crate::analyze::{AnalyzeResult, Analyzer, invalid, shape};
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultClass};
 use crate::form::{Form, FormKind};
 
 const LETFN: &str = "(letfn [(name [params] body ...) ...] body ...)";
@@ -24,7 +24,8 @@ impl Analyzer<'_> {
         let ([name, count], body) = (bindings, &rest[1..]) else {
             return shape(at, "(dotimes [i n] body ...)");
         };
-        let range = list(count.at, vec![symbol(count.at, "core/range"), count.clone()]);
+        let whole = list(count.at, vec![symbol(count.at, "core/long"), count.clone()]);
+        let range = list(count.at, vec![symbol(count.at, "core/range"), whole]);
         let bindings = Form::new(at, FormKind::Vec(vec![name.clone(), range]));
         let mut forms = vec![bindings];
         forms.extend(body.iter().cloned());
@@ -110,13 +111,13 @@ fn written(function: &LocalFunction<'_>, others: &[(&str, Form)]) -> Result<Form
     let at = function.form.at;
     let mut forms = vec![symbol(at, "core/fn"), symbol(at, function.name)];
     if function.rest[0].as_vec().is_some() {
-        forms.extend(arity(at, function.rest, others));
+        forms.extend(arity(at, function.rest, others)?);
         return Ok(list(at, forms));
     }
     for one in function.rest {
         match &one.kind {
             FormKind::List(parts) if parts.first().is_some_and(|form| form.as_vec().is_some()) => {
-                forms.push(list(one.at, arity(one.at, parts, others)));
+                forms.push(list(one.at, arity(one.at, parts, others)?));
             }
             _ => return shape(one.at, LETFN),
         }
@@ -126,10 +127,19 @@ fn written(function: &LocalFunction<'_>, others: &[(&str, Form)]) -> Result<Form
 
 /// The parameters and the body of a function, within the functions that it names. A parameter of such a name is
 /// the nearer one.
-fn arity(at: u32, parts: &[Form], others: &[(&str, Form)]) -> Vec<Form> {
+///
+/// # Errors
+/// If the default of a parameter names one of the functions: it is made before the body.
+fn arity(at: u32, parts: &[Form], others: &[(&str, Form)]) -> Result<Vec<Form>, Fault> {
     let Some((params, body)) = parts.split_first() else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
+    if let Some((name, _)) = others.iter().find(|(name, _)| defaults_name(params, name)) {
+        let message = format!("the default of a parameter in letfn cannot name {name}");
+        let hint =
+            "Write the default in the body, as (or x default), or define the function with defn.";
+        return Err(Fault::new(FaultClass::InvalidForm, message).hint(hint).at(params.at));
+    }
     let needed = others
         .iter()
         .filter(|(name, _)| !names(params, name) && body.iter().any(|form| names(form, name)));
@@ -140,7 +150,22 @@ fn arity(at: u32, parts: &[Form], others: &[(&str, Form)]) -> Vec<Form> {
     }
     let mut inner = vec![symbol(at, "core/let"), Form::new(at, FormKind::Vec(bindings))];
     inner.extend(body.iter().cloned());
-    vec![params.clone(), list(at, inner)]
+    Ok(vec![params.clone(), list(at, inner)])
+}
+
+/// Returns true if a default value within parameters has this symbol in it.
+fn defaults_name(params: &Form, name: &str) -> bool {
+    match &params.kind {
+        FormKind::Vec(forms) => forms.iter().any(|form| defaults_name(form, name)),
+        FormKind::Map(forms) => forms.chunks(2).any(|pair| match pair {
+            [key, Form { kind: FormKind::Map(defaults), .. }] if key.as_kw() == Some("or") => {
+                defaults.iter().skip(1).step_by(2).any(|default| names(default, name))
+            }
+            [pattern, _] => defaults_name(pattern, name),
+            _ => false,
+        }),
+        _ => false,
+    }
 }
 
 /// Returns true if a form has this symbol in it.

@@ -76,10 +76,21 @@ impl Analyzer<'_> {
         {
             return done;
         }
-        self.expr(head, false)?;
+        match head.as_sym() {
+            Some(name) if self.ends_nothing(name) => self.unbound.push((name.into(), head.at)),
+            _ => self.expr(head, false)?,
+        }
         self.all(rest)?;
         self.emit(Op::Call(rest.len() as u32), at);
         Ok(())
+    }
+
+    /// Returns true for the call of `reduced` outside functions: it ends what calls the function that it is in,
+    /// and nothing calls the program.
+    fn ends_nothing(&mut self, name: &str) -> bool {
+        let is_own =
+            self.is_local(name) || self.defined.contains(name) || (self.scope.defined)(name);
+        name == REDUCED && !is_own && self.fns.len() == 1
     }
 
     /// Compiles the form of this name, if the language has a form of this name.
@@ -180,10 +191,6 @@ impl Analyzer<'_> {
             return Ok(Some(Op::Global(index)));
         }
         match names::resolve(name) {
-            // It ends what calls the function that it is in, and nothing calls the program.
-            NameMeaning::Native(native) if native.name == REDUCED && self.fns.len() == 1 => {
-                Ok(None)
-            }
             NameMeaning::Native(native) => {
                 Ok(Some(Op::Const(self.constant(Value::Native(native)))))
             }

@@ -128,7 +128,7 @@ fn caught(class: &Form) -> Result<CaughtFaults, Fault> {
         "Exception" | "Throwable" | "Error" | "Object" | "RuntimeException" => {
             Ok(CaughtFaults::All)
         }
-        "ExceptionInfo" => Ok(CaughtFaults::Class(FaultClass::Thrown)),
+        "ExceptionInfo" | "IllegalArgumentException" => Ok(CaughtFaults::Class(FaultClass::Thrown)),
         "ArithmeticException" => Ok(CaughtFaults::Class(FaultClass::Arithmetic)),
         _ => {
             let message = format!("(catch {} ...) names no known class", class.described());

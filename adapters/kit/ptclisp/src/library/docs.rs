@@ -149,10 +149,10 @@ const TEXTS: &str = r#"
 (sequence coll) | (sequence xform coll) :: Gives the items, through a transducer if one is given
 (eduction xform coll) :: Gives the items that come through a transducer
 cat :: Is the transducer that joins collections: (into [] cat colls)
-(iterate f x) :: Gives x, (f x), (f (f x)) and so on without end: take what is wanted
+(iterate f x) :: Gives x, (f x), (f (f x)) and so on without end: take what is wanted. Each use makes the items again, with the calls in them
 (cycle coll) :: Repeats the items without end: take what is wanted
 (repeat x) | (repeat n x) :: Gives x n times, or without end
-(repeatedly f) | (repeatedly n f) :: Gives what f gives, n times or without end
+(repeatedly f) | (repeatedly n f) :: Gives what f gives, n times or without end. Each use of one without end makes the items again, with the calls in them
 (range end) | (range start end) | (range start end step) :: Gives the numbers from start, which is 0 by default, to before end
 (some p coll) :: Gives the first true result of p, or nil
 (every? p coll) :: True if p is true of all items
@@ -278,7 +278,7 @@ cat :: Is the transducer that joins collections: (into [] cat colls)
 (prn x ...) :: Prints a line in readable form
 (return value) :: Ends the task with its result
 (fail reason) :: Ends the task without a result
-(throw x) :: Throws a text or (ex-info message data) to the nearest catch
+(throw x) :: Throws a text, a map or (ex-info message data) to the nearest catch
 (ex-info message data) :: Makes what throw takes: {:type :thrown :message message :data data}
 (ex-message e) :: Gives the message of what was caught
 (ex-data e) :: Gives the data of what was thrown with ex-info

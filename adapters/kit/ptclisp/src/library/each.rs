@@ -141,7 +141,7 @@ impl Frame for Each {
                     && !matches!(fault.class, FaultClass::Tool | FaultClass::Thrown)
                     && !fault.class.is_limit() =>
             {
-                fault.class = FaultClass::Type;
+                fault.reclassify(FaultClass::Type);
                 Halt::Fault(fault)
             }
             other => other,

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::fault::{Fault, FaultClass, Halt, unexpected};
 use crate::flow::{Frame, FrameRequest};
 use crate::library::access::{check_callable, seq};
+use crate::library::lazy::unbounded;
 use crate::library::pipeline::{self, Pipeline, Sink};
 use crate::library::{ANY, flow};
 use crate::value::{Entries, Value};
@@ -159,6 +160,9 @@ fn apply(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> 
         Value::Nil | Value::Str(_) => None,
         other => crate::library::access::items(ctx, other)?,
     };
+    if pipeline::endless(&last).is_some() {
+        return Err(unbounded("apply"));
+    }
     let Some(spread) = spread else {
         let kind = last.kind();
         let message = format!("apply expects collection as last argument, got {kind}");

@@ -10,7 +10,7 @@ pub(crate) mod composed;
 mod describe;
 mod docs;
 pub(crate) mod each;
-mod errors;
+pub(crate) mod errors;
 mod fold;
 mod format;
 mod functions;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::callable::{ComposedFunction, ComposedKind};
 use crate::context::Context;
-use crate::fault::{Halt, type_error};
+use crate::fault::{Fault, FaultClass, Halt, type_error};
 use crate::flow::{Frame, FrameRequest};
 use crate::library::access::shared_items;
 use crate::library::sequences::conj;
@@ -333,9 +333,10 @@ pub(crate) fn first_items(
     let (mut source, stages) = source(ctx, name, place, value)?;
     let calls = matches!(source, Source::Iterate(..) | Source::Repeatedly(_));
     if calls || !stages.is_empty() {
-        return type_error(format!(
-            "{name}: arg {place} is an endless sequence: (take n xs) of it"
-        ));
+        let message = format!("{name}: arg {place} is an endless sequence that calls functions");
+        let hint = "Take as many as the other collection has: (take (count xs) sequence). For the \
+                    number of each item write (map-indexed f xs).";
+        return Err(Fault::new(FaultClass::Type, message).hint(hint).into());
     }
     ctx.room(count)?;
     ctx.walk(4 * count as u64)?;

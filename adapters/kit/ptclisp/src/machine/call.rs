@@ -206,7 +206,10 @@ fn native_arity(native: &NativeFunction, count: usize) -> Halt {
         "pmap" | "juxt" => FaultClass::InvalidArity,
         _ => FaultClass::Arity,
     };
-    let hint = format!("Call (doc {name}) in a program to see its use.");
+    let hint = match (name, count) {
+        ("range", 0) => "Give its end, (range n), or write (iterate inc 0) without one.".to_owned(),
+        _ => format!("Call (doc {name}) in a program to see its use."),
+    };
     Fault::new(class, message).hint(hint).into()
 }
 

@@ -1,25 +1,25 @@
 //! Caught faults: which of them a handler takes, and the values that they are for the program.
 
-use std::collections::BTreeMap;
-
 use crate::code::CaughtFaults;
 use crate::context::Context;
 use crate::fault::{Fault, FaultClass, Halt};
+use crate::library::errors::fault_map;
 use crate::value::Value;
 
 /// Bytes charged for a fault that is held while a `finally` runs.
 const HELD_BYTES: usize = 256;
 
-/// Returns true if a handler of these faults takes this one. Nothing takes a limit.
+/// Returns true if a handler of these faults takes this one, by its class or by the class that it had within
+/// `pmap` and its like. Nothing takes a limit.
 pub(super) fn takes(faults: CaughtFaults, fault: &Fault) -> bool {
     match faults {
         _ if fault.class.is_limit() => false,
         CaughtFaults::All | CaughtFaults::Passing => true,
-        CaughtFaults::Class(class) => fault.class == class,
+        CaughtFaults::Class(class) => fault.class == class || fault.cause == Some(class),
     }
 }
 
-/// What is pushed for a handler: a map, or the place where the fault is held.
+/// Returns the value pushed for a handler: the fault as a map, or the index under which it is held.
 pub(super) fn value(ctx: &mut Context, fault: &Fault, faults: CaughtFaults) -> Result<Value, Halt> {
     ctx.spend_steps(1)?;
     match faults {
@@ -29,13 +29,8 @@ pub(super) fn value(ctx: &mut Context, fault: &Fault, faults: CaughtFaults) -> R
             Ok(Value::from(ctx.held.len() - 1))
         }
         CaughtFaults::All | CaughtFaults::Class(_) => {
-            let mut entries = BTreeMap::new();
-            entries.insert(Value::keyword("type"), Value::keyword(fault.class.name()));
-            entries.insert(Value::keyword("message"), ctx.text(&fault.message)?);
-            if let Some(data) = &fault.data {
-                entries.insert(Value::keyword("data"), data.clone());
-            }
-            ctx.map(entries)
+            let message = ctx.text(&fault.message)?;
+            fault_map(ctx, fault.class, message, fault.data.clone(), fault.cause)
         }
     }
 }

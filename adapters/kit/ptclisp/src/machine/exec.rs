@@ -8,6 +8,8 @@ use crate::code::{CaptureSource, Op, Proto};
 use crate::context::Context;
 use crate::fault::{Fault, FaultClass, Halt, type_error};
 use crate::library::access;
+use crate::library::lazy::unbounded;
+use crate::library::pipeline::endless;
 use crate::machine::caught;
 use crate::machine::strand::{Activation, CodeActivation, StrandState};
 use crate::machine::{Machine, PauseReason};
@@ -369,6 +371,9 @@ fn destructure(expected: &str, given: &Value) -> Halt {
     let shown = crate::show::brief(given);
     let message = format!("expected {expected} or nil, got {shown}");
     let hint = match expected {
+        "list" if endless(given).is_some() => {
+            "The sequence has no end. Take a part of it first: (take n xs)."
+        }
         "map" => "A {:keys [..]} pattern takes a map apart.",
         "pairs of key and value" => "Give a value for each key: (f :a 1 :b 2).",
         _ => "A [..] pattern takes a vector apart; use seq for a string, a set or a map.",
@@ -377,6 +382,9 @@ fn destructure(expected: &str, given: &Value) -> Halt {
 }
 
 fn not_items(name: &str, given: &Value) -> Halt {
+    if endless(given).is_some() {
+        return unbounded(&format!("the binding '{name}'"));
+    }
     let message = format!(
         "for binding '{name}' expected a collection, got: {} ({})",
         crate::show::brief(given),

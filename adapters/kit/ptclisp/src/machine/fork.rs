@@ -115,7 +115,7 @@ impl ParallelRun {
         if let Halt::Fault(fault) = &mut halt
             && !fault.class.is_limit()
         {
-            fault.class = self.branches.class;
+            fault.reclassify(self.branches.class);
         }
         halt
     }

@@ -7,7 +7,7 @@ use crate::schema;
 /// Text before the list of tools.
 const LANGUAGE: &str = r#"# Programs in PTC-Lisp
 
-You work by writing one program a turn in PTC-Lisp, a small Clojure. Nothing else happens: no Java, no files, no clock, no randomness, no macros, no atoms, no lazy sequences. A program is checked before anything of it runs: an unknown name or tool refuses all of it. It ends in one of these ways:
+You work by writing one program a turn in PTC-Lisp, a small Clojure. Nothing else happens: no Java, no files, no clock, no randomness, no macros, no atoms, no lazy sequences except iterate, cycle, repeat and repeatedly. A program is checked before anything of it runs: an unknown name or tool refuses all of it. It ends in one of these ways:
 - (return value): the task is done, this is its result.
 - (fail reason): the task cannot be done.
 - with the value of its last form: you are told the value and what was printed, and write the next program.

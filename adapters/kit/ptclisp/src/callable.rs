@@ -45,7 +45,7 @@ pub struct NativeFunction {
     pub(crate) least: usize,
     pub(crate) most: usize,
     pub(crate) body: NativeBody,
-    /// What it does with sequences that have no end, if it takes them.
+    /// Use of endless sequences, if the function accepts them.
     pub(crate) lazy: Option<LazyUse>,
 }
 

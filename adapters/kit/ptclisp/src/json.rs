@@ -134,7 +134,7 @@ fn of_number(number: &Number) -> Value {
     Value::Float(number.as_f64().unwrap_or(f64::NAN))
 }
 
-/// How keys of maps become names of objects.
+/// Naming of object members by the keys of maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyNames {
     /// A keyword and a text become their name.
@@ -143,8 +143,8 @@ pub(crate) enum KeyNames {
     OfArguments,
 }
 
-/// A value as JSON, for whoever reads a result: keywords become texts of their names, sets arrays, numbers
-/// that JSON has not texts, and functions what they are shown as.
+/// Returns a value as JSON: keywords become texts of their names, sets arrays, numbers that JSON lacks texts, and
+/// functions the texts that show them.
 ///
 /// # Errors
 /// If two keys of one map have the same name: they are two entries in the program and one in JSON. If a part

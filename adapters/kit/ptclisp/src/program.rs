@@ -307,7 +307,13 @@ impl LispRun {
 
     fn end(&mut self, ended: Result<Value, Halt>) -> RunStep {
         self.stage = RunStage::Ended;
-        let checked = ended.and_then(|value| self.checked(value));
+        let last = self.program.proto.places.last().copied();
+        let checked = ended.and_then(|value| {
+            self.checked(value).map_err(|halt| match (halt, last) {
+                (Halt::Fault(fault), Some(last)) => fault.at(last).into(),
+                (halt, _) => halt,
+            })
+        });
         let end = match checked {
             Ok(value) => RunEnd::Value(value),
             Err(Halt::Return(value)) => match self.checked(value) {

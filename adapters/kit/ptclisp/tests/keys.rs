@@ -104,8 +104,23 @@ fn two_keys_of_one_name_have_no_json() {
     let told = json_text(&twins, 1_000).expect_err("two keys");
     assert_eq!(told.class, FaultClass::DuplicateKey);
     assert!(told.message.contains(":b and \"b\""), "{told}");
-    let strict = fault("(json/generate-string {:n 1 \"n\" 2})", &Limits::default());
-    assert_eq!(strict.class, FaultClass::Type);
+    let strict = fault("(json/generate-string [{:n 1 \"n\" 2}])", &Limits::default());
+    assert_eq!(strict.class, FaultClass::DuplicateKey);
+    assert!(
+        strict.message.contains("a map with two keys \"n\" as a JSON value at [0]"),
+        "{strict}"
+    );
+    assert!(strict.hint.is_some_and(|hint| hint.contains("dissoc")));
+    // A map has both forms of a name if one of these makes it so, and a set has no such rule.
+    for (source, expected) in [
+        ("(update-keys {\"a\" 1 \"b\" 2} (fn [k] (if (= k \"a\") :b k)))", "{:b 1 \"b\" 2}"),
+        ("((fn [& {:keys [a] :as all}] [a (count all)]) :a 1 \"a\" 2)", "[1 2]"),
+        ("(#{\"a\"} :a)", "nil"),
+    ] {
+        assert_eq!(value(source), expected, "{source}");
+    }
+    let (outcome, _) = with_tools("(tool/same {:n {:a-b 1 :a_b 2}})", &["same"], same);
+    assert!(shown(&outcome).contains("duplicate_key"), "{}", shown(&outcome));
 }
 
 #[test]

@@ -108,6 +108,15 @@ fn an_endless_sequence_makes_what_is_taken() {
         ("(map vector [:a :b] (cycle [1]))", "[[:a 1] [:b 1]]"),
         ("(zipmap [:a :b] (repeat 0))", "{:a 0 :b 0}"),
         ("(interleave [1 2] (repeat :x))", "[1 :x 2 :x]"),
+        ("(pmap vector [:a :b] (repeat 1))", "[[:a 1] [:b 1]]"),
+        ("(mapv + [1 2] (cycle [10 20]))", "[11 22]"),
+        ("(transduce (take 3) + (iterate inc 1))", "6"),
+        ("(sequence (take 2) (drop 3 (iterate inc 1)))", "[4 5]"),
+        ("(into [] (keep-indexed (fn [i x] (when (odd? i) x))) [:a :b])", "[:b]"),
+        (
+            "(let [s (repeat 1)] [(str s) (= s s) (= s [1]) (count (conj [] s))])",
+            "[\"#seq[...]\" true false 1]",
+        ),
         ("(def powers (iterate #(* 2 %) 1)) (take 2 powers)", "[1 2]"),
         ("(take 2 (mapcat (fn [n] [n n]) (iterate inc 1)))", "[1 1]"),
     ]);
@@ -175,6 +184,8 @@ fn what_only_functions_make_something_of_is_no_data() {
         ("(count [(map :name) (repeat 1)])", "2"),
         ("[inc (comp str inc)]", "[#<builtin> #fn[...]]"),
     ]);
+    let told = fault("(def a 1)\n  (map inc)", &Limits::default());
+    assert_eq!(told.position.map(|at| (at.line, at.column)), Some((2, 3)));
     let (outcome, calls) = with_tools("(tool/same {:n [(take 5)]})", &["same"], same);
     assert!(shown(&outcome).contains("type_error: the value has a part of the kind transducer"));
     assert_eq!(calls.len(), 0);
@@ -283,4 +294,13 @@ fn doc_says_what_a_name_does() {
     assert!(prints[1].starts_with("(try body ..."));
     assert!(prints[2].contains("Sets an entry"));
     assert_eq!(prints[3], "No documentation found for \"nothing\".");
+    let prints =
+        support::run("(doc join) (doc str/join) (doc clojure.string/join) (doc \"core/join\")")
+            .prints;
+    assert!(prints[0].starts_with("(join"));
+    assert!(prints.iter().all(|text| *text == prints[0]), "{prints:?}");
+    let prints =
+        support::run("(doc json/parse-string) (doc \"str/map\") (doc \"json/map\")").prints;
+    assert!(prints[0].starts_with("(json/parse-string"), "{prints:?}");
+    assert!(prints[1..].iter().all(|text| text.starts_with("No documentation")), "{prints:?}");
 }

@@ -14,6 +14,7 @@ mod thread;
 mod tries;
 
 pub(crate) use expr::unknown_tool;
+pub(crate) use names::function_name;
 pub(crate) use near::nearest_of;
 
 use std::collections::BTreeSet;
@@ -42,7 +43,7 @@ pub(crate) fn analyze(forms: &[Form], scope: &NameScope<'_>) -> Result<Arc<Proto
         analyzer.find_definitions(form);
     }
     analyzer.body(0, forms, false)?;
-    analyzer.emit(Op::Ret, 0);
+    analyzer.emit(Op::Ret, forms.last().map_or(0, |last| last.at));
     if !analyzer.unbound.is_empty() {
         return Err(analyzer.unbound_fault());
     }

@@ -127,13 +127,18 @@ pub(super) fn resolve(name: &str) -> NameMeaning<'_> {
             Some(native) => NameMeaning::Native(native),
             None => {
                 let near = nearest(inner, std::iter::empty());
-                refused(name, near, format!("{inner} is not available in clojure.core"))
+                refused([name, inner], near, format!("{inner} is not available in clojure.core"))
             }
         },
         Some(("json", inner)) => {
             let near = nearest(name, std::iter::empty());
             let known = "generate-string, parse-lines, parse-string";
-            refused(name, near, format!("{inner} is not available. JSON functions: {known}"))
+            // A name of another language without its namespace is about other things than JSON.
+            refused(
+                [name, name],
+                near,
+                format!("{inner} is not available. JSON functions: {known}"),
+            )
         }
         Some((space, inner)) => {
             if let Some((_, title, names)) = NAMESPACES.iter().find(|(known, ..)| *known == space) {
@@ -145,7 +150,7 @@ pub(super) fn resolve(name: &str) -> NameMeaning<'_> {
                 let near = nearest_of(inner, names.iter().copied());
                 let names = names.join(", ");
                 let message = format!("{inner} is not available. {title} functions: {names}");
-                return refused(name, near, message);
+                return refused([name, inner], near, message);
             }
             if java || JAVA.contains(&space) {
                 return java_member(name);
@@ -155,16 +160,17 @@ pub(super) fn resolve(name: &str) -> NameMeaning<'_> {
                  clojure.string/, clojure.walk/, core/, data/, json/, regex/, set/, str/, string/, \
                  tool/, walk/"
             );
-            refused(name, native(inner).map(|native| native.name), message)
+            refused([name, inner], native(inner).map(|native| native.name), message)
         }
         None if java => java_member(name),
         None => NameMeaning::Unknown,
     }
 }
 
-/// The fault of a name that a namespace does not have, with the one that was probably meant.
-fn refused<'a>(name: &str, near: Option<&str>, message: String) -> NameMeaning<'a> {
-    let hint = match (instead(name), near) {
+/// The fault of a name that a namespace does not have, with the one that was probably meant. Of the names, the
+/// first that is known from another language gives the hint.
+fn refused<'a>(names: [&str; 2], near: Option<&str>, message: String) -> NameMeaning<'a> {
+    let hint = match (names.into_iter().find_map(instead), near) {
         (Some(instead), _) => instead.to_owned(),
         (None, Some(near)) => format!("Did you mean {near}?"),
         (None, None) => "Use a name that is listed, or write a function.".to_owned(),
@@ -178,6 +184,18 @@ fn java_member(name: &str) -> NameMeaning<'static> {
         format!("{name} is not available: there are no Java classes"),
     );
     NameMeaning::Refused(fault.hint(instead(name).unwrap_or("Use a function of the language.")))
+}
+
+/// Returns the name of the function that a name stands for, if the language has one, without its namespace.
+pub(crate) fn function_name(name: &str) -> Option<&'static str> {
+    match resolve(name) {
+        NameMeaning::Native(native) => Some(native.name),
+        NameMeaning::Data(_)
+        | NameMeaning::Tool(_)
+        | NameMeaning::History(_)
+        | NameMeaning::Unknown
+        | NameMeaning::Refused(_) => None,
+    }
 }
 
 /// The function of the language of this name.

@@ -2,7 +2,7 @@
 
 use crate::library;
 
-/// What is written here for names of Clojure and other languages that are not known.
+/// Replacements for names of Clojure and other languages that this language lacks, sorted by name.
 const ELSEWHERE: &[(&str, &str)] = &[
     (".contains", "Write (includes? text part)."),
     (".endsWith", "Write (ends-with? text part)."),
@@ -61,7 +61,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("json/stringify", "Write (json/generate-string value)."),
     ("json/write-str", "Write (json/generate-string value)."),
     ("lambda", "Write (fn [x] body)."),
-    ("lazy-seq", "Sequences are made at once, except (iterate f x), (cycle coll) and (repeat x)."),
+    (
+        "lazy-seq",
+        "Sequences are made at once, except (iterate f x), (cycle coll), (repeat x) and (repeatedly f).",
+    ),
     ("len", "Write (count coll)."),
     ("length", "Write (count coll)."),
     ("let*", "Write (let [name value] body)."),
@@ -95,12 +98,12 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("while", "Write (loop [x start] (if test (recur next) x))."),
 ];
 
-const STATE: &str = "Nothing is changed in place: carry the value through loop and recur or reduce, or define it anew with def.";
+const STATE: &str = "Nothing is changed in place: carry the value through loop and recur or reduce, or define the name again with def.";
 const CLOCK: &str = "There is no clock: call a tool, or take the time as an input.";
 const CHANCE: &str = "There is no randomness: choose by a rule.";
 const REVERSE: &str = "Write (apply str (reverse text)).";
 
-/// What to write instead of an unknown name, if it is known from elsewhere.
+/// Returns the replacement of a name that is known from another language.
 pub(super) fn instead(name: &str) -> Option<&'static str> {
     let found = ELSEWHERE.binary_search_by(|(known, _)| (*known).cmp(name));
     found.ok().map(|index| ELSEWHERE[index].1)

@@ -50,8 +50,8 @@ impl Analyzer<'_> {
         })
     }
 
-    /// Compiles the `finally` body, once for the normal end and for a passing fault. The value of the `try` is
-    /// on the stack.
+    /// Compiles the `finally` body for the normal end and for a passing fault. The value of the `try` is on the
+    /// stack.
     fn finally(&mut self, at: u32, start: u32, height: u32, last: &[Form]) -> AnalyzeResult {
         let end = self.here();
         self.scoped(|this| {

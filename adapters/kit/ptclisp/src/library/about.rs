@@ -1,5 +1,6 @@
 //! Functions about functions: `doc`, `apropos` and their like.
 
+use crate::analyze::function_name;
 use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Halt, misfit};
@@ -19,7 +20,8 @@ fn doc(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     let Some(name) = subject(&args[0]) else {
         return misfit("doc", args);
     };
-    let line = docs::text(&name).unwrap_or_else(|| format!("No documentation found for {name:?}."));
+    let text = docs::text(&name).or_else(|| docs::text(function_name(&name)?));
+    let line = text.unwrap_or_else(|| format!("No documentation found for {name:?}."));
     ctx.print(line)?;
     Ok(Value::Nil)
 }

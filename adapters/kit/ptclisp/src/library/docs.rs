@@ -325,7 +325,7 @@ cat :: Is the transducer that joins collections: (into [] cat colls)
 (quote form) :: Gives the form as data
 "#;
 
-/// What is said of a name: its calls, a line each, and below them a sentence.
+/// Returns the text of a name: its calls, one a line, and a sentence below them.
 pub(super) fn text(name: &str) -> Option<String> {
     let (calls, sentence) = by_name().get(name)?;
     Some(format!("{}\n  {sentence}", calls.replace(" | ", "\n")))

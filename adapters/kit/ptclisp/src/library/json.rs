@@ -49,7 +49,7 @@ fn generate_string(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt>
     let mut path = Vec::new();
     match strict(&args[0], &mut path) {
         Ok(encoded) => ctx.text(encoded.to_string()),
-        Err(what) => {
+        Err((class, what)) => {
             let at = if path.is_empty() {
                 "at the top level".to_owned()
             } else {
@@ -58,16 +58,23 @@ fn generate_string(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt>
             };
             let message =
                 format!("json/generate-string: cannot encode {what} as a JSON value {at}");
-            let hint = "Convert it first: (name :key) for a keyword, (str value) for the rest.";
-            Err(Fault::new(FaultClass::Type, message).hint(hint).into())
+            let hint = match class {
+                FaultClass::DuplicateKey => "Remove one of them first: (dissoc m key).",
+                _ => "Convert it first: (name :key) for a keyword, (str value) for the rest.",
+            };
+            Err(Fault::new(class, message).hint(hint).into())
         }
     }
 }
 
-/// A value as JSON, where JSON has such a value. The path is noted from the inside out.
-fn strict(value: &Value, path: &mut Vec<String>) -> Result<Json, String> {
+/// Returns a value as JSON, if JSON has such a value. The path is noted from the inside out.
+///
+/// # Errors
+/// The class of the fault, and a description of the part that JSON does not have.
+fn strict(value: &Value, path: &mut Vec<String>) -> Result<Json, (FaultClass, String)> {
+    let no_json = |what: String| Err((FaultClass::Type, what));
     Ok(match value {
-        Value::Float(n) if !n.is_finite() => return Err(show::readable(value)),
+        Value::Float(n) if !n.is_finite() => return no_json(show::readable(value)),
         Value::Vec(items) => {
             let mut all = Vec::new();
             for (index, item) in items.items.iter().enumerate() {
@@ -81,21 +88,24 @@ fn strict(value: &Value, path: &mut Vec<String>) -> Result<Json, String> {
                 let name = match key {
                     Value::Str(name) | Value::Kw(name) => name.to_string(),
                     Value::Int(_) | Value::Big(_) => show::readable(key),
-                    other => return Err(format!("the key {}", show::readable(other))),
+                    other => return no_json(format!("the key {}", show::readable(other))),
                 };
                 let value = strict(value, path).inspect_err(|_| path.push(show::readable(key)))?;
                 if all.contains_key(&name) {
-                    return Err(format!("a map with two keys {name:?}"));
+                    return Err((
+                        FaultClass::DuplicateKey,
+                        format!("a map with two keys {name:?}"),
+                    ));
                 }
                 all.insert(name, value);
             }
             Json::Object(all)
         }
         Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Big(_) | Value::Float(_) => {
-            json::to_json(value).map_err(|fault| fault.message)?
+            json::to_json(value).map_err(|fault| (fault.class, fault.message))?
         }
         Value::Str(text) => Json::String(text.to_string()),
-        other => return Err(format!("a {}", other.kind())),
+        other => return no_json(format!("a {}", other.kind())),
     })
 }
 

@@ -54,7 +54,7 @@ impl StageKind {
     }
 }
 
-/// What a function does with sequences that have no end, besides what it does with others.
+/// Use that a function makes of endless sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LazyUse {
     /// It makes a stage.
@@ -79,7 +79,7 @@ pub(super) struct Stage {
     last: Option<Value>,
 }
 
-/// What a stage does with an item.
+/// Decision of a stage about an item.
 pub(super) enum StageStep {
     /// The item goes on.
     Pass(Value),

@@ -32,7 +32,7 @@ pub(super) struct CodeActivation {
 }
 
 impl Activation {
-    /// What a halt is once it has left this call.
+    /// Returns the halt as seen by the caller: with a position, or with the class of the frame.
     fn leave(&self, mut halt: Halt) -> Halt {
         match self {
             Activation::Code(code) => {

@@ -7,6 +7,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::callable::NativeFunction;
 use crate::context::{Context, ValueSet};
 use crate::fault::{Halt, type_error};
+use crate::library::access::entry;
 use crate::library::compare::compare;
 use crate::library::pure;
 use crate::show;
@@ -214,16 +215,11 @@ fn name(ctx: &mut Context, key: &Value) -> Result<Value, Halt> {
 
 /// Requested number of examples.
 fn sample(options: Option<&Value>) -> Result<usize, Halt> {
-    let option = |name: &str| match options {
-        Some(Value::Map(entries)) => {
-            entries.addressed(&Value::keyword(name)).map(|(_, value)| value)
-        }
-        _ => None,
-    };
-    if option("paths").is_some_and(Value::truthy) {
+    let option = |name: &str| entry(options?, &Value::keyword(name));
+    if option("paths").is_some_and(|paths| paths.truthy()) {
         return type_error("describe: there is no option :paths; describe the parts one by one");
     }
-    let asked = option("sample").and_then(Value::as_int);
+    let asked = option("sample").and_then(|sample| sample.as_int());
     Ok(asked.unwrap_or(EXAMPLES).clamp(1, EXAMPLES) as usize)
 }
 

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::fault::{Fault, FaultClass, Halt, type_error};
 use crate::flow::{Frame, FrameRequest};
 use crate::library::access::{check_callable, check_pred, integer, seq};
-use crate::library::pipeline::{Pipeline, Sink, endless, first_items, source};
+use crate::library::pipeline::{Pipeline, Sink, SourceKind, endless, first_items, source};
 use crate::library::stages::{LazyUse, Stage, StageKind, stages};
 use crate::library::{flow, pure, sequences, staged as staged_native};
 use crate::value::Value;
@@ -77,9 +77,9 @@ fn staged(
 }
 
 /// Makes an endless sequence.
-pub(super) fn make(ctx: &mut Context, kind: &str, args: Vec<Value>) -> Result<Value, Halt> {
+pub(super) fn make(ctx: &mut Context, kind: SourceKind, args: Vec<Value>) -> Result<Value, Halt> {
     let args = ctx.vec(args)?;
-    ctx.compose(ComposedKind::Endless, vec![Value::keyword(kind), args])
+    ctx.compose(ComposedKind::Endless, vec![Value::keyword(kind.name()), args])
 }
 
 /// Collections side by side, as far as all have items. One of them has an end.
@@ -117,19 +117,19 @@ pub(crate) fn unbounded(name: &str) -> Halt {
 
 fn iterate(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     check_callable("iterate", 1, &args[0])?;
-    make(ctx, "iterate", args.to_vec())
+    make(ctx, SourceKind::Iterate, args.to_vec())
 }
 
 fn cycle(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     match seq(ctx, "cycle", 1, &args[0])? {
         items if items.is_empty() => ctx.vec(items),
-        items => make(ctx, "cycle", items),
+        items => make(ctx, SourceKind::Cycle, items),
     }
 }
 
 fn repeat(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     let [count, value] = args else {
-        return make(ctx, "repeat", args.to_vec());
+        return make(ctx, SourceKind::Repeat, args.to_vec());
     };
     let count = usize::try_from(integer("repeat", 1, count)?).unwrap_or(0);
     ctx.room(count)?;
@@ -140,7 +140,7 @@ fn repeat(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 fn repeatedly(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> {
     let function = args.pop().unwrap_or_default();
     check_callable("repeatedly", args.len() + 1, &function)?;
-    let endless = make(ctx, "repeatedly", vec![function])?;
+    let endless = make(ctx, SourceKind::Repeatedly, vec![function])?;
     let Some(count) = args.pop() else {
         return Ok(FrameRequest::Done(endless));
     };

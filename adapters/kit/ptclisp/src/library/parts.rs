@@ -4,6 +4,7 @@ use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Halt, misfit, runtime, type_error};
 use crate::library::access::{integer, not_set, ordered, seq};
+use crate::library::pipeline::SourceKind;
 use crate::library::stages::StageKind;
 use crate::library::{ANY, arith, lazy, pipeline, pure, staged};
 use crate::order;
@@ -312,7 +313,7 @@ fn whole_range(ctx: &mut Context, start: i64, end: i64, step: i64) -> Result<Val
         if start == end {
             return ctx.vec(Vec::new());
         }
-        return lazy::make(ctx, "repeat", vec![Value::Int(start)]);
+        return lazy::make(ctx, SourceKind::Repeat, vec![Value::Int(start)]);
     }
     let distance = i128::from(end) - i128::from(start);
     let step = i128::from(step);

@@ -12,6 +12,34 @@ use crate::library::sequences::conj;
 use crate::library::stages::{Stage, StageStep, add_stages};
 use crate::value::{Items, Value};
 
+/// Kind of an endless sequence: the function that makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SourceKind {
+    Iterate,
+    Repeatedly,
+    Repeat,
+    Cycle,
+}
+
+impl SourceKind {
+    /// Returns the name of the function, under which a sequence is stored.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            SourceKind::Iterate => "iterate",
+            SourceKind::Repeatedly => "repeatedly",
+            SourceKind::Repeat => "repeat",
+            SourceKind::Cycle => "cycle",
+        }
+    }
+
+    /// Returns the kind of this name.
+    fn of_name(name: &str) -> Option<SourceKind> {
+        let all =
+            [SourceKind::Iterate, SourceKind::Repeatedly, SourceKind::Repeat, SourceKind::Cycle];
+        all.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
 /// Source of the items.
 pub(super) enum Source {
     Items(ItemCursor),
@@ -305,21 +333,31 @@ pub(super) fn source(
         let items = shared_items(ctx, name, place, value)?;
         return Ok((Source::Items(ItemCursor::new(items)), Vec::new()));
     };
-    let [Value::Kw(kind), Value::Vec(args), xforms @ ..] = made.parts.as_slice() else {
-        return type_error(format!("{name}: the sequence has no source"));
+    let (source, xforms) = match made.parts.as_slice() {
+        [Value::Kw(kind), Value::Vec(args), xforms @ ..] => (stored_source(kind, args), xforms),
+        _ => (None, [].as_slice()),
     };
-    let source = match (&**kind, args.items.as_slice()) {
-        ("iterate", [function, first]) => Source::Iterate(function.clone(), first.clone(), false),
-        ("repeatedly", [function]) => Source::Repeatedly(function.clone()),
-        ("repeat", [value]) => Source::Repeat(value.clone()),
-        ("cycle", _) => Source::Cycle(args.clone(), 0),
-        _ => return type_error(format!("{name}: the sequence has no source")),
+    let Some(source) = source else {
+        return type_error(format!("{name}: the sequence has no source"));
     };
     let mut all = Vec::new();
     for xform in xforms {
         add_stages(ctx, name, place, xform, &mut all)?;
     }
     Ok((source, all))
+}
+
+/// Returns the source that the parts of an endless sequence describe.
+fn stored_source(kind: &str, args: &Arc<Items>) -> Option<Source> {
+    Some(match (SourceKind::of_name(kind)?, args.items.as_slice()) {
+        (SourceKind::Iterate, [function, first]) => {
+            Source::Iterate(function.clone(), first.clone(), false)
+        }
+        (SourceKind::Repeatedly, [function]) => Source::Repeatedly(function.clone()),
+        (SourceKind::Repeat, [value]) => Source::Repeat(value.clone()),
+        (SourceKind::Cycle, _) => Source::Cycle(args.clone(), 0),
+        _ => return None,
+    })
 }
 
 /// The first items of an endless sequence that calls nothing.

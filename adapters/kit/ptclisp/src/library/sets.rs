@@ -51,7 +51,7 @@ fn all(args: &[Value]) -> Result<Vec<&Arc<Members>>, Halt> {
 fn combined(
     ctx: &mut Context,
     args: &mut [Value],
-    combine: fn(&ValueSet, &ValueSet) -> ValueSet,
+    combine: fn(&mut ValueSet, &Members),
 ) -> Result<Value, Halt> {
     let sets = all(args)?;
     let Some((first, others)) = sets.split_first() else {
@@ -61,7 +61,7 @@ fn combined(
     for other in others {
         let weight = first.shape.weight.saturating_add(other.shape.weight);
         ctx.walk(weight)?;
-        result = combine(&result, &other.iter().cloned().collect());
+        combine(&mut result, other);
         ctx.room(result.len())?;
     }
     ctx.set(result)
@@ -71,7 +71,11 @@ pub(super) const NATIVES: &[NativeFunction] = &[
     pure("set", 1, 1, set),
     pure("hash-set", 0, ANY, |ctx, args| ctx.set_of(args.to_vec())),
     pure("disj", 1, ANY, disj),
-    pure("union", 0, ANY, |ctx, args| combined(ctx, args, |a, b| a | b)),
-    pure("intersection", 1, ANY, |ctx, args| combined(ctx, args, |a, b| a & b)),
-    pure("difference", 1, ANY, |ctx, args| combined(ctx, args, |a, b| a - b)),
+    pure("union", 0, ANY, |ctx, args| combined(ctx, args, |a, b| a.extend(b.iter().cloned()))),
+    pure("intersection", 1, ANY, |ctx, args| {
+        combined(ctx, args, |a, b| a.retain(|member| b.members.contains(member)))
+    }),
+    pure("difference", 1, ANY, |ctx, args| {
+        combined(ctx, args, |a, b| a.retain(|member| !b.members.contains(member)))
+    }),
 ];

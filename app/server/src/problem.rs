@@ -56,7 +56,7 @@ pub(crate) enum ProblemCode {
     TurnRunning,
     /// The session cannot return to this position.
     NoRewindHere,
-    /// The conversation was compacted after this position.
+    /// The conversation at this position cannot be restored in place.
     RewindOutOfReach,
     /// The turn was asked to stop, and has not ended yet.
     Stopping,
@@ -124,7 +124,7 @@ impl ProblemCode {
             Self::NoForkHere => (409, "The session cannot be forked at this point"),
             Self::TurnRunning => (409, "A turn is running"),
             Self::NoRewindHere => (409, "The session cannot return to this point"),
-            Self::RewindOutOfReach => (409, "The conversation was compacted after this point"),
+            Self::RewindOutOfReach => (409, "This point cannot be restored in place"),
             Self::Stopping => (409, "The turn has not stopped yet"),
             Self::QueueFull => (409, "Too many inputs wait"),
             Self::HeldElsewhere => (409, "Another process drives the session"),

@@ -17,8 +17,9 @@ use windlass_engine::core::{
 use windlass_engine::ports::SessionFilter;
 use windlass_engine::{Loaded, SendError, SessionCommand};
 
-use super::describe::answers::{Conflict, NoSession, Refused, StoreFull, Waits};
+use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull, Waits};
 use super::describe::shapes::EffectShape;
+use super::execute::execute;
 use super::failure;
 use super::key::ClientKey;
 use super::query::{self, QueryParams};
@@ -234,7 +235,7 @@ pub(crate) struct DecisionResponse {
     request_body = DecisionRequest,
     responses(
         (status = 202, description = "The answer is durable.", body = DecisionResponse),
-        NoSession, Conflict, Refused, StoreFull, Waits,
+        NoSession, Conflict, KeyReused, StoreFull, Waits,
     )
 )]
 pub(crate) async fn answer(
@@ -271,9 +272,7 @@ pub(crate) async fn decide(
     }
     let handle = handle(app, caller, id).await?;
     let command = SessionCommand::Answer { call, arguments: digest, answer };
-    let scope = caller.scope().clone();
-    let answered = handle.execute(command, scope, key.as_deref()).await;
-    answered.map(drop).map_err(|error| failure::send(&error))
+    execute(&handle, (caller, id), key.as_deref(), command).await.map(drop)
 }
 
 fn approval_answer(word: DecisionRequest) -> Result<ApprovalAnswer, Problem> {

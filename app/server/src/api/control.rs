@@ -12,8 +12,9 @@ use windlass_engine::core::{
 };
 use windlass_engine::{AwaitedTurn, SendError, SessionCommand};
 
-use super::describe::answers::{Conflict, NoSession, Refused, StoreFull, Waits};
+use super::describe::answers::{Conflict, KeyReused, NoSession, Refused, StoreFull, Waits};
 use super::describe::shapes::StopTimingShape;
+use super::execute::execute;
 use super::failure;
 use super::key::ClientKey;
 use super::session_access::{RunRight, SessionAccess};
@@ -143,7 +144,7 @@ pub(crate) struct RequestedCompaction {
     request_body(content = Option<CompactRequest>),
     responses(
         (status = 202, description = "The request is durable.", body = RequestedCompaction),
-        NoSession, Conflict, Refused, StoreFull, Waits,
+        NoSession, Conflict, KeyReused, StoreFull, Waits,
     )
 )]
 pub(crate) async fn compact(
@@ -154,10 +155,8 @@ pub(crate) async fn compact(
 ) -> Result<impl IntoResponse, Problem> {
     let (handle, _) = open(&app, &seen.caller, &seen.id).await?;
     let permit = seen.caller.turn_permit(&app)?;
-    let scope = seen.caller.scope().clone();
-    let command = SessionCommand::Compact { focus };
-    let requested = handle.execute(command, scope, key.for_command()).await;
-    let request = requested.map_err(|error| failure::send(&error))?;
+    let (of, command) = ((&seen.caller, &seen.id), SessionCommand::Compact { focus });
+    let request = execute(&handle, of, key.for_command(), command).await?;
     let next = seen.fact_at(request.next()).await?;
     let reason = Reason::CompactionRequested { request };
     let opens = |fact: &RecordedFact| matches!(&fact.fact, Fact::TurnOpened(opened) if opened.reason == reason);

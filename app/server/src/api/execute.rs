@@ -1,34 +1,37 @@
 //! Execution: brings a command to its session, once for each key.
 
-use windlass_engine::SessionCommand;
-use windlass_engine::core::Fact;
+use windlass_engine::core::{
+    ApprovalAnswer, ApprovalAnswered, Digest, Edit, Fact, Seq, SessionId, Verdict,
+};
+use windlass_engine::{SessionCommand, SessionHandle};
 
 use super::failure;
 use super::key;
-use super::session_access::{RunRight, SessionAccess};
-use super::session_handle::handle;
-use crate::app::App;
+use super::session_access::fact_at;
+use crate::caller::Caller;
 use crate::problem::Problem;
 
-/// Executes a command within the caller's scope. A repeated key is acknowledged with the fact that
-/// it recorded first, so a command that this fact does not record is rejected.
+/// Bytes of a focus that are recorded.
+const FOCUS_BYTES: usize = 4_096;
+
+/// Executes a command within the caller's scope, and returns the position of its first fact. A
+/// repeated key is acknowledged with the fact that it recorded first, so a command that this fact
+/// does not record is rejected.
 pub(super) async fn execute(
-    app: &App,
-    seen: &SessionAccess<RunRight>,
+    handle: &SessionHandle,
+    (caller, id): (&Caller, &SessionId),
     key: Option<&str>,
     command: SessionCommand,
-) -> Result<(), Problem> {
-    let handle = handle(app, &seen.caller, &seen.id).await?;
-    let scope = seen.caller.scope().clone();
-    let at = handle.execute(command.clone(), scope, key).await;
+) -> Result<Seq, Problem> {
+    let at = handle.execute(command.clone(), caller.scope().clone(), key).await;
     let at = at.map_err(|error| failure::send(&error))?;
     if key.is_none() {
-        return Ok(());
+        return Ok(at);
     }
-    let recorded = seen.fact_at(at).await?;
+    let recorded = fact_at(caller, id, at).await?;
     match recorded.is_some_and(|recorded| is_of_another(&recorded.fact, &command)) {
         true => Err(key::key_reused("another request")),
-        false => Ok(()),
+        false => Ok(at),
     }
 }
 
@@ -44,15 +47,40 @@ fn is_of_another(fact: &Fact, command: &SessionCommand) -> bool {
         SessionCommand::MoveInput { before, .. } => {
             matches!(fact, Fact::InputMoved(fact) if fact.before != *before)
         }
+        SessionCommand::Compact { focus } => {
+            let recorded = focus.as_deref().and_then(recorded_focus);
+            matches!(fact, Fact::CompactionRequested(fact) if fact.focus.as_deref() != recorded)
+        }
+        SessionCommand::Answer { answer, .. } => {
+            matches!(fact, Fact::ApprovalAnswered(fact) if !decides(fact, answer))
+        }
         // These have nothing beside their key, or are compared where they are sent.
         SessionCommand::WithdrawInput { .. }
         | SessionCommand::Send(_)
         | SessionCommand::Configure { .. }
         | SessionCommand::SetGoal { .. }
-        | SessionCommand::Compact { .. }
         | SessionCommand::Interrupt { .. }
-        | SessionCommand::Answer { .. }
         | SessionCommand::ChildEnded { .. }
         | SessionCommand::Resume {} => false,
+    }
+}
+
+fn recorded_focus(focus: &str) -> Option<&str> {
+    let cut = &focus[..focus.floor_char_boundary(FOCUS_BYTES)];
+    (!cut.trim().is_empty()).then_some(cut)
+}
+
+/// Returns true if a fact records the decision of an answer, with the same arguments. Its reason is
+/// not compared. An edit that changes nothing is not recorded.
+fn decides(fact: &ApprovalAnswered, answer: &ApprovalAnswer) -> bool {
+    let arguments = |edit: &Option<Edit>| match edit {
+        Some(edit) => Digest::EMPTY.part(edit.text.as_bytes()),
+        None => fact.arguments,
+    };
+    match answer {
+        ApprovalAnswer::Allow { edit } => {
+            fact.verdict == Verdict::Allow && arguments(&fact.edit) == arguments(edit)
+        }
+        ApprovalAnswer::Deny { .. } => fact.verdict == Verdict::Deny,
     }
 }

@@ -16,6 +16,7 @@ use super::execute::execute;
 use super::failure;
 use super::key::ClientKey;
 use super::session_access::{PathNumber, ReadRight, RunRight, SessionAccess};
+use super::session_handle::handle;
 use crate::app::App;
 use crate::json::Json;
 use crate::object;
@@ -148,6 +149,7 @@ async fn execute_on_input(
 ) -> Result<impl IntoResponse + use<>, Problem> {
     // A client may use one key for several inputs.
     let key = key.for_command().map(|key| format!("{input}:{key}"));
-    execute(app, seen, key.as_deref(), command).await?;
+    let handle = handle(app, &seen.caller, &seen.id).await?;
+    execute(&handle, (&seen.caller, &seen.id), key.as_deref(), command).await?;
     Ok((StatusCode::ACCEPTED, Json(InputReference { input })))
 }

@@ -14,6 +14,7 @@ use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull, Waits}
 use super::execute::execute;
 use super::key::ClientKey;
 use super::session_access::{RunRight, SessionAccess};
+use super::session_handle::handle;
 use crate::app::App;
 use crate::json::Json;
 use crate::object;
@@ -64,6 +65,8 @@ pub(crate) async fn rewind(
     Json(RewindPoint { to }): Json<RewindPoint>,
 ) -> Result<impl IntoResponse, Problem> {
     let to = Seq(to);
-    execute(&app, &seen, key.for_command(), SessionCommand::Rewind { to }).await?;
+    let handle = handle(&app, &seen.caller, &seen.id).await?;
+    let of = (&seen.caller, &seen.id);
+    execute(&handle, of, key.for_command(), SessionCommand::Rewind { to }).await?;
     Ok((StatusCode::ACCEPTED, Json(RewoundTo { to })))
 }

@@ -94,9 +94,19 @@ impl<R> SessionAccess<R> {
 
     /// Reads the fact at a position, if there is one yet.
     pub(crate) async fn fact_at(&self, at: Seq) -> Result<Option<RecordedFact>, Problem> {
-        let found = self.read(Seq(at.0.saturating_sub(1)), 1).await?;
-        Ok(found.into_iter().find(|fact| fact.seq == at))
+        fact_at(&self.caller, &self.id, at).await
     }
+}
+
+/// Reads the fact of a session at a position, if there is one yet.
+pub(crate) async fn fact_at(
+    caller: &Caller,
+    id: &SessionId,
+    at: Seq,
+) -> Result<Option<RecordedFact>, Problem> {
+    let found = caller.tenant.store.read(id, Seq(at.0.saturating_sub(1)), 1).await;
+    let found = found.map_err(|error| failure::store(&error))?;
+    Ok(found.into_iter().find(|fact| fact.seq == at))
 }
 
 /// Reads the first fact of a session, if it exists for the caller.

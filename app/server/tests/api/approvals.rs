@@ -118,7 +118,12 @@ async fn an_answer_is_about_what_was_asked_and_nothing_else() {
         assert_eq!(answer.problem(), problem(status, code), "{call}");
     }
     let deny = json!({"decision": "deny", "digest": digest, "reason": "too few"});
-    assert_eq!(server.post(&path, &deny).send().await.status, 202);
+    for _ in 1..=2 {
+        assert_eq!(server.post(&path, &deny).key("k").send().await.status, 202);
+    }
+    let allow = json!({"decision": "allow", "digest": digest});
+    let answer = server.post(&path, &allow).key("k").send().await;
+    assert_eq!(answer.problem(), problem(422, "key_reused"));
     let path = format!("/sessions/{id}/approvals/{}", two["call"]);
     let deny = json!({"decision": "deny", "digest": two["digest"]});
     assert_eq!(server.post(&path, &deny).send().await.status, 202);

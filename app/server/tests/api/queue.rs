@@ -50,6 +50,10 @@ async fn inputs_that_wait_are_listed_edited_moved_and_withdrawn() {
     let other = json!({"text": "another"});
     let answer = change(&server, &id, &one, &other).key("k").send().await;
     assert_eq!(answer.problem(), reused);
+    // An edit that changes nothing uses its key too.
+    change(&server, &id, &one, &edit).key("same").send().await.is(202);
+    let answer = change(&server, &id, &one, &other).key("same").send().await;
+    assert_eq!(answer.problem(), reused);
     let before = json!({"before": one});
     change(&server, &id, &two, &before).key("k").send().await.is(202);
     change(&server, &id, &two, &before).key("k").send().await.is(202);

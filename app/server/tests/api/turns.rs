@@ -391,6 +391,9 @@ async fn a_conversation_is_compacted_at_once_or_after_the_running_turn() {
     assert_eq!(ended["outcome"], json!({"outcome": "completed"}));
     let again = server.post(&path("compact"), &words).key("k").send().await.is(202);
     assert_eq!(again, taken);
+    let other = json!({"focus": "the wind"});
+    let answer = server.post(&path("compact"), &other).key("k").send().await;
+    assert_eq!(answer.problem(), problem(422, "key_reused"));
     let bodies = |facts: &[Value], kind: &str| -> Vec<Value> {
         let own = facts.iter().filter(|fact| fact["kind"] == kind);
         own.map(|fact| fact["body"].clone()).collect()

@@ -82,12 +82,11 @@ async fn a_result_outlasts_an_outage_of_the_store() {
         }
     });
     let gate = Gate::new();
-    gate.open();
     let world = background(store, &gate);
     sent_out(&world).await;
+    gate.open();
     tokio::time::sleep(ms(50_000)).await;
     assert_eq!(results(&world.store.log(&id("s"))), []);
-    tokio::time::sleep(ms(150_000)).await;
     let text = result(&world).await;
     assert!(text.contains("completed") && text.contains("a tree"), "{text}");
 }

@@ -1,19 +1,12 @@
 //! Rewind: returns a session to an earlier point of its conversation, by its handle, or by [`rewind`]
 //! if nobody drives it.
 
-use std::sync::Arc;
-
-use windlass_core::{
-    Fact, Incoming, Input, InvalidFact, Limits, Reason, RecordedFact, Reject, Scope, Seq, Session,
-    SessionId, Timestamp, decide_and_evolve, evolve_first,
-};
-use windlass_ports::{LogStore, SessionClaim, StoreError, StoreErrorKind};
+use windlass_core::{Fact, Input, Scope, Seq, Session, SessionId, Timestamp};
+use windlass_ports::LogStore;
 
 use crate::error::SendError;
+use crate::offline::{ChangeError, OfflineSession};
 use crate::session::{SessionCommand, SessionHandle};
-
-/// Facts that are read at a time.
-const PAGE: usize = 512;
 
 /// Point to which a session is rewound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,42 +41,20 @@ pub struct RewindReport {
     pub effects_remain: bool,
 }
 
-/// Error of rewinding a session.
+/// Error of rewinding a session that nobody drives.
 #[derive(Debug, thiserror::Error)]
 pub enum RewindError {
-    /// No session with this id exists, or none that the scope may see.
-    #[error("there is no session {0}: list them with `windlass sessions`")]
-    Unknown(SessionId),
-    /// The session is an incomplete fork.
-    #[error("session {0} is an incomplete fork: complete it first")]
-    Unfinished(SessionId),
-    /// The conversation has fewer turns.
-    #[error("the conversation of session {session} has {turns} turns")]
+    /// The conversation has fewer turns, or was compacted since.
+    #[error("session {session} has {turns} turns that a rewind can take out")]
     TooFewTurns {
         /// Id of the session.
         session: SessionId,
-        /// Number of its turns.
+        /// Number of the turns that a rewind can take out.
         turns: usize,
     },
-    /// The session cannot return to this point.
-    #[error("session {session}: {reject}")]
-    Rejected {
-        /// Id of the session.
-        session: SessionId,
-        /// Reason for the rejection.
-        reject: Reject,
-    },
-    /// The log is readable, but a fact in it is invalid.
-    #[error("session {session}: {cause}. Run `windlass verify {session}`")]
-    InvalidFact {
-        /// Id of the session.
-        session: SessionId,
-        /// Cause of the failure.
-        cause: InvalidFact,
-    },
-    /// The store failed.
+    /// The session cannot be changed, or not return to this point.
     #[error("{0}")]
-    Store(#[from] StoreError),
+    Change(#[from] ChangeError),
 }
 
 impl SessionHandle {
@@ -109,117 +80,31 @@ pub async fn rewind(
     store: &dyn LogStore,
     request: &RewindRequest,
 ) -> Result<RewindReport, RewindError> {
-    let session = &request.session;
-    let unknown = |error: StoreError| match error.kind == StoreErrorKind::Unknown {
-        true => RewindError::Unknown(session.clone()),
-        false => RewindError::Store(error),
-    };
-    // A claim would create the log of an unknown session.
-    let first = store.read(session, Seq::ZERO, 1).await.map_err(unknown)?;
-    if first.is_empty() {
-        return Err(RewindError::Unknown(session.clone()));
-    }
-    let claim = store.claim(session).await?;
-    let rewound = rewind_claimed(store, request, &claim).await;
-    if let Err(error) = store.release(session, claim.epoch).await {
-        tracing::warn!(%session, %error, "claim not released");
-    }
-    rewound
-}
-
-async fn rewind_claimed(
-    store: &dyn LogStore,
-    request: &RewindRequest,
-    claim: &SessionClaim,
-) -> Result<RewindReport, RewindError> {
-    let id = &request.session;
-    let unknown = || RewindError::Unknown(id.clone());
-    let (session, turns) = read(store, id).await?.ok_or_else(unknown)?;
-    if !request.scope.can_access(&session.owner) {
-        return Err(unknown());
-    }
-    if session.missing_up_to().is_some() {
-        return Err(RewindError::Unfinished(id.clone()));
-    }
-    let to = turns.position(request)?;
-    let input = Input::Rewind { scope: request.scope.clone(), to };
-    let input = Incoming { at: request.now, entropy: 0, input };
-    let decided = decide_and_evolve(&session, &Limits::default(), input);
-    let decided =
-        decided.map_err(|reject| RewindError::Rejected { session: id.clone(), reject })?;
-    let facts: Vec<Arc<RecordedFact>> = decided.facts.into_iter().map(Arc::new).collect();
-    let rewound = facts.iter().find_map(|recorded| {
-        let Fact::SessionRewound(fact) = &recorded.fact else {
-            return None;
-        };
-        Some((recorded.seq, fact.notice.is_some()))
+    let RewindRequest { session: id, scope, now, .. } = request;
+    let session = OfflineSession { store, id, scope, now: *now };
+    let mut to = Seq::ZERO;
+    let rewound = session.change(|session| {
+        to = request.position(session)?;
+        Ok::<_, RewindError>(Input::Rewind { scope: scope.clone(), to })
     });
-    if !facts.is_empty() {
-        store.append(id, claim.epoch, claim.last, &facts).await?;
-    }
-    let at = rewound.map(|(at, _)| at);
-    Ok(RewindReport { to, at, effects_remain: rewound.is_some_and(|(_, remain)| remain) })
+    let rewound = rewound.await?;
+    let effects_remain = rewound.as_ref().is_some_and(
+        |recorded| matches!(&recorded.fact, Fact::SessionRewound(fact) if fact.notice.is_some()),
+    );
+    Ok(RewindReport { to, at: rewound.map(|recorded| recorded.seq), effects_remain })
 }
 
-async fn read(
-    store: &dyn LogStore,
-    id: &SessionId,
-) -> Result<Option<(Session, TurnStarts)>, RewindError> {
-    let invalid = |cause| RewindError::InvalidFact { session: id.clone(), cause };
-    let mut state: Option<(Session, TurnStarts)> = None;
-    let mut last = Seq::ZERO;
-    loop {
-        let facts = store.read(id, last, PAGE).await?;
-        for fact in &facts {
-            match &mut state {
-                None => {
-                    let session = evolve_first(fact).map_err(invalid)?;
-                    state = Some((session, TurnStarts { starts: Vec::new(), between: fact.seq }));
-                }
-                Some((session, _)) => session.apply(fact).map_err(invalid)?,
-            }
-            if let Some((session, turns)) = &mut state {
-                turns.apply(fact, session);
-            }
-            last = fact.seq;
-        }
-        if facts.len() < PAGE {
-            return Ok(state);
-        }
-    }
-}
-
-/// Positions before the turns of the conversation.
-#[derive(Debug)]
-struct TurnStarts {
-    starts: Vec<Seq>,
-    /// Latest position between turns at which the session can be forked.
-    between: Seq,
-}
-
-impl TurnStarts {
-    fn apply(&mut self, recorded: &RecordedFact, session: &Session) {
-        if let Fact::TurnOpened(fact) = &recorded.fact
-            && !matches!(fact.reason, Reason::CompactionRequested { .. })
-        {
-            self.starts.push(self.between);
-        }
-        if let Fact::SessionRewound(fact) = &recorded.fact {
-            self.starts.retain(|start| *start < fact.to);
-        }
-        if session.turn().is_none() && session.can_fork() {
-            self.between = recorded.seq;
-        }
-    }
-
-    fn position(&self, request: &RewindRequest) -> Result<Seq, RewindError> {
-        let count = match request.target {
+impl RewindRequest {
+    /// Returns the position whose conversation is to continue.
+    fn position(&self, session: &Session) -> Result<Seq, RewindError> {
+        let count = match self.target {
             RewindTarget::Position(to) => return Ok(to),
             RewindTarget::Turns(count) => usize::try_from(count).unwrap_or(usize::MAX),
         };
-        let (session, turns) = (request.session.clone(), self.starts.len());
-        let index = turns.checked_sub(count.max(1));
-        let start = index.and_then(|index| self.starts.get(index)).copied();
-        start.ok_or(RewindError::TooFewTurns { session, turns })
+        let before = session.position_before_turns(count.max(1));
+        before.ok_or_else(|| RewindError::TooFewTurns {
+            session: self.session.clone(),
+            turns: session.turns_in_reach(),
+        })
     }
 }

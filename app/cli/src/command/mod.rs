@@ -61,7 +61,7 @@ pub(crate) async fn run(args: Args, layer: StoreLayer) -> Result<ExitKind, Failu
         Command::Rewind(args) => rewind::rewind(args).await,
         Command::Repair(args) => repair::repair(args).await,
         Command::Erase(args) => erase::erase(args).await,
-        Command::Compact(args) => compact::compact(args, layer).await,
+        Command::Compact(args) => Box::pin(compact::compact(args, layer)).await,
         Command::Inputs(args) => inputs::inputs(args).await,
         Command::Vacuum(args) => vacuum::vacuum(args).await,
         Command::Doctor(args) => doctor::doctor(args).await,

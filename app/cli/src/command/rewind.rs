@@ -1,8 +1,8 @@
 //! `windlass rewind`: returns a session to an earlier point of its conversation, in place.
 
-use windlass_engine::core::{Reject, Seq};
+use windlass_engine::core::{Reject, Seq, SessionId};
 use windlass_engine::ports::Clock as _;
-use windlass_engine::{RewindError, RewindReport, RewindRequest, RewindTarget};
+use windlass_engine::{ChangeError, RewindError, RewindReport, RewindRequest, RewindTarget};
 
 use super::{closed, require_position};
 use crate::args::RewindArgs;
@@ -21,12 +21,13 @@ pub(super) async fn rewind(args: RewindArgs) -> Result<ExitKind, Failure> {
     let rewound = match windlass_engine::rewind(store.as_ref(), &request).await {
         Ok(rewound) => rewound,
         Err(error) => {
-            if let RewindError::Rejected { session, reject: Reject::NoRewindPoint { to, .. } } =
-                &error
+            if let RewindError::Change(ChangeError::Rejected(Reject::NoRewindPoint {
+                to, ..
+            })) = &error
             {
-                require_position(store.as_ref(), session, *to).await?;
+                require_position(store.as_ref(), &request.session, *to).await?;
             }
-            return Err(error.into());
+            return Err(failure(&request.session, error));
         }
     };
     print_notice(&words(&request, &rewound));
@@ -48,28 +49,25 @@ fn words(request: &RewindRequest, RewindReport { to, at, .. }: &RewindReport) ->
     }
 }
 
-impl From<RewindError> for Failure {
-    fn from(error: RewindError) -> Self {
-        match error {
-            RewindError::Store(error) => error.into(),
-            RewindError::InvalidFact { .. } => Self::new(ExitKind::Store, error.to_string()),
-            RewindError::Rejected { session, reject: Reject::TurnRunning(turn) } => {
-                Self::usage(format!(
-                    "turn {turn} of session {session} is open: `windlass resume {session}` \
-                     continues it; rewind afterwards, or fork the session at a position before it"
-                ))
-            }
-            RewindError::TooFewTurns { session, turns } => {
-                let turns = match turns {
-                    0 => "no turn to rewind".to_owned(),
-                    1 => "1 turn; --turns N is at most that".to_owned(),
-                    many => format!("{many} turns; --turns N is at most that"),
-                };
-                Self::usage(format!("the conversation of session {session} has {turns}"))
-            }
-            RewindError::Unknown(_) | RewindError::Unfinished(_) | RewindError::Rejected { .. } => {
-                Self::usage(error.to_string())
-            }
+fn failure(session: &SessionId, error: RewindError) -> Failure {
+    match error {
+        RewindError::Change(ChangeError::Rejected(Reject::TurnRunning(turn))) => {
+            Failure::usage(format!(
+                "turn {turn} of session {session} is open: `windlass resume {session}` continues \
+                 it; rewind afterwards, or fork the session at a position before it"
+            ))
+        }
+        RewindError::Change(ChangeError::Rejected(reject)) => {
+            Failure::usage(format!("session {session}: {reject}"))
+        }
+        RewindError::Change(error) => error.into(),
+        RewindError::TooFewTurns { turns, .. } => {
+            let turns = match turns {
+                0 => "no turn to rewind".to_owned(),
+                1 => "1 turn; --turns N is at most that".to_owned(),
+                many => format!("{many} turns; --turns N is at most that"),
+            };
+            Failure::usage(format!("the conversation of session {session} has {turns}"))
         }
     }
 }

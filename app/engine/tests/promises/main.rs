@@ -25,6 +25,7 @@ mod parting;
 mod programs;
 mod read_output;
 mod requests;
+mod rewinds;
 mod shapes;
 mod sizes;
 mod steering;

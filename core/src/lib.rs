@@ -127,8 +127,8 @@ pub use output::{
 };
 pub use program::{
     CallOutcome, CallReport, PROGRAM_TOOL, ProgramCallRecord, ProgramEnd, ProgramFault,
-    ProgramLimits, ProgramMode, ProgramOutcome, ProgramTransport, ReportedCall, ReportedCalls,
-    SampleKind, feedback, program_tool,
+    ProgramLimits, ProgramMode, ProgramOutcome, ProgramTransport, ReportLimits, ReportedCall,
+    ReportedCalls, SampleKind, feedback, program_tool,
 };
 pub use reason::Reason;
 pub use record::{Draft, EnvelopeHeader, FACT_VERSION, RecordedFact};

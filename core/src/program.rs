@@ -19,7 +19,7 @@ mod frame;
 
 pub use call_report::{CallOutcome, CallReport, ReportedCall, ReportedCalls};
 pub(crate) use call_report::{call_line, leave_out};
-pub use feedback::{ProgramCallRecord, feedback};
+pub use feedback::{ProgramCallRecord, ReportLimits, feedback};
 
 /// Name of the tool by which a model submits a program. No executor runs it.
 pub const PROGRAM_TOOL: &str = "run_program";

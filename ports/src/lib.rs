@@ -17,6 +17,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod glob;
+mod guide;
 mod hooks;
 pub mod json;
 mod leases;
@@ -50,6 +51,7 @@ pub use chain::ChainLink;
 pub use clock::Clock;
 pub use error::{ErrorKind, PortError};
 pub use glob::glob;
+pub use guide::{GuideSyntax, ProgramGuide};
 pub use hooks::{
     HookCall, HookContext, HookError, HookErrorKind, HookSubject, Hooks, NoHooks, Redactor,
 };

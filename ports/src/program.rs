@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits, ToolSpec};
+use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits};
 
 use crate::cancel::CancelSignal;
+use crate::guide::ProgramGuide;
 
 /// Runs programs of one language.
 ///
@@ -25,9 +26,9 @@ pub trait ProgramRuntime: Send + Sync + 'static {
     /// Name of the runtime in settings, for example `ptclisp`.
     fn name(&self) -> &'static str;
 
-    /// Returns the description of the language and of the tools as its functions, for the model.
-    /// Equal tools give equal text.
-    fn guide(&self, tools: &[ToolSpec]) -> String;
+    /// Returns the guide for the model: the language, the [rules](ProgramGuide::rules) of all
+    /// languages, and the tools as functions. Equal content gives equal text.
+    fn guide(&self, guide: &ProgramGuide) -> String;
 
     /// Extracts the program from the text of an answer, if there is one, between prose and code
     /// fences. `Some(Err)` if a program is present but cannot be separated from the rest.

@@ -1,45 +1,70 @@
 //! Guide to the language, for the model.
 
 use windlass_core::ToolSpec;
-use windlass_ports::TEXT_TOOLS;
+use windlass_ports::{GuideSyntax, ProgramGuide, TEXT_TOOLS};
 
-const GUIDE: &str = "\
-You answer with a JavaScript program, in one fence marked `javascript` where you write it as text. It is
-the body of an async function:
+/// Text before the rules of all languages.
+const INTRODUCTION: &str = "\
+# Programs in JavaScript
 
-- `await tools.name({ key: value })` calls a tool with one object. The result is data where
-  all of the tool's answer is JSON, and text otherwise; a tool that is marked `-> text` gives text, of
-  which `JSON.parse` makes data. A call that fails throws a `ToolError`.
-- Calls that are started together run together:
-  `const [a, b] = await Promise.all([tools.x({}), tools.y({})])`. Await every call: one that fails
-  and that nobody awaits ends the program.
-- `return value` ends your work with this result. `fail(reason)` gives up.
-- A program that does not return ends with the value of its last expression: you are shown it, and go on
-  with another program.
-- `print(...)` or `console.log(...)` shows you something.
-- What you set on `memory`, for example `memory.seen = [1, 2]`, is there in your next programs, as JSON.
-  Other names do not last. `data` has the inputs. `tools` and `memory` cannot be declared anew.
-- Results, memory and arguments are JSON values; of a `Map` its entries are told, of a `Set` its values.
-- There is no clock, no `Date`, no randomness, no timer, no network, no file, no module, no `eval`, and
-  no big integer. Every name must be declared. Steps, memory, depth, calls and prints are limited.
+You answer with a JavaScript program: the body of an async function, in strict mode. There is no clock, no `Date`, \
+no randomness, no timer, no network, no file, no module, no `eval` and no big integer. A program is checked \
+before anything of it runs: an undeclared name or an unknown tool refuses all of it.
+
 ";
 
-/// The guide to the language and these tools.
-pub(crate) fn guide(tools: &[ToolSpec]) -> String {
-    let mut guide = GUIDE.to_owned();
-    if tools.is_empty() {
-        guide.push_str("\nThere are no tools.\n");
-        return guide;
+/// Expressions that the rules of all languages quote.
+const SYNTAX: GuideSyntax<'_> = GuideSyntax {
+    fence: "javascript",
+    returns: "`return value`",
+    fails: "`fail(reason)`",
+    prints: "`print(x)` or `console.log(x)`",
+    catches: "`try { await tools.name({}) } catch (error) { print(error.message) }`",
+    keeps: "`memory.name = value` keeps a JSON value. No function and no other name is kept.",
+    input,
+};
+
+/// Text before the list of tools.
+const LANGUAGE: &str = "
+## The language
+
+- `await tools.name({ key: value })` calls a tool with one object. The result is data where all of the tool's answer is \
+JSON, else text; a tool that is marked `-> text` gives text, of which `JSON.parse(text)` makes data.
+- Calls that are started together run at the same time: \
+`const [a, b] = await Promise.all([tools.x({}), tools.y({})])`.
+- Await every call. One that fails and that nobody awaits ends the program.
+- `memory` is an object, and `memory.name` is read in later programs. `tools` and `memory` cannot be declared again.
+- Results, arguments, prints and `memory` hold JSON values. A `Map` becomes an object or a list of pairs, a `Set` a list.
+";
+
+/// Returns the guide: the rules, the language and the tools.
+pub(crate) fn guide(guide: &ProgramGuide) -> String {
+    let mut text = format!("{INTRODUCTION}{}{LANGUAGE}\n## Tools\n\n", guide.rules(&SYNTAX));
+    if guide.tools.is_empty() {
+        text.push_str("There are no tools.\n");
+        return text;
     }
-    guide.push_str("\nThe tools, each with the JSON Schema of its object:\n");
-    for tool in tools {
+    text.push_str("Each with the JSON Schema of its object:\n");
+    for tool in &guide.tools {
         let ToolSpec { name, description, parameters, .. } = tool;
-        let call =
-            if identifier(name) { format!("tools.{name}") } else { format!("tools[\"{name}\"]") };
         let gives = if TEXT_TOOLS.contains(&name.as_str()) { " -> text" } else { "" };
-        guide.push_str(&format!("\n- `{call}`{gives}: {description}\n  {parameters}\n"));
+        let call = member("tools", name);
+        text.push_str(&format!("\n- `{call}`{gives}: {description}\n  {parameters}\n"));
     }
-    guide
+    text
+}
+
+/// Writes the expression of an input.
+fn input(name: &str) -> String {
+    format!("`{}`", member("data", name))
+}
+
+/// Writes the property of an object.
+fn member(object: &str, name: &str) -> String {
+    match identifier(name) {
+        true => format!("{object}.{name}"),
+        false => format!("{object}[{name:?}]"),
+    }
 }
 
 fn identifier(name: &str) -> bool {

@@ -12,8 +12,8 @@ mod instrument;
 mod program;
 mod weigh;
 
-use windlass_core::{ProgramFault, ToolSpec};
-use windlass_ports::{PreparedProgram, ProgramEnvironment, ProgramRuntime};
+use windlass_core::ProgramFault;
+use windlass_ports::{PreparedProgram, ProgramEnvironment, ProgramGuide, ProgramRuntime};
 
 /// The name of [`JavaScript`].
 pub const JAVASCRIPT: &str = "javascript";
@@ -31,8 +31,8 @@ impl ProgramRuntime for JavaScript {
         JAVASCRIPT
     }
 
-    fn guide(&self, tools: &[ToolSpec]) -> String {
-        guide::guide(tools)
+    fn guide(&self, guide: &ProgramGuide) -> String {
+        guide::guide(guide)
     }
 
     fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>> {

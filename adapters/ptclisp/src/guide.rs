@@ -1,25 +1,39 @@
 //! Guide to the language for models. Tests run its examples and look up its functions.
 
-use windlass_core::ToolSpec;
+use windlass_ports::{GuideSyntax, ProgramGuide};
 
 use crate::schema;
 
-/// Text before the list of tools.
-const LANGUAGE: &str = r#"# Programs in PTC-Lisp
+/// Text before the rules of all languages.
+const INTRODUCTION: &str = "# Programs in PTC-Lisp
 
-You work by writing one program a turn in PTC-Lisp, a small Clojure. Nothing else happens: no Java, no files, no clock, no randomness, no macros, no atoms, no lazy sequences except iterate, cycle, repeat and repeatedly. A program is checked before anything of it runs: an unknown name or tool refuses all of it. It ends in one of these ways:
-- (return value): the task is done, this is its result.
-- (fail reason): the task cannot be done.
-- with the value of its last form: you are told the value and what was printed, and write the next program.
-- with a fault: you are told where and why. Nothing that it defined is kept, but calls that it made have happened.
+PTC-Lisp is a small Clojure. There is no Java, no file, no clock, no randomness, no macro and no atom. Only \
+iterate, cycle, repeat and repeatedly give lazy sequences. A program is checked before anything of it runs: \
+an unknown name, input or tool refuses all of it.
 
-What is kept for the next program: (def name value), (defn name [args] body), and the values of the last three programs that did not return: *1 (the latest), *2, *3. Inputs are data/name; one that is not there refuses the program. (println x) shows you x.
+";
+
+/// Expressions that the rules of all languages quote.
+const SYNTAX: GuideSyntax<'_> = GuideSyntax {
+    fence: "clojure",
+    returns: "(return value)",
+    fails: "(fail reason)",
+    prints: "(println x)",
+    catches: "(try (tool/name {}) (catch Exception e (:message e)))",
+    keeps: "(def name value) keeps a value, (defn name [args] body) a function. *1, *2 and *3 are the values \
+            of the last three programs that did not return, *1 the latest.",
+    input: |name| format!("data/{name}"),
+};
+
+/// Text before the list of functions.
+const LANGUAGE: &str = r#"
+## The language
 
 Forms: def defn fn #(+ % %2) let if if-not when when-not if-let when-let if-some when-some cond condp case and or do loop recur for doseq dotimes letfn try comment quote -> ->> as-> some-> some->> cond-> cond->>
 Literals: 42 1.5 "text" :keyword true false nil [1 2] {:a 1} #{1 2} #"regex" \c
 Taking apart, in let, fn, defn, loop, for: [a b & rest] and {:keys [a b] :or {b 0} :as all} and {:strs [a b]} and {x :key}
 Keywords are functions: (:a m). In a map :a and "a" are one key, for reading and for changing: (:a m), (get m "a"), (update m :a inc) and (dissoc m :a) work on JSON objects too, which have texts as keys. In a tool's arguments the - of a keyword becomes _.
-Tools: (tool/name {:arg value}). A tool gives data where all of its answer is JSON, else text; one that is marked -> text gives text, of which (json/parse-string s) makes data. A tool that fails ends the program, unless it is caught: (try (tool/name {}) (catch Exception e (:message e))). They can be called anywhere, also in map, for and your own functions. Those that the branches of pmap and pcalls call run at the same time.
+Tools: (tool/name {:arg value}). A tool gives data where all of its answer is JSON, else text; one that is marked -> text gives text, of which (json/parse-string s) makes data. Tools can be called anywhere, also in map, for and your own functions. Those that the branches of pmap and pcalls call run at the same time.
 
 Functions used most (Clojure's, and there are more; (doc f) prints how one is called and what it gives, (apropos "text") lists names):
 "#;
@@ -59,9 +73,9 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("(re-find #\"(\\d+)-(\\d+)\" \"10-20\")", "[\"10-20\" \"10\" \"20\"]"),
 ];
 
-/// The guide to the language with these tools.
-pub(crate) fn guide(tools: &[ToolSpec]) -> String {
-    let mut out = String::from(LANGUAGE);
+/// Returns the guide: the rules, the language and the tools.
+pub(crate) fn guide(guide: &ProgramGuide) -> String {
+    let mut out = format!("{INTRODUCTION}{}{LANGUAGE}", guide.rules(&SYNTAX));
     for (kind, names) in FUNCTIONS {
         out.push_str(&format!("- {kind}: {names}\n"));
     }
@@ -69,12 +83,12 @@ pub(crate) fn guide(tools: &[ToolSpec]) -> String {
     for (program, gives) in EXAMPLES {
         out.push_str(&format!("{program}  ; => {gives}\n"));
     }
-    if tools.is_empty() {
-        out.push_str("\nThere are no tools.\n");
+    if guide.tools.is_empty() {
+        out.push_str("\n## Tools\n\nThere are no tools.\n");
         return out;
     }
-    out.push_str("\nTools (a ? marks an argument that need not be given):\n");
-    for tool in tools {
+    out.push_str("\n## Tools\n\nA ? marks an argument that may be missing.\n\n");
+    for tool in &guide.tools {
         out.push_str(&schema::line(tool));
         out.push('\n');
     }

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use windlass_core::{ProgramFault, ProgramLimits, ToolSpec};
-use windlass_ports::{PreparedProgram, ProgramEnvironment, ProgramRuntime};
+use windlass_core::{ProgramFault, ProgramLimits};
+use windlass_ports::{PreparedProgram, ProgramEnvironment, ProgramGuide, ProgramRuntime};
 
 use windlass_kit_ptclisp::{
     Fault, FaultClass, Inputs, Limits, LispSession, Program, Value, from_json,
@@ -27,8 +27,8 @@ impl ProgramRuntime for PtcLisp {
         "ptclisp"
     }
 
-    fn guide(&self, tools: &[ToolSpec]) -> String {
-        guide::guide(tools)
+    fn guide(&self, guide: &ProgramGuide) -> String {
+        guide::guide(guide)
     }
 
     fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>> {

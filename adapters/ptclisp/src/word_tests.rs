@@ -1,7 +1,7 @@
 //! What the port says and reads: the guide, and programs in answers.
 
 use windlass_core::ToolSpec;
-use windlass_ports::ProgramRuntime;
+use windlass_ports::{ProgramGuide, ProgramRuntime};
 
 use crate::PtcLisp;
 
@@ -34,6 +34,10 @@ fn an_answer_has_a_program_none_or_one_that_was_meant() {
     }
 }
 
+fn guide(tools: &[ToolSpec]) -> String {
+    PtcLisp.guide(&ProgramGuide { tools: tools.to_vec(), ..ProgramGuide::default() })
+}
+
 fn tool(name: &str, description: &str, parameters: &str) -> ToolSpec {
     windlass_testkit::tool_spec(name, description, parameters)
 }
@@ -47,16 +51,16 @@ fn the_guide_shows_each_tool_as_it_is_called_and_within_bounds() {
            "query":{"type":"string"},"sort":{"enum":["new","old"]},"max-age":{"type":["number","null"]},
            "where":{"type":"object","properties":{"tag":{"type":"array","items":{"type":"string"}}}}}}"#,
     );
-    let guide = PtcLisp.guide(&[search.clone(), tool("ping", "", "{}")]);
+    let text = guide(&[search.clone(), tool("ping", "", "{}")]);
     let line = "(tool/find {:query string :limit? int \"max-age\"? number|nil :sort? \"new\"|\"old\" \
                 :where? {:tag? [string]}})  ; Finds pages. Gives their titles.\n(tool/ping)\n";
-    assert!(guide.ends_with(line), "{guide}");
-    assert_eq!(guide, PtcLisp.guide(&[search, tool("ping", "", "{}")]));
-    let bare = PtcLisp.guide(&[]);
-    assert!(bare.len() < 5000, "{}", bare.len());
+    assert!(text.ends_with(line), "{text}");
+    assert_eq!(text, guide(&[search, tool("ping", "", "{}")]));
+    let bare = guide(&[]);
+    assert!(bare.len() < 6500, "{}", bare.len());
     let many: Vec<String> =
         (0..500).map(|n| format!("\"name{n}\":{{\"type\":\"object\"}}")).collect();
     let huge = format!("{{\"properties\":{{{}}}}}", many.join(","));
-    let guide = PtcLisp.guide(&[tool("big", &"A very long text. ".repeat(100), &huge)]);
-    assert!(guide.len() < bare.len() + 1000, "{}", guide.len());
+    let text = guide(&[tool("big", &"A very long text. ".repeat(100), &huge)]);
+    assert!(text.len() < bare.len() + 1500, "{}", text.len());
 }

@@ -24,14 +24,25 @@ const MAX_NAMES: usize = 50;
 const MAX_SCHEMA_BYTES: usize = 4 << 10;
 
 /// Most bytes of the parts of a report. Together they fit into what the window leaves for a result.
-struct PartLimits {
-    value: usize,
-    prints: usize,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReportLimits {
+    /// Most bytes of a value.
+    pub value: usize,
+    /// Most bytes of all prints.
+    pub prints: usize,
     words: usize,
 }
 
-impl PartLimits {
-    fn of(settings: &Settings) -> Self {
+impl Default for ReportLimits {
+    fn default() -> Self {
+        Self { value: MAX_VALUE_BYTES, prints: MAX_PRINT_BYTES, words: MAX_WORD_BYTES }
+    }
+}
+
+impl ReportLimits {
+    /// Returns the limits in these settings.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
         let most = budget::result_form(settings).map_or(u64::MAX, |form| form.max_bytes);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         Self {
@@ -67,7 +78,7 @@ pub fn feedback(
     made: &[ProgramCallRecord],
     settings: &Settings,
 ) -> String {
-    let most = PartLimits::of(settings);
+    let most = ReportLimits::of(settings);
     let mut words = match (&outcome.end, fault) {
         (ProgramEnd::Value { value }, None) => {
             let shown = data(value, most.value);

@@ -14,6 +14,11 @@ fn every_case_finds_its_fault() -> Checked {
             GuidesToNothing,
             "does not say what look is",
         ),
+        (
+            "the_guide_states_the_contract_the_inputs_and_the_limits",
+            GuidesToTools,
+            "does not contain",
+        ),
         ("what_is_no_program_is_refused", RunsWhatIsRefused, "must be refused, and ran"),
         (
             "an_unknown_tool_is_refused_before_anything_runs",

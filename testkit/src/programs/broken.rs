@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{ThreadId, current};
 use std::time::Duration;
 
-use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits, ToolSpec};
+use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits};
 use windlass_ports::{
-    CancelSignal, PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult,
-    ProgramRuntime, ProgramStep, RunningProgram,
+    CancelSignal, PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramGuide,
+    ProgramResult, ProgramRuntime, ProgramStep, RunningProgram,
 };
 
 use super::ScriptedRuntime;
@@ -21,6 +21,7 @@ use super::tests::Scripted;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     GuidesToNothing,
+    GuidesToTools,
     RunsWhatIsRefused,
     FindsNoProgram,
     FindsProgramsEverywhere,
@@ -90,11 +91,15 @@ impl ProgramRuntime for Runtime {
         ScriptedRuntime.name()
     }
 
-    fn guide(&self, tools: &[ToolSpec]) -> String {
-        if self.0 == Fault::GuidesToNothing {
-            return "Call tools.".to_owned();
+    fn guide(&self, guide: &ProgramGuide) -> String {
+        let tools = guide.tools.clone();
+        match self.0 {
+            Fault::GuidesToNothing => "Call tools.".to_owned(),
+            Fault::GuidesToTools => {
+                ScriptedRuntime.guide(&ProgramGuide { tools, ..ProgramGuide::default() })
+            }
+            _ => ScriptedRuntime.guide(guide),
         }
-        ScriptedRuntime.guide(tools)
     }
 
     fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>> {

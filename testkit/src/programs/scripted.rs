@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use windlass_core::{ProgramFault, ToolSpec};
-use windlass_ports::{PreparedProgram, ProgramEnvironment, ProgramRuntime, RunningProgram};
+use windlass_core::ProgramFault;
+use windlass_ports::{
+    GuideSyntax, PreparedProgram, ProgramEnvironment, ProgramGuide, ProgramRuntime, RunningProgram,
+};
 
 use super::parse::{Op, parse};
 use super::run::Run;
@@ -65,20 +67,31 @@ pub const SCRIPTED: &str = "scripted";
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ScriptedRuntime;
 
+/// Statements that the rules of all languages quote.
+const SYNTAX: GuideSyntax<'_> = GuideSyntax {
+    fence: SCRIPTED,
+    returns: "`return JSON`",
+    fails: "`fail JSON`",
+    prints: "`print JSON`",
+    catches: "`try NAME JSON else JSON`",
+    keeps: "`keep NAME = JSON` keeps a value.",
+    input: |name| format!("$data.{name}"),
+};
+
 impl ProgramRuntime for ScriptedRuntime {
     fn name(&self) -> &'static str {
         SCRIPTED
     }
 
-    fn guide(&self, tools: &[ToolSpec]) -> String {
-        let mut guide = String::from(
-            "Answer with a program in a fence marked `scripted`: one statement a line, such as \
-             `call NAME JSON` and `return $LAST`.",
+    fn guide(&self, guide: &ProgramGuide) -> String {
+        let rules = guide.rules(&SYNTAX);
+        let mut text = format!(
+            "One statement a line, such as `call NAME JSON` and `return $LAST`.\n\n{rules}\nTools:\n"
         );
-        for tool in tools {
-            guide.push_str(&format!("\n- call {}: {}", tool.name, tool.description));
+        for tool in &guide.tools {
+            text.push_str(&format!("- call {}: {}\n", tool.name, tool.description));
         }
-        guide
+        text
     }
 
     fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>> {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use windlass_engine::core::{ProgramLimits, ProgramMode, ProgramTransport, Settings, ToolSpec};
-use windlass_engine::ports::ProgramRuntimes;
+use windlass_engine::core::{ProgramLimits, ProgramMode, Settings};
+use windlass_engine::ports::{ProgramGuide, ProgramRuntimes};
 
 use crate::args::SettingsArgs;
 use crate::exit::Failure;
@@ -82,32 +82,21 @@ pub(super) fn set(program: &mut Option<ProgramMode>, shape: &SettingsArgs) -> Re
     Ok(())
 }
 
-/// Adds the guide to the language and the tools to the instructions if the model writes programs,
-/// and removes it if not. Equal settings give equal instructions.
+/// Adds the guide to the instructions if the model writes programs, and removes it if not. Equal
+/// settings give equal instructions. The guide depends on other settings, so it is written last.
 pub(super) fn guide(settings: &mut Settings) {
     if let Some((own, _)) = settings.instructions.split_once(GUIDE) {
         settings.instructions = own.to_owned();
     }
-    let Some(program) = &settings.options.program else {
+    let (Some(program), Some(guide)) = (&settings.options.program, ProgramGuide::of(settings))
+    else {
         return;
     };
     // The engine reports a missing runtime.
     let Some(runtime) = runtimes().get(&program.runtime).cloned() else {
         return;
     };
-    let how = match program.transport {
-        ProgramTransport::Call => {
-            "You use the tools below by programs alone. Hand over one program a turn, by a call of \
-             run_program with its source."
-        }
-        ProgramTransport::Text => {
-            "You use the tools below by programs alone. Write one program a turn into the text of your \
-             answer, between fences."
-        }
-    };
-    let offered: Vec<ToolSpec> = settings.offered_tools().cloned().collect();
-    let guide = runtime.guide(&offered);
-    settings.instructions.push_str(&format!("{GUIDE}{how}\n\n{guide}"));
+    settings.instructions.push_str(&format!("{GUIDE}{}", runtime.guide(&guide)));
 }
 
 fn data(file: &Path) -> Result<Arc<str>, Failure> {
@@ -133,7 +122,9 @@ fn data(file: &Path) -> Result<Arc<str>, Failure> {
 #[cfg(all(feature = "javascript", feature = "ptclisp"))]
 mod tests {
     use super::*;
-    use windlass_engine::core::{ContextWindow, Limits, Mode, Permissions, RequestOptions};
+    use windlass_engine::core::{
+        ContextWindow, Limits, Mode, Permissions, ProgramTransport, RequestOptions,
+    };
 
     fn settings() -> Settings {
         Settings {

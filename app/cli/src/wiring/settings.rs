@@ -54,6 +54,7 @@ pub(crate) fn new_settings(
         settings.window.tokens = known.window.unwrap_or(0);
     }
     warn_of_window(&settings, chosen);
+    programs::guide(&mut settings);
     Ok(settings)
 }
 
@@ -76,6 +77,7 @@ pub(crate) fn changed_settings(
         settings.window.tokens = known.unwrap_or(settings.window.tokens);
         warn_of_window(&settings, chosen);
     }
+    programs::guide(&mut settings);
     Ok(settings)
 }
 
@@ -147,7 +149,7 @@ fn with(mut settings: Settings, shape: &SettingsArgs) -> Result<Settings, Failur
     settings.price = shape.price.or(settings.price);
     settings.max_output_tokens = shape.max_answer_tokens.or(settings.max_output_tokens);
     output_schema::set(&mut settings.options.output_schema, shape)?;
-    write_programs(&mut settings, shape)?;
+    programs::set(&mut settings.options.program, shape)?;
     limits(&mut settings.limits, shape);
     if settings.limits.cost_micros > 0 && settings.price.is_none() {
         return Err(Failure::usage(
@@ -156,13 +158,6 @@ fn with(mut settings: Settings, shape: &SettingsArgs) -> Result<Settings, Failur
         ));
     }
     Ok(settings)
-}
-
-/// Changes the program settings, and the guide in the instructions.
-pub(super) fn write_programs(settings: &mut Settings, shape: &SettingsArgs) -> Result<(), Failure> {
-    programs::set(&mut settings.options.program, shape)?;
-    programs::guide(settings);
-    Ok(())
 }
 
 fn limits(limits: &mut Limits, shape: &SettingsArgs) {

@@ -141,6 +141,30 @@ fn results_of_the_file_tools() {
 
 #[cfg(feature = "javascript")]
 #[test]
+fn guides_of_programs() {
+    let place = Place::new();
+    let list = json!({"type": "array", "items": {"type": "string"}});
+    let total = json!({"type": "number"});
+    let properties = json!({"total": total, "notes": list});
+    let schema = json!({"type": "object", "properties": properties, "required": ["total"]});
+    fs::write(place.file("schema.json"), schema.to_string()).unwrap();
+    let data = json!({"limit": 3, "owner": {"name": "Ann", "tags": ["a"]}, "rows": [{"id": 1}]});
+    fs::write(place.file("data.json"), data.to_string()).unwrap();
+    let guide = |place: &Place, flags: &[&str], answer: Answer| {
+        let asked = conversation(place, flags, &[("Count.", vec![answer])]);
+        asked.instructions("## How you work here", "\n## Tools\n")
+    };
+    let returns = calls([("run_program", json!({"source": "(return {:total 1})"}))]);
+    let files = ["--answer-schema", "schema.json", "--program-data", "data.json"];
+    let flags = [&["--program", "ptclisp", "--max-samples", "20"], &files[..]].concat();
+    expect_file!["guide_of_ptclisp.txt"].assert_eq(&guide(&place, &flags, returns));
+    let place = Place::new();
+    let returns = Answer::new().text("```javascript\nreturn 1\n```");
+    let flags = ["--program", "javascript", "--program-transport", "text"];
+    expect_file!["guide_of_javascript.txt"].assert_eq(&guide(&place, &flags, returns));
+}
+
+#[test]
 fn results_of_programs() {
     let place = Place::new();
     fs::write(place.file("data.txt"), "one\ntwo\n").unwrap();

@@ -26,6 +26,13 @@ impl Prose {
         self.list().len()
     }
 
+    /// The instructions behind a heading, up to the next one of this name.
+    pub(crate) fn instructions(&self, from: &str, to: &str) -> String {
+        let text = self.list()[0]["content"].as_str().unwrap_or_default();
+        let (_, text) = text.split_once(from).unwrap();
+        format!("{}\n", text.split_once(to).unwrap().0.trim())
+    }
+
     pub(crate) fn conversation(&self) -> String {
         self.conversation_from(0)
     }

@@ -142,6 +142,7 @@ macro_rules! program_cases {
     ([$($callback:tt)*] $($extra:tt)*) => {
         $($callback)*! { [$($extra)*]
             the_guide_is_the_same_and_names_every_tool,
+            the_guide_states_the_contract_the_inputs_and_the_limits,
             what_is_no_program_is_refused,
             an_unknown_tool_is_refused_before_anything_runs,
             an_unknown_name_is_refused_before_anything_runs,

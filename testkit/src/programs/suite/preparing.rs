@@ -1,7 +1,8 @@
 //! Cases about what comes before a run: the guide, extraction, and what is refused.
 
 use serde_json::json;
-use windlass_core::{Concurrency, EffectClass, ToolSpec};
+use windlass_core::{Concurrency, EffectClass, ProgramTransport, ToolSpec};
+use windlass_ports::ProgramGuide;
 
 use super::checks::{ensure, json, run, run_sample, well_formed, written};
 use super::{Checked, ProgramFixture, Sample, World};
@@ -31,8 +32,10 @@ fn spec(name: &str, description: &str) -> ToolSpec {
 /// A violation when it is not.
 pub fn the_guide_is_the_same_and_names_every_tool(fixture: &dyn ProgramFixture) -> Checked {
     let tools = [spec("look", "Looks at a path."), spec("pay", "Pays an invoice.")];
-    let guide = fixture.runtime().guide(&tools);
-    ensure(guide == fixture.runtime().guide(&tools), || {
+    let content =
+        |tools: &[ToolSpec]| ProgramGuide { tools: tools.to_vec(), ..ProgramGuide::default() };
+    let guide = fixture.runtime().guide(&content(&tools));
+    ensure(guide == fixture.runtime().guide(&content(&tools)), || {
         "the guide to the same tools is another text".into()
     })?;
     for tool in &tools {
@@ -40,11 +43,67 @@ pub fn the_guide_is_the_same_and_names_every_tool(fixture: &dyn ProgramFixture) 
             format!("the guide does not say what {} is", tool.name)
         })?;
     }
-    let none = fixture.runtime().guide(&[]);
+    let none = fixture.runtime().guide(&content(&[]));
     ensure(!none.is_empty() && !none.contains("Looks at"), || {
         "the guide to no tools names one, or says nothing".into()
     })?;
     ensure(!fixture.runtime().name().is_empty(), || "the runtime has no name".into())
+}
+
+/// The guide states the form of the result, the inputs by name and type, the number of programs and
+/// the limits, in both transports.
+///
+/// # Errors
+/// A violation when it lacks one.
+pub fn the_guide_states_the_contract_the_inputs_and_the_limits(
+    fixture: &dyn ProgramFixture,
+) -> Checked {
+    let schema = json!({
+        "type": "object",
+        "properties": { "total": { "type": "number" } },
+        "required": ["total"],
+    });
+    let mut content = ProgramGuide {
+        tools: vec![spec("look", "Looks at a path.")],
+        data: Some(r#"{"owner":{"name":"Ann"},"rows":[{"id":1},{"id":2}]}"#.into()),
+        contract: Some(schema.to_string()),
+        programs: 7,
+        re_asks: 3,
+        ..ProgramGuide::default()
+    };
+    content.limits.print_bytes = 11 << 10;
+    content.limits.value_bytes = 13 << 10;
+    content.limits.retained_bytes = 17 << 10;
+    content.report.prints = 3 << 10;
+    content.report.value = 5 << 10;
+    for (transport, how) in [
+        (ProgramTransport::Call, "run_program"),
+        (ProgramTransport::Text, "in the text of the answer"),
+    ] {
+        content.transport = transport;
+        let guide = fixture.runtime().guide(&content);
+        for there in [
+            how,
+            &schema.to_string(),
+            "object {total: number}",
+            "owner",
+            "object {name: text}",
+            "rows",
+            "list of 2 object {id: number}",
+            "at most 7 programs",
+            "at most 3 times",
+            "3 KiB",
+            "5 KiB",
+            "11 KiB",
+            "13 KiB",
+            "17 KiB",
+        ] {
+            ensure(guide.contains(there), || {
+                format!("the guide does not contain {there:?}: {guide}")
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// What the language does not have is refused by `prepare`, in words.

@@ -12,7 +12,8 @@ use crate::wiring::goal::with_goal;
 use crate::wiring::project_context::agents;
 use crate::wiring::provider::ProviderChoice;
 use crate::wiring::session_context::session_context;
-use crate::wiring::settings::{self, AvailableExtensions};
+use crate::wiring::settings::AvailableExtensions;
+use crate::wiring::{programs, settings};
 
 /// Models and runtimes that a session may choose beside the default.
 pub(super) struct SessionChoices {
@@ -109,7 +110,8 @@ impl TenantSettings {
             program_transport: wish.program_transport,
             ..SettingsArgs::default()
         };
-        settings::write_programs(settings, &said).map_err(|failure| Refusal(failure.message))
+        programs::set(&mut settings.options.program, &said)
+            .map_err(|failure| Refusal(failure.message))
     }
 }
 
@@ -141,6 +143,7 @@ impl TenantFactory for TenantSettings {
                 return Err(Refusal(words.to_owned()));
             }
         }
+        programs::guide(&mut settings);
         Ok(settings)
     }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use windlass_engine::core::{
     CallId, Checkpoint, EffectClass, Fact, ObservationStatus, ProgramFault, PromptItem,
-    RecordedFact, ToolSpec, TurnOutcome,
+    RecordedFact, TurnOutcome,
 };
 use windlass_engine::ports::{
-    PreparedProgram, ProgramEnvironment, ProgramRuntime, ProgramRuntimes,
+    PreparedProgram, ProgramEnvironment, ProgramGuide, ProgramRuntime, ProgramRuntimes,
 };
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
@@ -33,8 +33,8 @@ impl ProgramRuntime for Newer {
         SCRIPTED
     }
 
-    fn guide(&self, tools: &[ToolSpec]) -> String {
-        ScriptedRuntime.guide(tools)
+    fn guide(&self, guide: &ProgramGuide) -> String {
+        ScriptedRuntime.guide(guide)
     }
 
     fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>> {

@@ -7,11 +7,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use tokio::time::Instant;
 use windlass_engine::core::{
     InterruptSource, ObservationStatus, ProgramEnd, ProgramFault, ProgramTransport, StopTiming,
-    ToolSpec, TurnOutcome,
+    TurnOutcome,
 };
 use windlass_engine::ports::{
-    PreparedProgram, ProgramAnswer, ProgramEnvironment, ProgramResult, ProgramRuntime,
-    ProgramRuntimes, ProgramStep, RunningProgram,
+    PreparedProgram, ProgramAnswer, ProgramEnvironment, ProgramGuide, ProgramResult,
+    ProgramRuntime, ProgramRuntimes, ProgramStep, RunningProgram,
 };
 use windlass_testkit::Errors;
 use windlass_testkit::provider::{Step, say};
@@ -68,7 +68,7 @@ impl ProgramRuntime for Deaf {
         "deaf"
     }
 
-    fn guide(&self, _: &[ToolSpec]) -> String {
+    fn guide(&self, _: &ProgramGuide) -> String {
         String::new()
     }
 

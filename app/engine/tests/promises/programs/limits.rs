@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use windlass_engine::core::{
     EffectClass, InterruptSource, ObservationStatus, ProgramEnd, ProgramFault, ProgramLimits,
-    StopTiming, ToolSpec, TurnOutcome,
+    StopTiming, TurnOutcome,
 };
 use windlass_engine::ports::{
-    PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramRuntime,
-    ProgramRuntimes, ProgramStep, RunningProgram,
+    PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramGuide, ProgramResult,
+    ProgramRuntime, ProgramRuntimes, ProgramStep, RunningProgram,
 };
 use windlass_engine::{SendError, StartError};
 use windlass_testkit::faulty::FaultyStore;
@@ -37,7 +37,7 @@ impl ProgramRuntime for Wild {
         "wild"
     }
 
-    fn guide(&self, _: &[ToolSpec]) -> String {
+    fn guide(&self, _: &ProgramGuide) -> String {
         String::new()
     }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use windlass_engine::core::{
-    CallId, EffectClass, Fact, ObservationStatus, ProgramEnd, ProgramFault, RecordedFact, ToolSpec,
+    CallId, EffectClass, Fact, ObservationStatus, ProgramEnd, ProgramFault, RecordedFact,
     TurnSnapshot, TurnSnapshots,
 };
 use windlass_engine::ports::{
-    CancelSignal, PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult,
-    ProgramRuntime, ProgramRuntimes, ProgramStep, RunningProgram,
+    CancelSignal, PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramGuide,
+    ProgramResult, ProgramRuntime, ProgramRuntimes, ProgramStep, RunningProgram,
 };
 use windlass_testkit::provider::say;
 use windlass_testkit::tools::{CounterTool, ScriptedTool};
@@ -47,7 +47,7 @@ impl ProgramRuntime for Late {
         "late"
     }
 
-    fn guide(&self, _: &[ToolSpec]) -> String {
+    fn guide(&self, _: &ProgramGuide) -> String {
         String::new()
     }
 

@@ -290,7 +290,7 @@ cat :: Is the transducer that joins collections: (into [] cat colls)
 (def name value) :: Defines a name for this program and those after it
 (defonce name value) :: Defines a name unless it is defined
 (defn name [args] body ...) :: Defines a function for this program and those after it
-(defn- name [params] body ...) :: As defn
+(defn- name [args] body ...) :: As defn
 (fn [args] body ...) | (fn name [args] body ...) :: Makes a function
 (let [name value ...] body ...) :: Names values within its body
 (letfn [(name [args] body ...) ...] body ...) :: Names functions that may call each other

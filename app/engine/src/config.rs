@@ -17,6 +17,10 @@ pub struct Config {
     /// [`Limits::grace_ms`](windlass_core::Limits::grace_ms) is reported as an error and no longer
     /// counts. At most this many programs may leave the count that way.
     pub programs_at_once: usize,
+    /// Time for which the run of a program that waits for its calls is held, in milliseconds. A run
+    /// that has computed for longer is held as long as it has computed. After that it is dropped
+    /// with its memory, and made again from the record when its calls have ended.
+    pub program_idle_ms: u64,
     /// Limits on the size of a model's answer.
     pub caps: AssemblerLimits,
     /// Most pending commands of one session's driver.
@@ -45,6 +49,7 @@ impl Default for Config {
             limits: Limits::default(),
             programs: ProgramLimits::default(),
             programs_at_once: available_parallelism().map_or(4, NonZeroUsize::get),
+            program_idle_ms: 5_000,
             caps: AssemblerLimits::default(),
             command_buffer: 64,
             event_buffer: 256,

@@ -124,7 +124,7 @@ impl Driver {
             effects: Effects::new(),
             timers: Timers::default(),
             checkpoints: Checkpoints::new(store.max_checkpoint_bytes.unwrap_or(0)),
-            program: ProgramSlot::default(),
+            program: ProgramSlot::new(Duration::from_millis(parts.config.program_idle_ms)),
             compute_slots: parts.compute_slots,
             prefix: PrefixTracker::default(),
             capacity: FactCapacity::of(store),
@@ -201,6 +201,7 @@ impl Driver {
             post = self.mailbox.next() => self.on_mailbox(post)?,
             command = mailbox.recv(), if listens => self.on_command(command)?,
             () = self.slot.changed() => {}
+            () = self.program.expired() => {}
             timer = self.timers.next() => self.on_timer(timer),
             kept = self.checkpoints.next() => self.on_checkpoint(&kept),
             () = until(&self.ports, tick), if tick.is_some() => self.hand_over(MachineEvent::Tick),

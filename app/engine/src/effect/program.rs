@@ -2,6 +2,7 @@
 //! once the core has decided them; then they run like any others.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use windlass_core::{
     CallItem, EffectKey, Input, Observation, ObservationStatus, ProgramCallRecord,
@@ -117,6 +118,7 @@ impl ProgramEffect {
             stop,
             repairs,
             made: Vec::new(),
+            computed: Duration::ZERO,
         })
     }
 
@@ -136,11 +138,13 @@ impl ProgramEffect {
             let answers = answers(&self.blobs, self.limits.memory_bytes, &known).await?;
             let mut run = live.run.take();
             let step = move || {
+                let began = Instant::now();
                 let step = run.get().map(|run| run.resume(answers));
-                (run, step)
+                (run, step, began.elapsed())
             };
-            let (run, step) = self.bounds.compute(&live.stop, step).await?;
+            let (run, step, computed) = self.bounds.compute(&live.stop, step).await?;
             live.run = run;
+            live.computed = live.computed.saturating_add(computed);
             let Some(step) = step else {
                 return Err(EngineFault::Defect.with_message("the run is gone", ""));
             };

@@ -1,28 +1,25 @@
-//! Programs: hosts the runs of program runtimes. A run is kept between two steps, computes on a
-//! blocking thread with a time-out, and is replayed from the record if it is gone.
+//! Programs: hosts the runs of program runtimes. A run is held for a time between two steps, computes
+//! on a blocking thread with a time-out, and is replayed from the record if it is gone.
 
 mod compute;
 mod compute_slots;
 mod faults;
 mod replay;
+mod slot;
 mod support;
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
-use windlass_core::{CallId, Fact, ProgramCallRecord, RecordedFact};
-use windlass_ports::sync::Mutex;
+use windlass_core::{CallId, ProgramCallRecord};
 use windlass_ports::{CancelSource, RunningProgram};
 
 pub(crate) use compute::ComputeLimits;
 pub(crate) use compute_slots::ComputeSlots;
 pub use faults::EngineFault;
 pub(crate) use replay::{ReplayState, ReplayStep};
+pub(crate) use slot::ProgramSlot;
 pub(crate) use support::{missing_runtime, unsupported};
-
-/// Run of a session's program while it waits for its calls. There is at most one.
-#[derive(Clone, Default)]
-pub(crate) struct ProgramSlot(Arc<Mutex<Option<ActiveProgram>>>);
 
 /// Run between two steps.
 pub(crate) struct ActiveProgram {
@@ -35,6 +32,8 @@ pub(crate) struct ActiveProgram {
     pub(crate) repairs: Vec<String>,
     /// Calls that the run has made, with answers that it has received.
     pub(crate) made: Vec<ProgramCallRecord>,
+    /// Time that the run has computed.
+    pub(crate) computed: Duration,
 }
 
 /// Running program. It is dropped on a blocking thread, since that may take time.
@@ -62,30 +61,5 @@ impl Drop for ProgramHandle {
             // Also during unwinding: a second panic there ends only that thread's work.
             runtime.spawn_blocking(move || drop(run));
         }
-    }
-}
-
-impl ProgramSlot {
-    /// Takes the run of this program, if there is one here. A run of another program is over.
-    pub(crate) fn take(&self, program: CallId) -> Option<ActiveProgram> {
-        let live = self.swap(None)?;
-        (live.program == program).then_some(live)
-    }
-
-    pub(crate) fn put(&self, live: ActiveProgram) {
-        self.swap(Some(live));
-    }
-
-    /// Drops a run whose program is done.
-    pub(crate) fn on_fact(&self, recorded: &RecordedFact) {
-        if let Fact::CallObserved(fact) = &recorded.fact {
-            let mut held = self.0.lock();
-            held.take_if(|live| live.program == fact.call);
-        }
-    }
-
-    fn swap(&self, live: Option<ActiveProgram>) -> Option<ActiveProgram> {
-        let mut held = self.0.lock();
-        std::mem::replace(&mut *held, live)
     }
 }

@@ -8,6 +8,7 @@ mod deaf;
 mod limits;
 mod snapshots;
 mod text;
+mod waiting;
 mod window;
 
 use std::sync::Arc;

@@ -114,6 +114,7 @@ mod tests {
     use crate::id::{CallId, InputId, TurnId};
     use crate::limits::Limits;
     use crate::outcome::{InterruptSource, TurnOutcome};
+    use crate::program::ProgramEffects;
     use crate::scope::Scope;
     use crate::session::{ApprovalQuestion, StopRequest, TurnUsage};
     use crate::stage::{Stage, TurnOpening};
@@ -140,6 +141,7 @@ mod tests {
             compacting: 0,
             announced_last: false,
             re_asks: 0,
+            program_effects: ProgramEffects::default(),
             stage: Stage::Opening(TurnOpening::Input(InputId(1))),
         }
     }

@@ -14,11 +14,13 @@ use crate::limits::Limits;
 use crate::settings::{Concurrency, EffectClass, Settings, ToolSpec};
 
 mod call_report;
+mod effects;
 mod feedback;
 mod frame;
 
 pub use call_report::{CallOutcome, CallReport, ReportedCall, ReportedCalls};
 pub(crate) use call_report::{call_line, leave_out};
+pub use effects::ProgramEffects;
 pub use feedback::{ProgramCallRecord, ReportLimits, feedback};
 
 /// Name of the tool by which a model submits a program. No executor runs it.

@@ -293,8 +293,7 @@ pub(crate) fn on_observed(
     let turn = turn_of(session, recorded)?;
     let granted = call_of(turn, recorded, fact.call)?.grant.is_some();
     let child = detached::detach(turn, recorded, fact, granted)?;
-    let call = call_of(turn, recorded, fact.call)?;
-    let ran = match &call.progress {
+    let ran = match &call_of(turn, recorded, fact.call)?.progress {
         CallProgress::Done { .. } => {
             return Err(invalid_fact(recorded, "the call has its observation already"));
         }
@@ -304,6 +303,9 @@ pub(crate) fn on_observed(
         | CallProgress::Allowed
         | CallProgress::Denied { .. } => false,
     };
+    let outcome = CallOutcome::of(ran, Some(fact.observation.status));
+    turn.note_effect(fact.call, outcome);
+    let call = call_of(turn, recorded, fact.call)?;
     let lent = call.grant.take();
     if lent.is_some() != fact.usage.is_some() {
         return Err(invalid_fact(recorded, "what is lent is taken or given back"));
@@ -319,11 +321,7 @@ pub(crate) fn on_observed(
     };
     call.progress = CallProgress::Done { observation, ran };
     call.hook_rounds.open = None;
-    let change = call.label.map(|line| EffectfulCall {
-        call: fact.call,
-        line,
-        outcome: CallOutcome::of(ran, Some(fact.observation.status)),
-    });
+    let change = call.label.map(|line| EffectfulCall { call: fact.call, line, outcome });
     add_report(turn, recorded, fact, change)?;
     turn.spent.agents = turn.spent.agents.plus(fact.usage.unwrap_or_default());
     session.detached.extend(child);

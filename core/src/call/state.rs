@@ -159,6 +159,16 @@ impl CallState {
         matches!(self.validity, CallValidity::Program { .. })
     }
 
+    /// Returns true if the tool changes something each time that it runs.
+    pub(crate) fn is_effectful(&self) -> bool {
+        matches!(self.validity, CallValidity::Valid { effect: EffectClass::Effectful, .. })
+    }
+
+    /// Returns the digest of the tool and the arguments: equal calls have equal ones.
+    pub(crate) fn effect_digest(&self) -> Digest {
+        Digest::EMPTY.part(self.tool.as_bytes()).digest(self.arguments)
+    }
+
     /// Returns true if a run of the call has started.
     #[must_use]
     pub fn has_started(&self) -> bool {

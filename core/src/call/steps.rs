@@ -107,6 +107,11 @@ fn settle_invalid(turn: &Turn, call: &CallState) -> Option<Fact> {
 const USED_UP: &str = "Not started: limit. The budget of the turn is used up. Request it again in a \
                        later turn, if it is still needed.";
 
+/// Result of a call that repeats an effect of a failed program, for the model.
+const REPEATED: &str = "Not started: an earlier program of this turn made the same call and failed \
+                        after it. The effect of that call stands, or may stand. If it is to happen \
+                        once more, make the call again in your next program.";
+
 /// Returns the result of a surplus call, for the model.
 fn surplus(turn: &Turn) -> String {
     let calls = match turn.limits.calls_per_sample {
@@ -144,6 +149,9 @@ fn propose(turn: &Turn, call: &CallState, answer: &CombinedVerdict) -> Option<Fa
         CallValidity::Goal | CallValidity::Program { .. } => EffectClass::ReadOnly,
         CallValidity::Valid { effect, .. } => *effect,
     };
+    if turn.repeats_effect(call) {
+        return Some(observed(call, ObservationStatus::NotStarted, REPEATED.into()));
+    }
     if let Some(reason) = hooks::call_denial(answer) {
         return Some(Fact::CallDecided(CallDecided {
             call: call.id,

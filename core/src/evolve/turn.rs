@@ -15,6 +15,7 @@ use crate::hook::HookOccurrence;
 use crate::hook_rounds::{CombinedVerdict, HookRounds, RoundStep};
 use crate::id::{InputId, Seq, TurnId};
 use crate::outcome::TurnOutcome;
+use crate::program::ProgramEffects;
 use crate::reason::Reason;
 use crate::record::RecordedFact;
 use crate::session::{Hold, PendingContext, Phase, Session, Turn, TurnUsage};
@@ -95,6 +96,7 @@ fn on_opened(
         compacting: 0,
         announced_last: false,
         re_asks: 0,
+        program_effects: ProgramEffects::default(),
         stage: Stage::Opening(opening),
     });
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::Turn;
 use crate::id::CallId;
-use crate::program::SampleKind;
+use crate::program::{CallOutcome, SampleKind};
 use crate::session::{CallProgress, CallState};
 
 impl Turn {
@@ -25,6 +25,32 @@ impl Turn {
         };
         let waits = |call: &CallState| call.parent == Some(program);
         self.calls().iter().any(runs) && !self.calls().iter().any(waits)
+    }
+
+    /// Returns true if a call repeats an effect of a failed program of this turn, of which the model
+    /// was not told by an earlier repetition.
+    pub(crate) fn repeats_effect(&self, call: &CallState) -> bool {
+        let program = call.parent.filter(|_| call.is_effectful());
+        program.is_some_and(|program| self.program_effects.repeats(program, call.effect_digest()))
+    }
+
+    /// Records the effect of a program's call that ends with this outcome, or that its result tells
+    /// the model about the same effect of an earlier program.
+    pub(crate) fn note_effect(&mut self, id: CallId, outcome: CallOutcome) {
+        let Some(call) = self.calls().iter().find(|call| call.id == id) else {
+            return;
+        };
+        let Some(program) = call.parent.filter(|_| call.is_effectful() && !self.dry_run) else {
+            return;
+        };
+        let (digest, proposed) = (call.effect_digest(), call.progress == CallProgress::Proposed);
+        match outcome {
+            CallOutcome::Done | CallOutcome::Unknown => {
+                self.program_effects.add(program, id, digest)
+            }
+            CallOutcome::NotStarted if proposed => self.program_effects.tell(program, digest),
+            CallOutcome::NotStarted | CallOutcome::Failed => {}
+        }
     }
 
     /// Returns the kind of the sample whose calls are pending.

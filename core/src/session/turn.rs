@@ -15,6 +15,7 @@ use crate::hook_rounds::HookRounds;
 use crate::id::{InputId, Seq, TurnId};
 use crate::limits::Limits;
 use crate::outcome::{InterruptSource, LimitKind, TurnOutcome};
+use crate::program::ProgramEffects;
 use crate::scope::Scope;
 use crate::settings::Settings;
 use crate::stage::{Stage, TurnOpening};
@@ -66,6 +67,9 @@ pub struct Turn {
     /// Number of re-asks for invalid return values.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub re_asks: u32,
+    /// Effects of its failed programs, and of the one that runs.
+    #[serde(default, skip_serializing_if = "ProgramEffects::is_empty")]
+    pub program_effects: ProgramEffects,
     /// Current stage of the turn.
     pub stage: Stage,
 }

@@ -345,6 +345,9 @@ fn on_run(
     if !runs || turn.stop.is_some() {
         return Err(invalid_fact(recorded, "no such program runs"));
     }
+    if fact.fault.is_none() && fact.outcome.end.retains_definitions() {
+        turn.program_effects.remove(fact.program);
+    }
     let executing = executing(turn, recorded)?;
     let returns = fact.outcome.end.returned().is_some();
     let rejected = fact.fault.is_some();

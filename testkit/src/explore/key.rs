@@ -213,6 +213,7 @@ impl Keys {
             compacting,
             announced_last: told_last,
             re_asks: retried,
+            program_effects,
             stage,
         } = turn;
         let settings = self.place(settings);
@@ -239,7 +240,10 @@ impl Keys {
         write!(self.raw, " {continuations} {compactions} {returns} {agents:?}")?;
         write!(self.raw, " stop {stop:?} pause {pause:?} gates {gates:?}")?;
         write!(self.raw, " {pending:?} {context_bytes} {compaction:?}")?;
-        write!(self.raw, " {compacted:?} {compacting} {told_last} {retried} stage ")?;
+        write!(
+            self.raw,
+            " {compacted:?} {compacting} {told_last} {retried} {program_effects:?} stage "
+        )?;
         self.stage(stage)
     }
 

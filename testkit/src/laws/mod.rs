@@ -30,6 +30,7 @@ pub mod law_22_interrupts_are_told;
 pub mod law_23_hooks_see_what_enters;
 pub mod law_24_results_enter_once;
 pub mod law_25_rewinds_restore;
+pub mod law_26_effects_of_failed_programs;
 
 mod begun;
 mod evidence;

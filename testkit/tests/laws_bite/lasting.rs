@@ -1,6 +1,6 @@
 //! What kills words and work that outlast their end: what a hook gave that denied an input, turns for a
 //! goal after its last; ends that are not told, or not as what they were; what users took back (laws 7
-//! and 20 to 24).
+//! and 20 to 24, and 26).
 
 use windlass_core::{
     ContextInjected, ContextLifetime, ContextSource, Fact, History, InterruptSource, QueuedInput,
@@ -10,7 +10,7 @@ use windlass_testkit::laws::law_01_live_equals_fold::fold;
 use windlass_testkit::laws::{
     Held, law_07_nothing_said_is_lost, law_20_denied_context_is_dropped,
     law_21_the_last_turn_is_the_last, law_22_interrupts_are_told, law_23_hooks_see_what_enters,
-    law_24_results_enter_once,
+    law_24_results_enter_once, law_26_effects_of_failed_programs,
 };
 
 use super::{find, kills_log, log};
@@ -175,4 +175,20 @@ fn queued(log: &[RecordedFact]) -> QueuedInput {
     let at = find(log, "InputQueued", 1);
     let (session, _) = fold(&log[..=at]).unwrap();
     session.queue.back().unwrap().clone()
+}
+
+const REPEATED: &str = "open program=5\nsend hello\ncall run_program {\"source\":\"x\"}\nend stop\nprogram 0 \
+                        calls write {}\ndone 0 paid\nprogram 0 value 1\ncall run_program \
+                        {\"source\":\"y\"}\nend stop\nprogram 0 calls write {}\ndone 0 paid";
+
+#[test]
+fn law_26_kills_an_effect_of_a_failed_program_that_starts_again() {
+    kills_log(REPEATED, law_26_effects_of_failed_programs::check, |log| {
+        let at = find(log, "ProgramRun", 0);
+        if let Fact::ProgramRun(fact) = &mut log[at].fact {
+            let mut outcome = windlass_core::ProgramOutcome::clone(&fact.outcome);
+            outcome.end = windlass_core::ProgramEnd::Fail { value: "1".into() };
+            fact.outcome = std::sync::Arc::new(outcome);
+        }
+    });
 }

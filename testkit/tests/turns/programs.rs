@@ -190,3 +190,117 @@ fn an_interrupt_ends_a_program_that_computes() {
              rejected: the answer of the sample at 5 came late: that run is no longer waited for
     "#]]);
 }
+
+#[test]
+fn an_effect_of_a_failed_program_is_not_started_again_before_the_model_is_told() {
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > end stop => call 6@9
+        > program 0 calls write {}
+          10 ProgramCalled program 6: write {}
+          11 CallDecided call 10 allow: the permissions allow it
+          12 CallStarted call 10 attempt 1 => runs
+        > done 0 paid => call 10 observed at 13
+             run call 6@13
+        > program 0 calls write {"a":1}
+          14 ProgramCalled program 6: write {"a":1}
+          15 CallDecided call 14 allow: the permissions allow it
+          16 CallStarted call 14 attempt 1 => runs
+        > done 0 paid => call 14 observed at 17
+             run call 6@17
+        > program 0 fault it went wrong
+          18 ProgramRun program 6 fault simulated: it went wrong
+          19 CallObserved call 6 failed: The program failed:
+        <data>
+        simulated: it went wrong
+        </data>
+        Nothing that it defined was kept.
+          20 SampleStarted sample 2 attempt 1 because tool results => runs
+        > call run_program {"source":"y"} => read-only call 21 decided
+        > end stop => call 21@24
+        > program 0 calls write {} & write {"a":2} & write {}
+          25 ProgramCalled program 21: write {}
+          26 ProgramCalled program 21: write {"a":2}
+          27 ProgramCalled program 21: write {}
+          28 CallObserved call 25 not_started: Not started: an earlier program of this turn made the same call and failed after it. The effect of that call stands, or may stand. If it is to happen once more, make the call again in your next program.
+          29 CallDecided call 26 allow: the permissions allow it
+          30 CallObserved call 27 not_started: Not started: an earlier program of this turn made the same call and failed after it. The effect of that call stands, or may stand. If it is to happen once more, make the call again in your next program.
+          31 CallStarted call 26 attempt 1 => runs
+        > done 0 paid => call 26 observed at 32
+             run call 21@32
+        > program 0 fault not started
+          33 ProgramRun program 21 fault simulated: not started
+          34 CallObserved call 21 failed: The program failed:
+        <data>
+        simulated: not started
+        </data>
+        Nothing that it defined was kept.
+          35 SampleStarted sample 3 attempt 1 because tool results => runs
+        > call run_program {"source":"z"} => read-only call 36 decided
+        > end stop => call 36@39
+        > program 0 calls write {} & write {"a":1}
+          40 ProgramCalled program 36: write {}
+          41 ProgramCalled program 36: write {"a":1}
+          42 CallDecided call 40 allow: the permissions allow it
+          43 CallObserved call 41 not_started: Not started: an earlier program of this turn made the same call and failed after it. The effect of that call stands, or may stand. If it is to happen once more, make the call again in your next program.
+          44 CallStarted call 40 attempt 1 => runs
+        > done 0 paid => call 40 observed at 45
+             run call 36@45
+        > program 0 value 1
+          46 ProgramRun program 36 value 1
+          47 CallObserved call 36 done: The program ended with this value:
+        <data>
+        1
+        </data>
+          48 SampleStarted sample 4 attempt 1 because tool results => runs
+        > call run_program {"source":"z"} => read-only call 49 decided
+        > end stop => call 49@52
+        > program 0 calls write {}
+          53 ProgramCalled program 49: write {}
+          54 CallDecided call 53 allow: the permissions allow it
+          55 CallStarted call 53 attempt 1 => runs
+        > done 0 paid => call 53 observed at 56
+             run call 49@56
+        > program 0 return 1 => program 49 returned at 57, turn completed at 59
+    "#]]);
+}
+
+#[test]
+fn a_program_that_ends_as_planned_may_be_followed_by_the_same_effect() {
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > end stop => call 6@9
+        > program 0 calls write {}
+          10 ProgramCalled program 6: write {}
+          11 CallDecided call 10 allow: the permissions allow it
+          12 CallStarted call 10 attempt 1 => runs
+        > done 0 paid => call 10 observed at 13
+             run call 6@13
+        > program 0 calls write {}
+          14 ProgramCalled program 6: write {}
+          15 CallDecided call 14 allow: the permissions allow it
+          16 CallStarted call 14 attempt 1 => runs
+        > done 0 paid => call 14 observed at 17
+             run call 6@17
+        > program 0 value 1
+          18 ProgramRun program 6 value 1
+          19 CallObserved call 6 done: The program ended with this value:
+        <data>
+        1
+        </data>
+          20 SampleStarted sample 2 attempt 1 because tool results => runs
+        > call run_program {"source":"y"} => read-only call 21 decided
+        > end stop => call 21@24
+        > program 0 calls write {}
+          25 ProgramCalled program 21: write {}
+          26 CallDecided call 25 allow: the permissions allow it
+          27 CallStarted call 25 attempt 1 => runs
+        > done 0 paid => call 25 observed at 28
+             run call 21@28
+        > program 0 return 1 => program 21 returned at 29, turn completed at 31
+    "#]]);
+}

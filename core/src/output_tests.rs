@@ -71,6 +71,7 @@ fn programs_are_not_pointed_to_the_tool() {
         transport: crate::program::ProgramTransport::Call,
         limits: crate::program::ProgramLimits::default(),
         data: None,
+        corrections: 0,
     });
     assert!(!settings.offers_read_output());
 }

@@ -11,16 +11,19 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::Limits;
+use crate::session::is_zero;
 use crate::settings::{Concurrency, EffectClass, Settings, ToolSpec};
 
 mod call_report;
 mod effects;
+mod end;
 mod feedback;
 mod frame;
 
 pub use call_report::{CallOutcome, CallReport, ReportedCall, ReportedCalls};
 pub(crate) use call_report::{call_line, leave_out};
 pub use effects::ProgramEffects;
+pub use end::{ProgramEnd, ProgramFault};
 pub use feedback::{ProgramCallRecord, ReportLimits, feedback};
 
 /// Name of the tool by which a model submits a program. No executor runs it.
@@ -42,6 +45,15 @@ pub struct ProgramMode {
     /// Inputs of programs, as JSON text of an object, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Arc<str>>,
+    /// Most samples in which the model corrects the last program of a turn, if no output schema
+    /// says how many. They are reserved, of a small limit of samples at most a quarter.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub corrections: u32,
+}
+
+impl ProgramMode {
+    /// Usual number of corrections.
+    pub const CORRECTIONS: u32 = 2;
 }
 
 /// Transport of a program.
@@ -84,9 +96,17 @@ impl Settings {
     /// calls no tools. The samples for re-asks are reserved.
     #[must_use]
     pub fn work_samples(&self, limits: &Limits) -> u32 {
-        let answer = self.options.output_schema.as_ref();
-        let retries = answer.map_or(0, |answer| answer.max_re_asks);
-        limits.samples.saturating_sub(retries).max(1)
+        limits.samples.saturating_sub(self.max_re_asks(limits)).max(1)
+    }
+
+    /// Returns the most re-asks of a turn with these limits, for an answer that cannot be used.
+    #[must_use]
+    pub fn max_re_asks(&self, limits: &Limits) -> u32 {
+        match (&self.options.output_schema, &self.options.program) {
+            (Some(schema), _) => schema.max_re_asks,
+            (None, Some(program)) => program.corrections.min(limits.samples / 4),
+            (None, None) => 0,
+        }
     }
 }
 
@@ -181,10 +201,10 @@ pub enum SampleKind {
     /// Work: its program may call tools.
     #[default]
     Normal,
-    /// The last one for work: its program cannot call tools, and its result is the turn's result.
+    /// The last one for work: its program cannot call tools, and must return the turn's result.
     MustReturn,
-    /// The last program's return value was invalid, and the model must return another one. Uses a
-    /// reserved budget. Its program can call tools while samples for work are left.
+    /// The last program's return value was invalid, or it had none, and the model must return
+    /// another one. Uses a reserved budget. Its program can call tools while samples for work are left.
     ReAsk,
 }
 
@@ -217,111 +237,4 @@ pub struct ProgramOutcome {
     pub repairs: Vec<String>,
     /// Steps that it took.
     pub steps: u64,
-}
-
-/// End of a program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "end", rename_all = "snake_case")]
-pub enum ProgramEnd {
-    /// The program ended with the value of its last form: the model sees it and continues.
-    Value {
-        /// Value as JSON text.
-        value: Arc<str>,
-    },
-    /// The program returned: this is the turn's result.
-    Return {
-        /// Value as JSON text.
-        value: Arc<str>,
-    },
-    /// The program reported failure: the turn fails.
-    Fail {
-        /// Reason as JSON text.
-        value: Arc<str>,
-    },
-    /// The program did not run to its end.
-    Fault(ProgramFault),
-}
-
-impl ProgramEnd {
-    /// Returns the end in a sample of this kind: a value in the last sample for work counts as
-    /// returned.
-    #[must_use]
-    pub fn within(self, kind: SampleKind) -> Self {
-        match (self, kind) {
-            (Self::Value { value }, SampleKind::MustReturn) => Self::Return { value },
-            (end, SampleKind::Normal | SampleKind::MustReturn | SampleKind::ReAsk) => end,
-        }
-    }
-
-    /// Returns the returned value, if there is one.
-    #[must_use]
-    pub fn returned(&self) -> Option<&Arc<str>> {
-        match self {
-            Self::Return { value } => Some(value),
-            Self::Value { .. } | Self::Fail { .. } | Self::Fault(_) => None,
-        }
-    }
-
-    /// Returns true if its definitions last: it did not fail.
-    #[must_use]
-    pub fn retains_definitions(&self) -> bool {
-        match self {
-            Self::Value { .. } | Self::Return { .. } => true,
-            Self::Fail { .. } | Self::Fault(_) => false,
-        }
-    }
-}
-
-/// Reason why a program did not run to its end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProgramFault {
-    /// Class of the fault, for example `parse_error`.
-    pub class: String,
-    /// Description of the fault.
-    pub message: String,
-    /// Line, from 1, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-    /// Character in the line, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub column: Option<u32>,
-    /// Advice on the fault.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-}
-
-impl ProgramFault {
-    /// Class of a replay that did not make the recorded calls.
-    pub const DIVERGED: &'static str = "replay_diverged";
-    /// Class of a program whose runtime was cancelled.
-    pub const STOPPED: &'static str = "stopped";
-
-    /// Returns a fault without a position.
-    #[must_use]
-    pub fn new(class: &str, message: impl Into<String>) -> Self {
-        Self {
-            class: String::from(class),
-            message: message.into(),
-            line: None,
-            column: None,
-            hint: None,
-        }
-    }
-}
-
-impl core::fmt::Display for ProgramFault {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{}: {}", self.class, self.message)?;
-        if let Some(line) = self.line {
-            write!(f, " at line {line}")?;
-        }
-        if let Some(column) = self.column {
-            write!(f, ", column {column}")?;
-        }
-        match &self.hint {
-            Some(hint) => write!(f, ". {hint}"),
-            None => Ok(()),
-        }
-    }
 }

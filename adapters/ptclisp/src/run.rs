@@ -194,6 +194,8 @@ impl PtcLispRun {
 
     fn end(&self, outcome: &RunOutcome) -> Result<ProgramEnd, Fault> {
         Ok(match &outcome.end {
+            // A definition in the end is no value.
+            RunEnd::Value(Value::Var(_)) => ProgramEnd::Value { value: Arc::from("null") },
             RunEnd::Value(value) => ProgramEnd::Value { value: self.text(value)? },
             RunEnd::Return(value) => ProgramEnd::Return { value: self.text(value)? },
             RunEnd::Fail(value) => ProgramEnd::Fail { value: self.text(value)? },

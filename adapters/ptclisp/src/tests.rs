@@ -67,6 +67,15 @@ fn fault(done: &ProgramResult) -> &ProgramFault {
 }
 
 #[test]
+fn a_definition_at_the_end_is_no_value() {
+    for source in ["(def x 1)", "(defn f [x] x)", "(when true (def x 1))", "(println 1)", "nil"] {
+        assert_eq!(shown(&run(source).end), "null", "{source}");
+    }
+    assert_eq!(shown(&run("(def x 1) x").end), "1");
+    assert_eq!(shown(&run("(return nil)").end), "return null");
+}
+
+#[test]
 fn values_are_json() {
     for (source, json) in [
         ("{:b 1 \"a\" [nil true 1.5 :k #{2 1}]}", r#"{"a":[null,true,1.5,"k",[1,2]],"b":1}"#),

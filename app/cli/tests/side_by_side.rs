@@ -70,6 +70,7 @@ impl World {
                     transport: Default::default(),
                     limits: Default::default(),
                     data: None,
+                    corrections: 0,
                 }),
                 ..RequestOptions::default()
             },

@@ -13,12 +13,33 @@ use crate::fact::{
 use crate::id::CallId;
 use crate::input::ProgramEvent;
 use crate::item::CallItem;
-use crate::program::{ProgramOutcome, SampleKind};
-use crate::session::{CallState, Session, Turn};
+use crate::program::{PROGRAM_TOOL, ProgramOutcome, SampleKind};
+use crate::session::{CallState, CallValidity, Session, Turn};
 
 /// Notice to the model before the last sample for work.
 pub(crate) const LAST: &str = "This is the last program of this turn. It cannot call tools: a program \
                                that names one is refused. Return the result now, with what is known.";
+
+/// Returns true if a call is a program and its answer has another one: neither runs.
+pub(crate) fn is_one_of_several(calls: &[CallState], program: &CallState) -> bool {
+    let other = |call: &CallState| call.id != program.id && call.parent.is_none();
+    program.is_program() && calls.iter().any(|call| other(call) && &*call.tool == PROGRAM_TOOL)
+}
+
+/// Returns why an answer that must have the turn's last program has none that can run.
+pub(crate) fn unusable(turn: &Turn, kind: SampleKind, calls: &[CallState]) -> Option<String> {
+    let runs = |call: &CallState| call.is_program() && !is_one_of_several(calls, call);
+    if !turn.must_return(kind) || calls.iter().any(runs) {
+        return None;
+    }
+    calls.iter().find_map(|call| match &call.validity {
+        CallValidity::Invalid { reason } => Some(reason.clone()),
+        CallValidity::Valid { .. }
+        | CallValidity::Goal
+        | CallValidity::Program { .. }
+        | CallValidity::Surplus => None,
+    })
+}
 
 /// Returns the facts that record a program's event.
 pub(super) fn on_program_event(turn: &Turn, program: CallId, news: ProgramEvent) -> Vec<Fact> {
@@ -41,8 +62,8 @@ fn call(turn: &Turn, program: CallId, calls: Vec<CallItem>) -> Vec<Fact> {
     calls.into_iter().map(called).collect()
 }
 
-/// The program has ended. The value of the turn's last program counts as returned. If that program
-/// failed, or its value is invalid, the turn has no output.
+/// The program has ended. The value of the turn's last program counts as returned. If the result
+/// is invalid, or that program has none, the model is asked again.
 fn end(
     turn: &Turn,
     program: CallId,
@@ -51,8 +72,12 @@ fn end(
     observation: Observation,
 ) -> Vec<Fact> {
     let contract = turn.settings.options.output_schema.is_some();
-    outcome.end = outcome.end.within(turn.executing_kind());
-    let fault = fault.filter(|_| contract && outcome.end.returned().is_some());
+    let last = turn.must_return(turn.executing_kind());
+    if last {
+        outcome.end = outcome.end.as_returned();
+    }
+    let missing = outcome.end.missing_result().filter(|_| last);
+    let fault = missing.or(fault.filter(|_| contract && outcome.end.returned().is_some()));
     if fault.is_some() || !outcome.end.retains_definitions() {
         outcome.memory = None;
         outcome.defined.clear();

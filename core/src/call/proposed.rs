@@ -91,6 +91,10 @@ fn invalid(reason: &str) -> CallValidity {
     CallValidity::Invalid { reason: String::from(reason) }
 }
 
+/// Result of each program of an answer that has several, for the model.
+pub(crate) const SEVERAL_PROGRAMS: &str = "Not run: your answer has more than one program, and none \
+                                           of them was run. Write one that does all of it.";
+
 /// Validates the only call of an answer in program mode: a program.
 fn program(turn: &Turn, call: &CallItem) -> CallValidity {
     if call.name != PROGRAM_TOOL {
@@ -101,7 +105,7 @@ fn program(turn: &Turn, call: &CallItem) -> CallValidity {
         ));
     }
     if turn.calls().iter().any(CallState::is_program) {
-        return invalid("Not run: an answer has one program. Write all of it in that one.");
+        return invalid(SEVERAL_PROGRAMS);
     }
     if let Some(fault) = &call.fault {
         return invalid(&format!("Not run: the program cannot be used. {fault}"));

@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
+use super::proposed::SEVERAL_PROGRAMS;
 use super::{Observation, ObservationStatus, Verdict, denial, policy, programs};
 use crate::budget::answer::{delays_agents, may_use_up};
 use crate::budget::{self, grants};
@@ -225,6 +226,10 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
     if let CallValidity::Program { timeout_ms, .. } = call.validity {
         // Hooks on the rest of the answer reply first.
         let whole = turn.stage.executing().is_some();
+        if whole && programs::is_one_of_several(turn.calls(), call) {
+            let words = String::from(SEVERAL_PROGRAMS);
+            return Some(observed(call, ObservationStatus::Failed, words));
+        }
         return whole.then(|| {
             Fact::CallStarted(CallStarted {
                 call: call.id,

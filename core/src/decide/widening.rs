@@ -100,6 +100,7 @@ mod tests {
             transport: ProgramTransport::Call,
             limits: ProgramLimits::default(),
             data: None,
+            corrections: 0,
         });
         assert_eq!(widens(&old, &programs), None);
         let mut more = programs.clone();

@@ -54,6 +54,7 @@ fn running() -> (Session, CallId) {
         transport: ProgramTransport::Call,
         limits: ProgramLimits::default(),
         data: None,
+        corrections: 0,
     });
     settings.options.output_schema = Some(OutputSchema {
         name: String::from("a"),

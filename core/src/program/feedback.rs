@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 
 use super::call_report::{CallOutcome, ReportedCall, ReportedCalls, call_line};
 use super::frame::{data, line};
-use super::{ProgramEnd, ProgramOutcome};
+use super::{ProgramEnd, ProgramOutcome, end::NO_VALUE};
 use crate::budget;
 use crate::call::ObservationStatus;
 use crate::item::CallItem;
@@ -80,6 +80,13 @@ pub fn feedback(
 ) -> String {
     let most = ReportLimits::of(settings);
     let mut words = match (&outcome.end, fault) {
+        (ProgramEnd::Value { value }, None) if &**value == NO_VALUE => {
+            String::from("The program ended without a value.")
+        }
+        (ProgramEnd::Value { .. }, Some(_)) => String::from(
+            "The program ended without a value, or with a definition. The last program of a turn \
+             must return the result: write it again so that it does.",
+        ),
         (ProgramEnd::Value { value }, None) => {
             let shown = data(value, most.value);
             format!("The program ended with this value:\n{shown}{}", rest(value, most.value))
@@ -87,7 +94,7 @@ pub fn feedback(
         (ProgramEnd::Return { value }, None) => {
             format!("The program returned:\n{}", data(value, most.value))
         }
-        (ProgramEnd::Value { value } | ProgramEnd::Return { value }, Some(fault)) => format!(
+        (ProgramEnd::Return { value }, Some(fault)) => format!(
             "What the program returned cannot be used:\n{}\nIt returned:\n{}\nReturn the result \
              again, in the shape that is asked for.",
             data(fault, most.words),
@@ -97,8 +104,13 @@ pub fn feedback(
             format!("The program gave up:\n{}", data(value, most.value))
         }
         (ProgramEnd::Fault(why), _) => {
-            let why = format!("{why}");
-            format!("The program failed:\n{}", data(&why, most.words))
+            let words = format!("The program failed:\n{}", data(&format!("{why}"), most.words));
+            match fault {
+                Some(_) => format!(
+                    "{words}\nThe last program of a turn must return the result: correct it."
+                ),
+                None => words,
+            }
         }
     };
     if fault.is_some()

@@ -70,6 +70,13 @@ impl Turn {
         }
     }
 
+    /// Returns true if the program of this sample is the turn's last one: it cannot call tools, and
+    /// must return.
+    #[must_use]
+    pub fn must_return(&self, kind: SampleKind) -> bool {
+        self.settings.options.program.is_some() && !self.programs_call(kind)
+    }
+
     /// Returns the number of samples for work in a turn of programs; the samples for re-asks are
     /// reserved.
     pub(crate) fn work_samples(&self) -> u32 {

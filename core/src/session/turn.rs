@@ -191,11 +191,10 @@ impl Turn {
         self.spent.calls = self.spent.calls.saturating_add(count);
     }
 
-    /// Returns the most re-asks for an invalid output.
+    /// Returns the most re-asks for an answer that cannot be used.
     #[must_use]
     pub fn max_re_asks(&self) -> u32 {
-        let shape = self.settings.options.output_schema.as_ref();
-        shape.map_or(0, |shape| shape.max_re_asks)
+        self.settings.max_re_asks(&self.limits)
     }
 
     /// Returns true if the conversation is compacted after this failure: the provider rejected it

@@ -48,6 +48,7 @@ impl LogBuilder {
                 transport: ProgramTransport::Call,
                 limits: ProgramLimits::default(),
                 data: None,
+                corrections: 0,
             }),
             ..RequestOptions::default()
         };

@@ -78,7 +78,7 @@ pub enum AfterCalls {
     End(TurnOutcome),
     /// Its program returned the turn's result.
     Returned,
-    /// Its program returned an invalid value, for this reason.
+    /// It has no result or an invalid one, for this reason.
     Rejected(String),
 }
 
@@ -348,12 +348,14 @@ fn on_run(
     if fact.fault.is_none() && fact.outcome.end.retains_definitions() {
         turn.program_effects.remove(fact.program);
     }
-    let executing = executing(turn, recorded)?;
     let returns = fact.outcome.end.returned().is_some();
+    let missing =
+        turn.must_return(turn.executing_kind()) && fact.outcome.end.missing_result().is_some();
     let rejected = fact.fault.is_some();
-    if rejected && !(returns && contract) {
+    if rejected && !(returns && contract || missing) {
         return Err(invalid_fact(recorded, "no contract is asked of this program"));
     }
+    let executing = executing(turn, recorded)?;
     if fact.outcome.memory.is_some() && (rejected || !fact.outcome.end.retains_definitions()) {
         return Err(invalid_fact(recorded, "a program that failed leaves nothing"));
     }

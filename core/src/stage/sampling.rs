@@ -19,7 +19,7 @@ use super::{
 };
 use crate::budget;
 use crate::budget::answer::{estimate_cut, estimate_ended};
-use crate::call::{answer, steps};
+use crate::call::{answer, programs, steps};
 use crate::compaction::{ItemFingerprint, VisiblePart};
 use crate::decide::admit::{block_input, is_let_in};
 use crate::decide::{Plan, output_schema};
@@ -230,7 +230,8 @@ impl Sampling {
                 Fact::SampleEnded(SampleEnded {
                     started,
                     estimate: estimate_ended(&plan.session, turn, self, usage.as_ref()),
-                    fault: output_schema::counted_fault(turn, self, &stop, fault),
+                    fault: output_schema::counted_fault(turn, self, &stop, fault)
+                        .or_else(|| programs::unusable(turn, self.kind, &self.calls)),
                     stop,
                     usage,
                     response_id,

@@ -17,9 +17,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
-    CallId, CompactionFact, ContextFact, ContextSource, FactGroup, FailureKind, HookFact,
-    InputFact, InputId, Item, ProgramFact, Reason, RecordedFact, Retained, RunFact, SampleCut,
-    SampleEnded, SampleFact, Seq, StopReason, Timestamp, TurnFact, TurnOpened,
+    CallId, CallObserved, CompactionFact, ContextFact, ContextSource, Fact, FactGroup, FailureKind,
+    HookFact, InputFact, InputId, Item, ProgramFact, Reason, RecordedFact, Retained, RunFact,
+    SampleCut, SampleEnded, SampleFact, Seq, StopReason, Timestamp, TurnFact, TurnOpened,
 };
 
 use super::{Held, hold, reading};
@@ -131,11 +131,11 @@ impl Reader {
                     calls.push(CallId(recorded.seq.0));
                 }
             }
-            FactGroup::Sample(SampleFact::SampleEnded(fact)) => self.end(fact),
+            FactGroup::Sample(SampleFact::SampleEnded(fact)) => self.end(log, fact),
             FactGroup::Sample(SampleFact::SampleCut(fact)) => self.cut(fact),
             FactGroup::Run(RunFact::CallObserved(fact)) => {
                 self.observed.insert(fact.call);
-                self.told(fact.call);
+                self.told(fact);
             }
             FactGroup::Program(ProgramFact::ProgramCalled(_)) => {
                 let calls = self.evidence.calls.get_or_insert_default();
@@ -159,10 +159,15 @@ impl Reader {
         Ok(())
     }
 
-    /// What is wrong with what a program returned is told with its observation.
-    fn told(&mut self, call: CallId) {
+    /// What is wrong with what a program returned is told with its observation, and so is why no
+    /// program of an answer ran.
+    fn told(&mut self, fact: &CallObserved) {
+        if let (Some(_), Some((_, fault, told))) = (&self.evidence.calls, &mut self.evidence.fault)
+        {
+            *told |= fact.observation.output.contains(fault.as_str());
+        }
         if let Some((program, fault)) = self.rejected.take()
-            && program == call
+            && program == fact.call
         {
             self.evidence.fault = self.sample.map(|started| (started, fault, true));
             self.evidence.calls = None;
@@ -190,12 +195,20 @@ impl Reader {
         Ok(())
     }
 
-    fn end(&mut self, fact: &SampleEnded) {
+    fn end(&mut self, log: &[RecordedFact], fact: &SampleEnded) {
         let calls = self.brought.remove(&fact.started);
         self.evidence.unfinished = calls.is_none() && fact.stop == StopReason::Unfinished;
-        self.evidence.calls = calls;
+        let told = |fault: &String| {
+            let seen = |recorded: &RecordedFact| {
+                matches!(&recorded.fact, Fact::CallObserved(seen)
+                    if calls.iter().flatten().any(|call| *call == seen.call)
+                        && seen.observation.output.contains(fault.as_str()))
+            };
+            log.iter().any(seen)
+        };
         let fault = fact.fault.as_ref();
-        self.evidence.fault = fault.map(|fault| (fact.started, fault.clone(), false));
+        self.evidence.fault = fault.map(|fault| (fact.started, fault.clone(), told(fault)));
+        self.evidence.calls = calls;
     }
 
     fn cut(&mut self, fact: &SampleCut) {
@@ -231,7 +244,10 @@ impl Reader {
                 let own = Reason::Input { input: *input };
                 self.opened != Some(own) && evidence.accepted.contains(input)
             }
-            Reason::ToolResults => evidence.calls.is_some() && evidence.retry.is_none_or(due),
+            Reason::ToolResults => {
+                let tells = evidence.calls.is_some() && evidence.fault.is_none();
+                tells && evidence.retry.is_none_or(due)
+            }
             Reason::Retry => evidence.calls.is_none() && evidence.retry.is_some_and(due),
             Reason::Unfinished => evidence.unfinished,
             Reason::HookContext { decided } => evidence.hooks.get(decided) == Some(&true),

@@ -268,6 +268,7 @@ fn program(text: &str) -> ProgramMode {
         transport: ProgramTransport::Text,
         limits: ProgramLimits::default(),
         data: Some(text.into()),
+        corrections: 0,
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Posture {
     pub shape: Option<u32>,
     /// How many calls a program may make; `None` where the model writes none.
     pub program: Option<u32>,
+    /// How often the last program of a turn may be corrected where no shape is asked for.
+    pub corrections: u32,
     /// How many samples its agent is lent at most; `None` where it has no agent.
     pub agent: Option<u32>,
     /// True if the result of a detached agent opens a turn.
@@ -53,6 +55,7 @@ impl Default for Posture {
             price: None,
             shape: None,
             program: None,
+            corrections: 0,
             agent: None,
             wakes: false,
         }
@@ -114,7 +117,7 @@ impl Posture {
             base_url: None,
             options: RequestOptions {
                 output_schema: self.shape.map(shape),
-                program: self.program.map(programs::mode),
+                program: self.program.map(|calls| programs::mode(calls, self.corrections)),
                 ..RequestOptions::default()
             },
         }
@@ -144,6 +147,10 @@ impl Posture {
             "program" => {
                 let calls = value.parse();
                 self.program = Some(calls.map_err(|error| format!("{value}: {error}"))?);
+            }
+            "corrections" => {
+                let most = value.parse();
+                self.corrections = most.map_err(|error| format!("{value}: {error}"))?;
             }
             "agent" => {
                 let samples = value.parse();
@@ -186,6 +193,9 @@ impl fmt::Display for Posture {
         }
         if let Some(calls) = self.program {
             write!(f, " program={calls}")?;
+        }
+        if self.corrections > 0 {
+            write!(f, " corrections={}", self.corrections)?;
         }
         if let Some(samples) = self.agent {
             write!(f, " agent={samples}")?;

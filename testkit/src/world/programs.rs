@@ -105,13 +105,14 @@ pub(super) fn read(text: &str) -> Result<ProgramWord, String> {
     Ok(ProgramWord::Ends { end, fault, keeps, value: rest.to_owned() })
 }
 
-/// The mode of a session whose programs may make so many calls.
-pub(super) fn mode(calls: u32) -> ProgramMode {
+/// The mode of a session whose programs may make so many calls, and be corrected so often.
+pub(super) fn mode(calls: u32, corrections: u32) -> ProgramMode {
     ProgramMode {
         runtime: String::from("simulated"),
         transport: ProgramTransport::Call,
         limits: ProgramLimits { calls, ..ProgramLimits::default() },
         data: None,
+        corrections,
     }
 }
 
@@ -194,7 +195,11 @@ impl World {
                         ProgramEnd::Fault(ProgramFault::new("simulated", &*value))
                     }
                 };
-                ended(end, fault.clone(), keeps.as_deref())
+                let turn = session.turn();
+                let last = turn.is_some_and(|turn| turn.must_return(turn.executing_kind()));
+                let end = if last { end.as_returned() } else { end };
+                let missing = end.missing_result().filter(|_| last);
+                ended(end, missing.or_else(|| fault.clone()), keeps.as_deref())
             }
         };
         self.take(Input::ProgramEvent { key, event: news })

@@ -24,7 +24,7 @@ pub struct Script {
 
 /// How a simulated world begins: `open [lazy] [child] [workspace=DIR] [seed=N] [mode=..]
 /// [hooks=..] [rules=..] [window=N] [strategy=..] [price=..] [shape=RETRIES] [agent=SAMPLES] [wakes=true]
-/// [program=CALLS] [LIMIT=N] [ceiling.LIMIT=N]`.
+/// [program=CALLS] [corrections=N] [LIMIT=N] [ceiling.LIMIT=N]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
     /// The settings of the session.

@@ -49,6 +49,16 @@ fn fault(source: &str) -> ProgramFault {
 }
 
 #[test]
+fn a_program_whose_last_statement_has_no_value_has_none() {
+    for source in
+        ["let x = 1;", "function f() {}", "print(1)", "memory.x = undefined", "for (;;) { break; }"]
+    {
+        assert_eq!(run(source).1.end, ProgramEnd::Value { value: "null".into() }, "{source}");
+    }
+    assert_eq!(run("return null").1.end, ProgramEnd::Return { value: "null".into() });
+}
+
+#[test]
 fn programs_come_to_what_they_mean() {
     for (source, meant) in [
         ("1 + 1", "2"),

@@ -41,7 +41,7 @@ pub(super) fn outcome_words(outcome: &TurnOutcome) -> String {
         TurnOutcome::NoAnswer => "the model ended without an answer".to_owned(),
         TurnOutcome::Refused => "the model refused".to_owned(),
         TurnOutcome::InvalidOutput { fault } => {
-            format!("the answer does not fit the schema (--answer-schema): {fault}")
+            format!("there is no answer that can be used: {fault}")
         }
         TurnOutcome::Interrupted { reason, .. } => format!("interrupted: {reason}"),
         TurnOutcome::Blocked { reason } => format!("blocked: {reason}"),

@@ -63,6 +63,7 @@ pub(super) fn set(program: &mut Option<ProgramMode>, shape: &SettingsArgs) -> Re
             runtime: runtime.clone(),
             transport: before.as_ref().map_or_else(Default::default, |one| one.transport),
             limits: before.as_ref().map_or_else(ProgramLimits::default, |one| one.limits),
+            corrections: ProgramMode::CORRECTIONS,
             data: before.and_then(|one| one.data),
         });
     }

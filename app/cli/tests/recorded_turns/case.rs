@@ -194,6 +194,7 @@ impl Case {
                 Value::Null => None,
                 context => Some(Arc::from(context.to_string())),
             },
+            corrections: 0,
         };
         let tokens = self.row["run"]["token_limit"].as_u64().unwrap_or(0) * TOKENS;
         Settings {

@@ -50,7 +50,7 @@ impl Driver {
             record: self.machine.history().program_calls(id, known),
             settings: turn.settings.clone(),
             limits: program.limits.within(&self.config.programs),
-            kind,
+            must_return: turn.must_return(kind),
             checker,
             blobs: BlobReader::new(self.ports.blobs.clone(), self.machine.session().id.clone()),
             bounds: self.compute_limits(turn, timeout_ms),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use windlass_core::{
     CallItem, EffectKey, Input, Observation, ObservationStatus, ProgramCallRecord,
     ProgramCallState, ProgramEnd, ProgramEvent, ProgramFault, ProgramLimits, ProgramOutcome,
-    SampleKind, Settings, feedback, result_text,
+    Settings, feedback, result_text,
 };
 use windlass_ports::{
     BlobReader, CancelSource, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult,
@@ -38,7 +38,8 @@ pub(crate) struct ProgramEffect {
     pub(crate) settings: Arc<Settings>,
     /// Limits of programs in this process.
     pub(crate) limits: ProgramLimits,
-    pub(crate) kind: SampleKind,
+    /// True if it is the last program of the turn.
+    pub(crate) must_return: bool,
     pub(crate) checker: Arc<Checker>,
     pub(crate) blobs: BlobReader,
     pub(crate) bounds: ComputeLimits,
@@ -186,7 +187,9 @@ impl ProgramEffect {
         if let Some(live) = &mut self.run {
             outcome.repairs = std::mem::take(&mut live.repairs);
         }
-        outcome.end = outcome.end.within(self.kind);
+        if self.must_return {
+            outcome.end = outcome.end.as_returned();
+        }
         let bytes = serde_json::to_vec(&outcome).map_or(usize::MAX, |text| text.len());
         if !self.size.holds(bytes) {
             let words =
@@ -198,6 +201,8 @@ impl ProgramEffect {
         let shape = self.checker.answer();
         let returned = outcome.end.returned();
         let fault = shape.zip(returned).and_then(|(shape, it)| shape.fault(it));
+        let missing = outcome.end.missing_result().filter(|_| self.must_return);
+        let fault = missing.or(fault);
         self.report(outcome, fault)
     }
 

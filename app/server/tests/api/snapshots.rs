@@ -33,6 +33,7 @@ fn programs(script: impl IntoIterator<Item = Step>, tool: ScriptedTool) -> World
         transport: Default::default(),
         limits: Default::default(),
         data: None,
+        corrections: 0,
     });
     world
 }

@@ -302,6 +302,7 @@ impl TenantFactory for TestTenantFactory {
                 transport: wish.program_transport.unwrap_or_default(),
                 limits: Default::default(),
                 data: None,
+                corrections: 0,
             });
         }
         Ok(Settings {

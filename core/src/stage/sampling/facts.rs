@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::{AnswerKind, Sampling};
 use crate::budget::answer::bounding_limit;
+use crate::call::programs;
 use crate::call::proposed::proposed;
 use crate::compaction::{ItemFingerprint, VisiblePart};
 use crate::context;
@@ -150,7 +151,9 @@ fn on_ended(
     let (reserved, bound) = (sampling.reserved, sampling.output_bound);
     let bounded = bound.filter(|_| fact.stop == StopReason::Length);
     let bounded = bounded.map(|_| bounding_limit(turn, &reserved));
-    if fact.fault.is_some() && !(answers && turn.settings.options.output_schema.is_some()) {
+    let of_schema = answers && turn.settings.options.output_schema.is_some();
+    let unusable = programs::unusable(turn, kind, &calls).is_some();
+    if fact.fault.is_some() && !of_schema && !unusable {
         return Err(invalid_fact(recorded, "no shape is asked of this answer"));
     }
     match (&fact.usage, &fact.estimate) {
@@ -160,7 +163,7 @@ fn on_ended(
     turn.count(&calls);
     turn.stage = match NonEmpty::from_vec(calls) {
         Some(calls) => {
-            let then = AfterCalls::Ask;
+            let then = fact.fault.clone().map_or(AfterCalls::Ask, AfterCalls::Rejected);
             Stage::Executing(Executing::new(fact.started, calls, then, kind))
         }
         None if fact.stop == StopReason::Unfinished => {

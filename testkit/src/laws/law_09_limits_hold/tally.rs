@@ -59,7 +59,8 @@ pub(super) struct Tally {
     overflow: bool,
     /// True if the model's window is known.
     window: bool,
-    /// How often an answer may be asked for again; `None` where no shape is asked for.
+    /// How often an answer may be asked for again; `None` where no shape and no program is asked
+    /// for.
     returns: Option<u32>,
     /// What is wrong with the last answer, or with what its program returned.
     fault: Option<String>,
@@ -105,9 +106,12 @@ impl Tally {
             length: false,
             overflow: false,
             window: settings.is_some_and(|settings| settings.window.tokens > 0),
-            returns: settings
-                .and_then(|settings| settings.options.output_schema.as_ref())
-                .map(|shape| shape.max_re_asks),
+            returns: settings.and_then(|settings| {
+                let shape = settings.options.output_schema.as_ref();
+                let program = settings.options.program.as_ref();
+                let few = program.map(|program| program.corrections.min(limits.samples / 4));
+                shape.map(|shape| shape.max_re_asks).or(few)
+            }),
             fault: None,
             program: settings
                 .and_then(|settings| settings.options.program.as_ref())
@@ -187,8 +191,9 @@ impl Tally {
                 self.next.measured(fact.usage);
                 self.length = fact.stop == StopReason::Length;
                 self.again = false;
-                self.answered();
                 self.fault.clone_from(&fact.fault);
+                self.rejected = self.fault.is_some() && !self.brought.is_empty();
+                self.answered();
                 hold(9, self.fault.is_none() || self.returns.is_some(), || {
                     format!("{} finds fault where no shape is asked for", recorded.seq)
                 })

@@ -216,11 +216,13 @@ fn program_end() -> impl Strategy<Value = Step> {
     let end = select(ProgramEndWord::ALL.to_vec());
     let fault = prop::option::weighted(0.2, Just(String::from("odd")));
     let keeps = prop::option::weighted(0.5, Just(String::from("m")));
-    let ends = (end, fault, keeps).prop_map(|((_, end), fault, keeps)| ProgramWord::Ends {
+    let value = prop_oneof![4 => Just("1"), 1 => Just("null")];
+    let ends = (end, fault, keeps, value);
+    let ends = ends.prop_map(|((_, end), fault, keeps, value)| ProgramWord::Ends {
         end,
         fault,
         keeps,
-        value: String::from("1"),
+        value: String::from(value),
     });
     (0..2_usize, ends).prop_map(|(nth, word)| Step::Program { nth, word })
 }

@@ -61,7 +61,8 @@ pub(crate) fn posture() -> impl Strategy<Value = Posture> {
                 window,
                 price,
                 shape,
-                program,
+                program: program.map(|(calls, _)| calls),
+                corrections: program.map_or(0, |(_, corrections)| corrections),
                 agent: agent.map(|(samples, _)| samples),
                 wakes: agent.is_some_and(|(_, wakes)| wakes),
             }
@@ -177,8 +178,8 @@ fn agent() -> impl Strategy<Value = Option<(u32, bool)>> {
 }
 
 /// In a third of the sessions the model writes programs.
-fn program() -> impl Strategy<Value = Option<u32>> {
-    prop_oneof![2 => Just(None), 1 => (0..5_u32).prop_map(Some)]
+fn program() -> impl Strategy<Value = Option<(u32, u32)>> {
+    prop_oneof![2 => Just(None), 1 => (0..5_u32, 0..3_u32).prop_map(Some)]
 }
 
 /// A quarter of the sessions ask for answers of a shape.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use windlass_engine::agent_session;
-use windlass_engine::core::{Fact, LimitKind, Limits, TurnOutcome};
+use windlass_engine::core::{Fact, Limits, TurnOutcome};
 use windlass_testkit::provider::{ScriptedProvider, Step, say, stall};
 
 use super::{Stage, acting, returned, run};
@@ -63,8 +63,8 @@ async fn agents_of_a_program_take_no_more_than_the_turn_has() {
         _ => None,
     });
     assert_eq!(lent.len(), 1);
-    let limit = LimitKind::Samples;
-    assert_eq!(report.outcome, TurnOutcome::Exhausted { limit });
+    // The last program may not call agents, and none is left to correct it.
+    assert!(matches!(report.outcome, TurnOutcome::InvalidOutput { .. }), "{report:?}");
 }
 
 #[tokio::test(start_paused = true)]

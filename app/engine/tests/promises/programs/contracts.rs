@@ -116,3 +116,26 @@ async fn after_an_effect_a_failed_program_is_not_repeated_blindly() {
         assert!(told.contains(there), "{told}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_last_program_without_a_result_is_corrected_within_a_budget_of_its_own() {
+    let corrected = |settings: &mut Settings| {
+        if let Some(program) = &mut settings.options.program {
+            program.corrections = 1;
+        }
+    };
+    let script = || ["value 1", "value 2", "value null", "value 3"].map(run);
+    let stage = few(stage(script(), []), 4).tuned(corrected);
+    let (report, _) = stage.world.turn().await;
+    assert_eq!((report.outcome, &*report.answer), (TurnOutcome::Completed, "3"));
+    let (normal, last) = (SampleKind::Normal, SampleKind::MustReturn);
+    assert_eq!(kinds(&stage), [normal, normal, last, SampleKind::ReAsk]);
+    let told = &stage.told()[2];
+    assert!(told.contains("without a value") && told.contains("write it again"), "{told}");
+
+    // None is left: the turn has no answer.
+    let script = script().into_iter().take(3).chain([run("value null")]);
+    let stage = few(super::stage(script, []), 4).tuned(corrected);
+    let (report, _) = stage.world.turn().await;
+    assert!(matches!(report.outcome, TurnOutcome::InvalidOutput { .. }), "{report:?}");
+}

@@ -37,6 +37,7 @@ fn mode(settings: &mut Settings) {
         transport: Default::default(),
         limits: Default::default(),
         data: None,
+        corrections: 0,
     });
 }
 

@@ -26,6 +26,7 @@ mod live_channel;
 mod log_reader;
 mod log_signal;
 mod mailbox;
+mod other_language;
 mod program;
 mod program_runtimes;
 mod provider;
@@ -64,6 +65,7 @@ pub use mailbox::{
     InvalidMailboxCommandId, Mailbox, MailboxCapabilities, MailboxCommand, MailboxCommandId,
     MailboxError, MailboxErrorKind,
 };
+pub use other_language::other_language;
 pub use program::{
     PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramRuntime,
     ProgramStep, RunningProgram, TEXT_TOOLS, text_output,

@@ -31,7 +31,8 @@ pub trait ProgramRuntime: Send + Sync + 'static {
     fn guide(&self, guide: &ProgramGuide) -> String;
 
     /// Extracts the program from the text of an answer, if there is one, between prose and code
-    /// fences. `Some(Err)` if a program is present but cannot be separated from the rest.
+    /// fences. `Some(Err)` if a program is present but cannot be separated from the rest, or if there
+    /// is none and a block of [another language](crate::other_language).
     fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>>;
 
     /// Parses and checks a program. Nothing of it runs.

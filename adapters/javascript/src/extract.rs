@@ -1,26 +1,54 @@
-//! The program in a model's answer.
+//! The program in a model's answer. An answer without one is text, unless a block shows that a program
+//! was meant: one of another language, or one without a label that calls tools or returns.
 
 use windlass_core::ProgramFault;
+use windlass_ports::other_language;
 
 use crate::fault::hinted;
 
 /// Info strings of fences that hold a program.
 const MARKS: [&str; 4] = ["javascript", "js", "mjs", "typescript"];
 
+/// Label of a fence.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FenceLabel {
+    JavaScript,
+    Missing,
+    Other,
+}
+
+impl FenceLabel {
+    fn of(mark: &str) -> Self {
+        match mark {
+            "" => Self::Missing,
+            _ if MARKS.contains(&mark) => Self::JavaScript,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Returns true if a block without a label is meant as a program.
+fn is_meant(body: &str) -> bool {
+    body.contains("await tools.") || body.lines().any(|line| line.starts_with("return "))
+}
+
 /// The program in the text of an answer: what stands in the one fence that is marked as JavaScript.
 pub(crate) fn extract(answer: &str) -> Option<Result<String, ProgramFault>> {
     let mut found: Vec<String> = Vec::new();
-    let mut open: Option<(bool, String)> = None;
+    let mut open: Option<(FenceLabel, String)> = None;
+    let mut unlabelled = false;
     for line in answer.lines() {
         let fence = line.trim_start().strip_prefix("```");
         match (&mut open, fence) {
             (None, Some(mark)) => {
                 let mark = mark.trim().to_ascii_lowercase();
-                open = Some((MARKS.contains(&mark.as_str()), String::new()));
+                open = Some((FenceLabel::of(&mark), String::new()));
             }
-            (Some(_), Some(rest)) if rest.trim().is_empty() => {
-                found.extend(open.take().filter(|(ours, _)| *ours).map(|(_, body)| body));
-            }
+            (Some(_), Some(rest)) if rest.trim().is_empty() => match open.take() {
+                Some((FenceLabel::JavaScript, body)) => found.push(body),
+                Some((FenceLabel::Missing, body)) => unlabelled |= is_meant(&body),
+                Some((FenceLabel::Other, _)) | None => {}
+            },
             (Some((_, body)), _) => {
                 body.push_str(line);
                 body.push('\n');
@@ -28,7 +56,7 @@ pub(crate) fn extract(answer: &str) -> Option<Result<String, ProgramFault>> {
             (None, None) => {}
         }
     }
-    if let Some((true, _)) = open {
+    if let Some((FenceLabel::JavaScript, _)) = open {
         return Some(Err(hinted(
             "parse_error",
             "the fence of the program is not closed",
@@ -36,12 +64,17 @@ pub(crate) fn extract(answer: &str) -> Option<Result<String, ProgramFault>> {
         )));
     }
     match found.len() {
-        0 => None,
+        0 if unlabelled => Some(Err(hinted(
+            "parse_error",
+            "your answer has a block without a label, and nothing of it was run",
+            "Write one program in a block that begins with ```javascript.",
+        ))),
+        0 => other_language(answer, "javascript").map(Err),
         1 => found.pop().map(Ok),
         programs => Some(Err(hinted(
             "parse_error",
-            format!("there are {programs} programs in the answer"),
-            "Write one program in one fence.",
+            format!("your answer has {programs} programs, and none of them was run"),
+            "Write one that does all of it.",
         ))),
     }
 }
@@ -56,7 +89,12 @@ mod tests {
         assert_eq!(only, Some(Ok("return 1\n".to_owned())));
         let beside = extract("```text\nno\n```\n```JavaScript\nreturn `a`\n```");
         assert_eq!(beside, Some(Ok("return `a`\n".to_owned())));
-        assert_eq!(extract("```python\nprint(1)\n```"), None);
+        assert_eq!(extract("```\n1\n```"), None);
+        for meant in
+            ["```python\nprint(1)\n```", "```\nreturn 1\n```", "```\nawait tools.a({})\n```"]
+        {
+            assert!(extract(meant).unwrap().is_err(), "{meant}");
+        }
         assert_eq!(extract("no program"), None);
         assert!(extract("```js\nreturn 1").unwrap().is_err());
         assert!(extract("```js\n1\n```\n```js\n2\n```").unwrap().is_err());

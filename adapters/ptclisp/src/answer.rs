@@ -5,13 +5,15 @@
 //! 2. three backticks are followed directly by the name of a Lisp (`clojure`, `clj`, `lisp`, `scheme`,
 //!    `ptc`), in large or small letters, or `<clojure>` or `<lisp>`: a block that is not closed, in one line,
 //!    or whose content is not a list;
-//! 3. a block is not closed, and begins with a parenthesis.
+//! 3. a block is not closed, and begins with a parenthesis;
+//! 4. a block is of another language.
 //!
 //! An answer that begins with a parenthesis is a program as a whole.
 
 use windlass_core::ProgramFault;
 use windlass_kit_ptclisp::extract::MissingProgram;
 use windlass_kit_ptclisp::{ExtractError, extract};
+use windlass_ports::other_language;
 
 /// Text that opens a block meant as a program.
 const MARKS: &[&str] =
@@ -31,14 +33,24 @@ pub(crate) fn program(answer: &str) -> Option<Result<String, ProgramFault>> {
         ) => marked(answer),
         ExtractError::TooLong { .. } => marked(answer) || answer.trim_start().starts_with('('),
     };
-    meant.then(|| {
-        let told = none.to_string();
-        let message = told.strip_suffix(none.hint()).unwrap_or(&told);
-        let message = message.trim_end_matches(['.', ' ']);
-        let mut fault = ProgramFault::new(none.name(), message);
-        fault.hint = Some(none.hint().to_owned());
-        Err(fault)
-    })
+    let fault = match meant {
+        true => missing(&none),
+        false => {
+            let mut fault = other_language(answer, "clojure")?;
+            none.name().clone_into(&mut fault.class);
+            fault
+        }
+    };
+    Some(Err(fault))
+}
+
+fn missing(none: &ExtractError) -> ProgramFault {
+    let told = none.to_string();
+    let message = told.strip_suffix(none.hint()).unwrap_or(&told);
+    let message = message.trim_end_matches(['.', ' ']);
+    let mut fault = ProgramFault::new(none.name(), message);
+    fault.hint = Some(none.hint().to_owned());
+    fault
 }
 
 fn marked(answer: &str) -> bool {

@@ -8,13 +8,8 @@ use crate::PtcLisp;
 #[test]
 fn an_answer_has_a_program_none_or_one_that_was_meant() {
     let found = |answer: &str| PtcLisp.extract(answer);
-    for plain in [
-        "",
-        "It is 42.",
-        "Use this:\n```json\n{}\n```\nand\n```python\nprint(1)\n```",
-        "See\n```python\nprint(1)",
-        "a < b > c",
-    ] {
+    for plain in ["", "It is 42.", "Use this:\n```json\n{}\n```", "See\n```\n[1]\n```", "a < b > c"]
+    {
         assert_eq!(found(plain), None, "{plain}");
     }
     for (meant, class) in [
@@ -24,6 +19,8 @@ fn an_answer_has_a_program_none_or_one_that_was_meant() {
         ("Run ```clojure (a) ``` now", "no_code"),
         ("```Clojure\n; only\n```", "no_code"),
         ("<lisp>tea</lisp>", "no_code"),
+        ("Use this:\n```json\n{}\n```\nand\n```python\nprint(1)\n```", "no_code"),
+        ("See\n```python\nprint(1)", "no_code"),
     ] {
         let Some(Err(told)) = found(meant) else { panic!("{meant}: {:?}", found(meant)) };
         assert_eq!(told.class, class, "{meant}");

@@ -57,10 +57,14 @@ pub(crate) fn re_ask(plan: &Plan, turn: &Turn, started: Seq, fault: &str) -> Nex
 /// Returns the report on a fault for the model. The model may know only part of the schema, since a
 /// provider may enforce part of it or none.
 fn fault_report(turn: &Turn, fault: &str) -> String {
-    let mut words = format!(
-        "The last answer cannot be used. {fault}\nGive the whole answer again: one JSON value that \
-         fits the schema, with nothing before or after it."
-    );
+    let how = match &turn.settings.options.program {
+        None => {
+            "Give the whole answer again: one JSON value that fits the schema, with nothing before or \
+             after it."
+        }
+        Some(_) => "Write one program that returns the answer: a value that fits the schema.",
+    };
+    let mut words = format!("The last answer cannot be used. {fault}\n{how}");
     let shape = turn.settings.options.output_schema.as_ref();
     if let Some(shape) = shape.filter(|shape| shape.schema.len() <= MAX_SCHEMA_BYTES) {
         words.push_str("\nThe schema: ");

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::machine::RunCause;
 use windlass_core::{
-    CallId, EffectClass, EffectKey, EffectStart, ProgramTransport, Prompt, Seq, Turn, render,
-    tool_choice,
+    CallId, EffectClass, EffectKey, EffectStart, Prompt, Seq, Turn, render, tool_choice,
 };
 use windlass_ports::{
     BlobReader, CancelSignal, OutputStore, SampleRequest, ToolCall, ToolContext, ToolExecutor,
@@ -95,11 +94,12 @@ impl Driver {
         Some(())
     }
 
-    /// Returns the extraction of inline programs, if the session has them.
+    /// Returns the extraction of programs from the text of an answer, if the session has programs.
     fn inline_programs(&self, turn: &Turn) -> Option<InlineProgramExtractor> {
         let program = turn.settings.options.program.as_ref()?;
         let runtime = self.ports.programs.get(&program.runtime).cloned();
-        (program.transport == ProgramTransport::Text).then(|| InlineProgramExtractor {
+        Some(InlineProgramExtractor {
+            transport: program.transport,
             runtime: runtime.ok_or_else(|| missing(&program.runtime)),
             bounds: self.compute_limits(turn, turn.limits.call_ms),
             size: self.capacity,

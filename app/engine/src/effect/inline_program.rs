@@ -1,9 +1,10 @@
-//! Inline program: a program in the text of an answer, as a call of that answer.
+//! Inline program: a program in the text of an answer, as a call of that answer. Where programs are
+//! calls of a tool, one in the text does not run, and the model is told so.
 
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_core::{CallItem, PROGRAM_TOOL, ProgramFault};
+use windlass_core::{CallItem, PROGRAM_TOOL, ProgramFault, ProgramTransport};
 use windlass_ports::{CancelSource, ProgramRuntime};
 
 use crate::arguments::Checker;
@@ -13,8 +14,13 @@ use crate::program::{ComputeLimits, EngineFault};
 /// Most recorded bytes of a text that is no program.
 const MAX_RECORDED_BYTES: usize = 4_096;
 
+/// Fault of a program in the text of an answer where programs are calls.
+const IN_TEXT: &str = "Your answer has a program in its text, where it is not run: call run_program with it. \
+                       A block that is for the user belongs into the text that the program returns.";
+
 /// Extracts programs from the text of an answer.
 pub(crate) struct InlineProgramExtractor {
+    pub(crate) transport: ProgramTransport,
     pub(crate) runtime: Result<Arc<dyn ProgramRuntime>, ProgramFault>,
     pub(crate) bounds: ComputeLimits,
     pub(crate) size: FactCapacity,
@@ -24,6 +30,10 @@ impl InlineProgramExtractor {
     /// Returns the program in an answer's text as a call; `None` if there is none. A program whose
     /// boundaries are unclear becomes a call with a fault, which the model then sees.
     pub(super) async fn call(&self, text: String, checker: &Checker) -> Option<CallItem> {
+        let by_call = self.transport == ProgramTransport::Call;
+        if by_call && !text.contains("```") {
+            return None;
+        }
         let text: Arc<str> = text.into();
         let found = match &self.runtime {
             Ok(runtime) => self.extract(runtime.clone(), text.clone()).await?,
@@ -31,6 +41,7 @@ impl InlineProgramExtractor {
         };
         let found = found.map(|source| json!({ "source": source }).to_string());
         let (arguments, fault) = match found {
+            Ok(_) | Err(_) if by_call => (recorded_head(&text), Some(String::from(IN_TEXT))),
             Ok(arguments) if self.size.fits(&[&arguments]) => {
                 let fault = checker.fault(PROGRAM_TOOL, &arguments);
                 (arguments, fault)

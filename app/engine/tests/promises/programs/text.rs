@@ -106,7 +106,7 @@ async fn one_that_cannot_be_told_apart_is_not_run_and_the_model_is_told() {
     let prompts = stage.provider.prompts();
     let last = prompts[1].items.iter().last().cloned();
     assert!(
-        matches!(&last, Some(PromptItem::Context { text }) if text.contains("there are two programs")),
+        matches!(&last, Some(PromptItem::Context { text }) if text.contains("two programs")),
         "{last:?}"
     );
 }
@@ -131,4 +131,25 @@ async fn an_answer_without_a_program_is_held_to_the_contract() {
         _ => None,
     });
     assert_eq!(faults, [(true, true), (true, false)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_programs_are_calls_one_in_the_text_is_no_answer() {
+    let script = [
+        say("So:\n```scripted\nreturn 1\n```"),
+        say("```scripted\nreturn 1\n```\n```scripted\nreturn 2\n```"),
+        say("Done. It has ```a block``` of text."),
+    ];
+    let stage = stage(script, []);
+    let (report, _) = stage.world.turn().await;
+    assert_eq!(report.outcome, TurnOutcome::Completed);
+    assert_eq!((report.spent.samples, &*report.answer), (3, "Done. It has ```a block``` of text."));
+    assert_eq!(stage.ends(), []);
+    for prompt in &stage.provider.prompts()[1..] {
+        let last = prompt.items.iter().last().cloned();
+        assert!(
+            matches!(&last, Some(PromptItem::Context { text }) if text.contains("call run_program with it")),
+            "{last:?}"
+        );
+    }
 }

@@ -109,7 +109,7 @@ fn a_program_that_fails_in_the_last_sample_uses_a_retry() {
         <data>
         simulated: it went wrong
         </data>
-        It was the last program of this turn. Correct it, and return the result.
+        The last program of a turn must return the result: correct it.
         Nothing that it defined was kept.
           13 SampleStarted sample 2 attempt 1 because retry return 6, retry => runs
     "#]]);
@@ -224,7 +224,7 @@ fn a_last_program_without_a_value_is_corrected_where_a_correction_is_left() {
         > end stop => call 21@24
         > program 0 value null
           25 ProgramRun program 21 value null, fault: The program returned nothing: it ended without a value, or with a definition.
-          26 CallObserved call 21 failed: The program ended without a value, or with a definition, and it was the last one of this turn. Write it again so that it returns the result.
+          26 CallObserved call 21 failed: The program ended without a value, or with a definition. The last program of a turn must return the result: write it again so that it does.
         Nothing that it defined was kept.
           27 SampleStarted sample 4 attempt 1 because retry return 20, retry => runs
         > call run_program {"source":"z"} => read-only call 28 decided
@@ -272,7 +272,7 @@ fn a_slip_in_the_last_program_is_corrected_until_no_correction_is_left() {
         <data>
         simulated: a slip
         </data>
-        It was the last program of this turn. Correct it, and return the result.
+        The last program of a turn must return the result: correct it.
         Nothing that it defined was kept.
           27 SampleStarted sample 4 attempt 1 because retry return 20, retry => runs
         > call run_program {"source":"z"} => read-only call 28 decided
@@ -283,7 +283,7 @@ fn a_slip_in_the_last_program_is_corrected_until_no_correction_is_left() {
         <data>
         simulated: another slip
         </data>
-        It was the last program of this turn. Correct it, and return the result.
+        The last program of a turn must return the result: correct it.
         Nothing that it defined was kept.
           34 TurnSettled misshapen: simulated: another slip
     "#]]);
@@ -363,7 +363,7 @@ fn corrections_take_at_most_a_quarter_of_the_samples() {
         > end stop => call 21@24
         > program 0 value null
           25 ProgramRun program 21 value null, fault: The program returned nothing: it ended without a value, or with a definition.
-          26 CallObserved call 21 failed: The program ended without a value, or with a definition, and it was the last one of this turn. Write it again so that it returns the result.
+          26 CallObserved call 21 failed: The program ended without a value, or with a definition. The last program of a turn must return the result: write it again so that it does.
         Nothing that it defined was kept.
           27 TurnSettled misshapen: The program returned nothing: it ended without a value, or with a definition.
     "#]]);

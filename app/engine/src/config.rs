@@ -12,8 +12,8 @@ pub struct Config {
     pub limits: Limits,
     /// Upper bound on the limits of programs.
     pub programs: ProgramLimits,
-    /// Most programs that compute at the same time; those that wait for their calls do not count. A
-    /// program whose runtime ignores its stop signal for
+    /// Most programs that compute at the same time; those that wait for their calls do not count. All
+    /// but one of them may compute for long, so a short step finds a place soon. A program whose runtime ignores its stop signal for
     /// [`Limits::grace_ms`](windlass_core::Limits::grace_ms) is reported as an error and no longer
     /// counts. At most this many programs may leave the count that way.
     pub programs_at_once: usize,
@@ -48,7 +48,9 @@ impl Default for Config {
         Self {
             limits: Limits::default(),
             programs: ProgramLimits::default(),
-            programs_at_once: available_parallelism().map_or(4, NonZeroUsize::get),
+            programs_at_once: available_parallelism()
+                .map_or(4, NonZeroUsize::get)
+                .saturating_add(1),
             program_idle_ms: 5_000,
             caps: AssemblerLimits::default(),
             command_buffer: 64,

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod backoff;
+mod build;
 mod create;
 mod hand_off;
 mod recover;
@@ -85,34 +86,6 @@ pub(crate) struct Inner {
 }
 
 impl Engine {
-    /// Creates an engine that is the only user of its store.
-    #[must_use]
-    pub fn new(ports: Ports, config: Config) -> Self {
-        Self::build(ports, config, None)
-    }
-
-    /// Creates an engine that shares its store with other nodes.
-    #[must_use]
-    pub fn with_cluster(ports: Ports, config: Config, peers: Peers) -> Self {
-        Self::build(ports, config, Some(peers))
-    }
-
-    fn build(ports: Ports, config: Config, peers: Option<Peers>) -> Self {
-        Self {
-            inner: Arc::new(Inner {
-                ports,
-                peers,
-                compute_slots: ComputeSlots::new(config.programs_at_once),
-                config,
-                slots: Mutex::default(),
-                is_shut_down: AtomicBool::new(false),
-                lookups: LookupCache::default(),
-                deliveries: ResultDeliveries::default(),
-                catch_up: CatchUpTask::default(),
-            }),
-        }
-    }
-
     /// Opens a session here, or joins its driver if it runs here already. The handle is bound to
     /// that driver. [`Engine::session`] returns a handle of a session that any node may drive.
     ///

@@ -72,7 +72,7 @@ pub use offline::ChangeError;
 pub use output_schema::strip_fence;
 pub use peers::{NodeLoad, Peers};
 pub use prefix::PrefixReport;
-pub use program::EngineFault;
+pub use program::{ComputeSlots, EngineFault};
 pub use published::{LiveBatch, PublishedFact};
 pub use queue::{
     ChangeRequest, InputChange, InputQueue, WaitingInput, change_input, waiting_inputs,

@@ -53,13 +53,12 @@ impl History {
         self.returned.as_ref()
     }
 
-    /// Returns the calls of a program in order, without the first `skipped`, until its sample
-    /// enters the conversation.
+    /// Returns the calls of a program in order, until its sample enters the conversation.
     #[must_use]
-    pub fn program_calls(&self, program: CallId, skipped: usize) -> Vec<ProgramCallState> {
+    pub fn program_calls(&self, program: CallId) -> Vec<ProgramCallState> {
         let calls = self.calls.iter();
         let made = calls.filter(|call| call.program == Some(program));
-        made.skip(skipped).map(OutstandingCall::state).collect()
+        made.map(OutstandingCall::state).collect()
     }
 
     /// Returns the inline program of the latest answer once the answer has entered the

@@ -55,7 +55,7 @@ pub(super) fn panic_input(session: &Session, history: &History, key: EffectKey) 
         }
         EffectKey::Call { call, .. } if step_ms(session, call).is_some() => Input::ProgramEvent {
             key,
-            event: panicked(settings(session), &history.program_calls(call, 0)),
+            event: panicked(settings(session), &history.program_calls(call)),
         },
         EffectKey::Call { call, .. } => {
             let observation = match effect_class(session, call) {

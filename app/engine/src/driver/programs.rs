@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use windlass_core::{
-    CallId, CallValidity, EffectKey, ProgramFault, ProgramMode, SampleKind, Session, Turn,
+    CallId, CallValidity, EffectKey, ProgramFault, ProgramMode, SampleKind, Scope, Session, Turn,
 };
 use windlass_ports::{BlobReader, CancelSignal, ProgramEnvironment};
 
@@ -38,22 +38,19 @@ impl Driver {
         let program = turn.settings.options.program.as_ref()?;
         let kind = turn.executing_kind();
         let live = self.program.take(id);
-        let known = live.as_ref().map_or(0, |live| live.replay.answered());
         let effect = ProgramEffect {
             key,
-            origin: match live {
-                Some(_) => Err(ProgramFault::new(EngineFault::Defect.class(), "it has begun")),
-                None => self.program_origin(turn, id, program, kind),
-            },
+            origin: self.program_origin(turn, id, program, kind),
             run: live,
             slot: self.program.clone(),
-            record: self.machine.history().program_calls(id, known),
+            record: self.machine.history().program_calls(id),
             settings: turn.settings.clone(),
             limits: program.limits.within(&self.config.programs),
             must_return: turn.must_return(kind),
             checker,
             blobs: BlobReader::new(self.ports.blobs.clone(), self.machine.session().id.clone()),
             bounds: self.compute_limits(turn, timeout_ms),
+            computed: Duration::ZERO,
             size: self.capacity,
         };
         self.effects.start(key, |voice, signals| effect.run(voice, signals));
@@ -65,6 +62,10 @@ impl Driver {
         ComputeLimits {
             slots: self.compute_slots.clone(),
             session: self.machine.session().id.clone(),
+            tenant: match &*turn.scope {
+                Scope::Principal { tenant, .. } => tenant.as_str().into(),
+                Scope::System { .. } => "".into(),
+            },
             within: Duration::from_millis(timeout_ms),
             grace: Duration::from_millis(turn.limits.grace_ms),
         }

@@ -18,7 +18,8 @@ use super::{EffectReporter, EffectSignals};
 use crate::arguments::Checker;
 use crate::capacity::{self, FactCapacity};
 use crate::program::{
-    ActiveProgram, ComputeLimits, EngineFault, ProgramHandle, ProgramSlot, ReplayState, ReplayStep,
+    ActiveProgram, ComputeLimits, EngineFault, LONG, ProgramHandle, ProgramSlot, ReplayState,
+    ReplayStep,
 };
 
 /// Longest message of a fault, and longest hint, in bytes; the rest is cut.
@@ -27,13 +28,13 @@ const MESSAGE: usize = 8 * 1_024;
 /// Context of a program effect.
 pub(crate) struct ProgramEffect {
     pub(crate) key: EffectKey,
-    /// Origin of a new run, or the reason why there is none.
+    /// Origin of a new run, or the reason why there can be none.
     pub(crate) origin: Result<ProgramOrigin, ProgramFault>,
     /// Current run, if this process has one.
     pub(crate) run: Option<ActiveProgram>,
     /// Slot of the run while its calls are running.
     pub(crate) slot: ProgramSlot,
-    /// Recorded calls from the first one whose answer the run has not received.
+    /// Recorded calls of the program.
     pub(crate) record: Vec<ProgramCallState>,
     pub(crate) settings: Arc<Settings>,
     /// Limits of programs in this process.
@@ -43,10 +44,13 @@ pub(crate) struct ProgramEffect {
     pub(crate) checker: Arc<Checker>,
     pub(crate) blobs: BlobReader,
     pub(crate) bounds: ComputeLimits,
+    /// Time for which a new run counts as having computed.
+    pub(crate) computed: Duration,
     pub(crate) size: FactCapacity,
 }
 
 /// Source and inputs of a run.
+#[derive(Clone)]
 pub(crate) struct ProgramOrigin {
     pub(crate) runtime: Arc<dyn ProgramRuntime>,
     pub(crate) source: String,
@@ -57,6 +61,8 @@ pub(crate) struct ProgramOrigin {
 enum StepResult {
     Calls(Vec<CallItem>),
     Finished(Box<ProgramResult>),
+    /// Its slot is for others. The run is over.
+    CutShort,
 }
 
 impl ProgramEffect {
@@ -73,7 +79,15 @@ impl ProgramEffect {
     }
 
     async fn event(&mut self) -> ProgramEvent {
-        match self.step().await {
+        let mut reached = self.step().await;
+        if let Ok(StepResult::CutShort) = reached {
+            // Made again by a run that has a slot for long steps.
+            self.run = None;
+            self.computed = LONG;
+            reached = self.step().await;
+        }
+        match reached {
+            Ok(StepResult::CutShort) => self.finish(from_fault(stopped_early())),
             Ok(StepResult::Calls(calls)) => {
                 if let Some(live) = self.run.take() {
                     self.slot.put(live);
@@ -99,7 +113,7 @@ impl ProgramEffect {
     /// Reads and validates the program, and starts a run of it.
     async fn begin(&mut self) -> Result<ActiveProgram, ProgramFault> {
         let ProgramOrigin { runtime, source, environment: mut world } =
-            std::mem::replace(&mut self.origin, Err(stopped_early())).map_err(bounded)?;
+            self.origin.clone().map_err(bounded)?;
         let stop = CancelSource::new();
         world.cancel = stop.signal();
         let begin = move || {
@@ -119,37 +133,40 @@ impl ProgramEffect {
             stop,
             repairs,
             made: Vec::new(),
-            computed: Duration::ZERO,
+            computed: self.computed,
         })
     }
 
     /// Replays the record, and continues from its end.
     async fn follow(&mut self, live: &mut ActiveProgram) -> Result<StepResult, ProgramFault> {
         loop {
-            let count = match live.replay.next(&self.record)? {
+            let left = self.record.get(live.replay.answered()..).unwrap_or_default();
+            let count = match live.replay.next(left)? {
                 ReplayStep::Calls(calls) => {
                     let calls = self.items(live.replay.made(), calls)?;
                     return Ok(StepResult::Calls(calls));
                 }
                 ReplayStep::Continue(count) => count,
             };
-            let known: Vec<ProgramCallState> =
-                self.record.drain(..count.min(self.record.len())).collect();
+            let (known, left) = left.split_at(count.min(left.len()));
             live.made.extend(known.iter().map(|call| call_record(&self.settings, call)));
-            let answers = answers(&self.blobs, self.limits.memory_bytes, &known).await?;
+            let answers = answers(&self.blobs, self.limits.memory_bytes, known).await?;
             let mut run = live.run.take();
             let step = move || {
                 let began = Instant::now();
                 let step = run.get().map(|run| run.resume(answers));
                 (run, step, began.elapsed())
             };
-            let (run, step, computed) = self.bounds.compute(&live.stop, step).await?;
+            let done = self.bounds.compute_step(&live.stop, live.computed, step).await?;
+            let Some((run, step, computed)) = done else {
+                return Ok(StepResult::CutShort);
+            };
             live.run = run;
             live.computed = live.computed.saturating_add(computed);
             let Some(step) = step else {
                 return Err(EngineFault::Defect.with_message("the run is gone", ""));
             };
-            if let Some(done) = live.replay.advance(step, self.record.len())? {
+            if let Some(done) = live.replay.advance(step, left.len())? {
                 return Ok(StepResult::Finished(done));
             }
         }
@@ -211,7 +228,8 @@ impl ProgramEffect {
         let live = self.run.take();
         let mut calls = live.map(|mut live| std::mem::take(&mut live.made)).unwrap_or_default();
         // Adds the calls that a diverged run does not contain.
-        calls.extend(self.record.iter().map(|call| call_record(&self.settings, call)));
+        let rest = self.record.get(calls.len()..).unwrap_or_default();
+        calls.extend(rest.iter().map(|call| call_record(&self.settings, call)));
         let answer = self.settings.options.output_schema.as_ref();
         let schema = answer.map(|answer| answer.schema.as_str());
         let words = feedback(&outcome, fault.as_deref(), schema, &calls, &self.settings);
@@ -323,7 +341,7 @@ fn call_record(settings: &Settings, call: &ProgramCallState) -> ProgramCallRecor
 }
 
 fn stopped_early() -> ProgramFault {
-    EngineFault::Defect.with_message("the program was begun twice", "")
+    EngineFault::Defect.with_message("a long step was cut short", "")
 }
 
 /// Limits the texts of a runtime's fault.

@@ -3,6 +3,7 @@
 
 mod compute;
 mod compute_slots;
+mod fair_queue;
 mod faults;
 mod replay;
 mod slot;
@@ -14,8 +15,8 @@ use tokio::runtime::Handle;
 use windlass_core::{CallId, ProgramCallRecord};
 use windlass_ports::{CancelSource, RunningProgram};
 
-pub(crate) use compute::ComputeLimits;
-pub(crate) use compute_slots::ComputeSlots;
+pub(crate) use compute::{ComputeLimits, LONG};
+pub use compute_slots::ComputeSlots;
 pub use faults::EngineFault;
 pub(crate) use replay::{ReplayState, ReplayStep};
 pub(crate) use slot::ProgramSlot;

@@ -94,7 +94,7 @@ pub(crate) fn again(log: &[RecordedFact]) {
                 let arguments = history.arguments(fact.program).unwrap();
                 let arguments: serde_json::Value = serde_json::from_str(&arguments).unwrap();
                 let source = arguments["source"].as_str().unwrap();
-                let made = history.program_calls(fact.program, 0);
+                let made = history.program_calls(fact.program);
                 let memory = history.memory().cloned();
                 let end = run(source, kind, memory, &made);
                 let end = end.unwrap_or_else(ProgramEnd::Fault);

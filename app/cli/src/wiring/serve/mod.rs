@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use windlass_engine::NodeLoad;
 use windlass_engine::core::Scope;
 use windlass_engine::ports::{BlobStore, LogStore};
+use windlass_engine::{ComputeSlots, Config, NodeLoad};
 use windlass_server::{Access, Grant, Rights, Server, ServerParts, Tenant, TokenHash};
 
 use crate::StoreLayer;
@@ -62,6 +62,8 @@ struct TenantPorts {
     blobs: Arc<dyn BlobStore>,
     /// Ports shared with other nodes, and the count of sessions driven here.
     cluster: Option<(SharedPorts, Arc<NodeLoad>)>,
+    /// Slots in which the programs of all tenants compute.
+    compute_slots: ComputeSlots,
 }
 
 /// Composes a server. Its stores have this layer.
@@ -91,6 +93,7 @@ pub(crate) async fn compose(
         store: layer(opened.store),
         blobs: opened.blobs,
         cluster: among.share(opened.node.as_ref()).await?,
+        compute_slots: ComputeSlots::new(Config::default().programs_at_once),
     };
     let tenants = tenants(args, &file, &site, &kept)?;
     let names: Vec<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();

@@ -52,18 +52,13 @@ pub(super) fn tenant(
         programs: wiring::runtimes(),
     };
     let config = config(house.usual());
-    let engine = match &kept.cluster {
-        None => Engine::new(ports, config),
-        Some((shared, load)) => {
-            let peers = Peers {
-                mailbox: shared.mailbox.clone(),
-                live_bus: shared.live_bus.clone(),
-                tenant: Some(name.to_owned()),
-                load: load.clone(),
-            };
-            Engine::with_cluster(ports, config, peers)
-        }
-    };
+    let peers = kept.cluster.as_ref().map(|(shared, load)| Peers {
+        mailbox: shared.mailbox.clone(),
+        live_bus: shared.live_bus.clone(),
+        tenant: Some(name.to_owned()),
+        load: load.clone(),
+    });
+    let engine = Engine::with_compute(ports, config, peers, kept.compute_slots.clone());
     Ok(Tenant {
         name: name.to_owned(),
         engine,

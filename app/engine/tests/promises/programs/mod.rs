@@ -5,6 +5,7 @@ mod agents;
 mod calling;
 mod contracts;
 mod deaf;
+mod fairness;
 mod limits;
 mod snapshots;
 mod text;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use windlass_engine::core::{EffectClass, Permissions, ProgramFault, ToolSpec, TurnOutcome};
+use windlass_engine::core::{EffectClass, Permissions, ProgramFault, TurnOutcome};
 use windlass_engine::ports::{
     Approval, ApprovalRequest, Approver, ApproverError, PreparedProgram, ProgramAnswer,
-    ProgramEnvironment, ProgramRuntime, ProgramRuntimes, ProgramStep, RunningProgram,
+    ProgramEnvironment, ProgramGuide, ProgramRuntime, ProgramRuntimes, ProgramStep, RunningProgram,
 };
 use windlass_testkit::approver::{ScriptedApprover, allow};
 use windlass_testkit::programs::{SCRIPTED, ScriptedRuntime};
@@ -49,8 +49,8 @@ impl ProgramRuntime for Heavy {
         SCRIPTED
     }
 
-    fn guide(&self, tools: &[ToolSpec]) -> String {
-        ScriptedRuntime.guide(tools)
+    fn guide(&self, guide: &ProgramGuide) -> String {
+        ScriptedRuntime.guide(guide)
     }
 
     fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>> {

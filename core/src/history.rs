@@ -69,7 +69,7 @@ pub struct History {
     ids: BTreeSet<Arc<str>>,
     /// Failed attempts at the current or next sample.
     failed: Vec<FailedAttempt>,
-    /// Memories that programs left for later ones, in their runtime's format.
+    /// Memory that programs left for later ones, in their runtime's format.
     #[serde(default, skip_serializing_if = "Memories::is_empty")]
     memories: Memories,
     /// Value that the latest answer's program returned.

@@ -19,12 +19,17 @@ mod effects;
 mod end;
 mod feedback;
 mod frame;
+mod later;
+mod retained;
 
 pub use call_report::{CallOutcome, CallReport, ReportedCall, ReportedCalls};
 pub(crate) use call_report::{call_line, leave_out};
 pub use effects::ProgramEffects;
 pub use end::{ProgramEnd, ProgramFault};
 pub use feedback::{ProgramCallRecord, ReportLimits, feedback};
+pub use later::LaterPrograms;
+pub use retained::{Definition, RetainedChange, RetainedMemory};
+pub(crate) use retained::{EarlierValue, before as earlier_values};
 
 /// Name of the tool by which a model submits a program. No executor runs it.
 pub const PROGRAM_TOOL: &str = "run_program";
@@ -151,7 +156,7 @@ pub struct ProgramLimits {
     pub print_bytes: u64,
     /// Bytes of its result, as JSON text.
     pub value_bytes: u64,
-    /// Bytes of the memory that lasts from one program to the next, in its runtime's format.
+    /// Bytes of all definitions that last from one program to the next, in its runtime's format.
     pub retained_bytes: u64,
 }
 
@@ -166,7 +171,7 @@ impl Default for ProgramLimits {
             source_bytes: 64 << 10,
             print_bytes: 64 << 10,
             value_bytes: 128 << 10,
-            retained_bytes: 128 << 10,
+            retained_bytes: 2 << 20,
         }
     }
 }
@@ -225,10 +230,13 @@ pub struct ProgramOutcome {
     /// Lines that it printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prints: Vec<String>,
-    /// Memory for later programs, in its runtime's format; `None` if it is unchanged. Only a
-    /// program that did not fail has it.
+    /// Whole memory for later programs, in its runtime's format. Earlier versions recorded it; the
+    /// changes replace it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Arc<str>>,
+    /// Changes of the memory for later programs. Only a program that did not fail has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retained: Vec<RetainedChange>,
     /// Names that it defined, if its definitions last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defined: Vec<String>,

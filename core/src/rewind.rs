@@ -33,8 +33,8 @@ use crate::scope::Scope;
 use crate::session::{Hold, MeasuredRequest, Phase, Session};
 use crate::settings::EffectClass;
 
-/// Most bytes of earlier program memories that the history retains for rewinds. More of them end
-/// the reach of a rewind, as a compaction does.
+/// Most bytes that programs record for later ones between two ends of a rewind's reach. More of them
+/// end it, as a compaction does.
 pub(crate) const MAX_MEMORY_BYTES: u64 = 4 << 20;
 
 /// Notice to the model if calls with effects were rewound.
@@ -276,8 +276,7 @@ pub(crate) fn remember(session: &mut Session, recorded: &RecordedFact) {
         }
         FactGroup::Compaction(CompactionFact::Compacted(_)) => session.rewind.clear(),
         FactGroup::Program(ProgramFact::ProgramRun(fact)) => {
-            let bytes = fact.outcome.memory.as_ref().map_or(0, |memory| memory.len() as u64);
-            session.rewind.retain_memory(bytes);
+            session.rewind.retain_memory(fact.outcome.memory_bytes());
         }
         FactGroup::Run(RunFact::CallStarted(fact)) if changes_something(session, fact) => {
             session.rewind.latest_effect = Some(recorded.seq);

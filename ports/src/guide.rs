@@ -26,12 +26,12 @@ pub struct ProgramGuide {
     /// Inputs of programs, as JSON text of an object, if there are any.
     pub data: Option<Arc<str>>,
     /// JSON Schema of the returned value, as JSON text, if there is one.
-    pub contract: Option<String>,
+    pub schema: Option<String>,
     /// Transport of programs.
     pub transport: ProgramTransport,
     /// Most programs of a turn; the last one cannot call tools.
     pub programs: u32,
-    /// Most further programs that correct a returned value.
+    /// Most further programs that correct a result, or a last program without one.
     pub re_asks: u32,
     /// Limits of one program.
     pub limits: ProgramLimits,
@@ -45,15 +45,15 @@ pub struct GuideSyntax<'a> {
     /// Info string of the fence around a program.
     pub fence: &'a str,
     /// Returns a result.
-    pub returns: &'a str,
+    pub result: &'a str,
     /// Reports failure.
-    pub fails: &'a str,
+    pub failure: &'a str,
     /// Prints.
-    pub prints: &'a str,
+    pub print: &'a str,
     /// Catches the failure of a tool.
-    pub catches: &'a str,
+    pub handler: &'a str,
     /// Keeps a value for later programs.
-    pub keeps: &'a str,
+    pub retained: &'a str,
     /// Writes the expression of an input.
     pub input: fn(&str) -> String,
 }
@@ -63,7 +63,7 @@ impl Default for ProgramGuide {
         Self {
             tools: Vec::new(),
             data: None,
-            contract: None,
+            schema: None,
             transport: ProgramTransport::default(),
             programs: Limits::default().samples,
             re_asks: 0,
@@ -82,10 +82,10 @@ impl ProgramGuide {
         Some(Self {
             tools: settings.offered_tools().cloned().collect(),
             data: program.data.clone(),
-            contract: schema.map(|schema| schema.schema.clone()),
+            schema: schema.map(|schema| schema.schema.clone()),
             transport: program.transport,
             programs: settings.work_samples(&settings.limits),
-            re_asks: schema.map_or(0, |schema| schema.max_re_asks),
+            re_asks: settings.max_re_asks(&settings.limits),
             limits: program.limits,
             report: ReportLimits::of(settings),
         })
@@ -124,15 +124,25 @@ impl ProgramGuide {
                  call tools and must return the result; you are told before you write it."
             ),
         };
+        let corrections = match (self.re_asks, &self.schema) {
+            (0, _) => String::new(),
+            (most, None) => {
+                format!(" If it has no result, you can correct it, at most {most} times.")
+            }
+            (most, Some(_)) => format!(
+                " If it has no result, or a result does not match, you can correct it, at most {most} \
+                 times."
+            ),
+        };
         format!(
             "## Programs\n\nYou use the tools by programs alone. Write one program in each answer, \
-             {how}. {most}\n"
+             {how}. {most}{corrections}\n"
         )
     }
 
     fn result(&self, syntax: &GuideSyntax<'_>) -> String {
-        let returns = syntax.returns;
-        let Some(schema) = &self.contract else {
+        let returns = syntax.result;
+        let Some(schema) = &self.schema else {
             return format!(
                 "\n## The result\n\nWhat is returned is what the user reads, and all that the user \
                  reads: {returns} with a text that answers the user.\n"
@@ -152,10 +162,6 @@ impl ProgramGuide {
                     schema.len()
                 );
             }
-        }
-        if self.re_asks > 0 {
-            let most = self.re_asks;
-            _ = writeln!(text, "If it does not match, you can correct it, at most {most} times.");
         }
         text
     }
@@ -189,7 +195,7 @@ impl ProgramGuide {
             "\n## What you are shown\n\n{} shows you x. The middle is cut out of prints that have more \
              than {} in all, and out of a value of more than {}. A program that prints more than {}, \
              or ends with a value of more than {} as JSON, fails.\n",
-            syntax.prints,
+            syntax.print,
             size(self.report.prints),
             size(self.report.value),
             bytes(self.limits.print_bytes),
@@ -204,7 +210,7 @@ impl ProgramGuide {
         let mut text = format!(
             "\n## Tools that fail\n\nA call that fails ends the program with a fault, unless the \
              program catches it: {}.",
-            syntax.catches
+            syntax.handler
         );
         if self.tools.iter().any(|tool| tool.name == "shell") {
             text.push_str(
@@ -219,19 +225,20 @@ impl ProgramGuide {
     fn kept(&self, syntax: &GuideSyntax<'_>) -> String {
         format!(
             "\n## What is kept\n\n{} What is kept is there in later programs, also after the next message of \
-             the user, if the program ends with a value or returns. At most {} are kept in all.\n",
-            syntax.keeps,
+             the user, if the program ends with a value or returns. At most {} are kept in all. \
+             After each program you are told what is kept, and how many programs are left.\n",
+            syntax.retained,
             bytes(self.limits.retained_bytes),
         )
     }
 }
 
 fn ends(syntax: &GuideSyntax<'_>) -> String {
-    let GuideSyntax { returns, fails, .. } = syntax;
+    let GuideSyntax { result, failure, .. } = syntax;
     format!(
         "\n## How a program ends\n\n\
-         - {returns}: the work is done, and this is its result.\n\
-         - {fails}: the work cannot be done, for this reason.\n\
+         - {result}: the work is done, and this is its result.\n\
+         - {failure}: the work cannot be done, for this reason.\n\
          - With the value of its last expression: you are shown the value and what was printed, and \
          write the next program.\n\
          - With a fault: you are told where and why. Nothing that the program defined is kept, but the \
@@ -255,11 +262,11 @@ mod tests {
 
     const SYNTAX: GuideSyntax<'_> = GuideSyntax {
         fence: "lang",
-        returns: "`return x`",
-        fails: "`fail x`",
-        prints: "`print x`",
-        catches: "`try`",
-        keeps: "`keep x`.",
+        result: "`return x`",
+        failure: "`fail x`",
+        print: "`print x`",
+        handler: "`try`",
+        retained: "`keep x`.",
         input: |name| format!("$data.{name}"),
     };
 
@@ -267,7 +274,7 @@ mod tests {
     fn it_states_the_contract_and_the_inputs() {
         let guide = ProgramGuide {
             data: Some(r#"{"rows":[{"id":1,"tags":[]}],"max":3,"who":{"name":"a"}}"#.into()),
-            contract: Some(
+            schema: Some(
                 r#"{"type":"object","required":["total"],"properties":{"total":{"type":"number"},
                    "notes":{"type":"array","items":{"type":"string"}}}}"#
                     .into(),
@@ -299,7 +306,7 @@ mod tests {
             (0..5_000).map(|n| (format!("input{n}"), Value::from(n))).collect();
         let guide = ProgramGuide {
             data: Some(Value::Object(data).to_string().into()),
-            contract: Some(format!("{{\"enum\":[\"{}\"]}}", "x".repeat(100_000))),
+            schema: Some(format!("{{\"enum\":[\"{}\"]}}", "x".repeat(100_000))),
             ..ProgramGuide::default()
         };
         let text = guide.rules(&SYNTAX);

@@ -27,6 +27,7 @@ mod log_reader;
 mod log_signal;
 mod mailbox;
 mod other_language;
+mod preview;
 mod program;
 mod program_runtimes;
 mod provider;
@@ -66,6 +67,7 @@ pub use mailbox::{
     MailboxError, MailboxErrorKind,
 };
 pub use other_language::other_language;
+pub use preview::json_preview;
 pub use program::{
     PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramRuntime,
     ProgramStep, RunningProgram, TEXT_TOOLS, text_output,

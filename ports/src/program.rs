@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits};
+use windlass_core::{
+    Definition, ProgramEnd, ProgramFault, ProgramLimits, RetainedChange, RetainedMemory,
+};
 
 use crate::cancel::CancelSignal;
 use crate::guide::ProgramGuide;
@@ -21,7 +23,9 @@ use crate::guide::ProgramGuide;
 /// - *limited*: each limit of its world ends any program with a fault, and a fired signal ends it
 ///   soon with [`ProgramFault::STOPPED`];
 /// - *strict*: a failed call that the program does not handle ends it with a fault;
-/// - *clean*: a failed program leaves no memory.
+/// - *clean*: a failed program changes no memory;
+/// - *incremental*: a program reports only the definitions that it changed, each as an entry, and the
+///   entries of its environment with them applied are the memory of the next program.
 pub trait ProgramRuntime: Send + Sync + 'static {
     /// Name of the runtime in settings, for example `ptclisp`.
     fn name(&self) -> &'static str;
@@ -54,7 +58,7 @@ pub struct ProgramEnvironment {
     /// Its inputs, as JSON text of an object, if there are any.
     pub data: Option<Arc<str>>,
     /// Memory of earlier programs, in the format of this runtime.
-    pub memory: Option<Arc<str>>,
+    pub memory: Arc<RetainedMemory>,
     /// Limits of the run.
     pub limits: ProgramLimits,
     /// Fires when it must stop.
@@ -167,11 +171,12 @@ pub struct ProgramResult {
     pub end: ProgramEnd,
     /// Printed lines, in order.
     pub prints: Vec<String>,
-    /// Memory for later programs, in the format of this runtime; `None` if nothing changed, and
-    /// always after a failure.
-    pub memory: Option<Arc<str>>,
+    /// Changed definitions for later programs, in the format of this runtime. None after a failure.
+    pub retained: Vec<RetainedChange>,
     /// Names that it defined, if its definitions last.
     pub defined: Vec<String>,
+    /// All definitions that last after it, by name, with short previews.
+    pub alive: Vec<Definition>,
     /// Steps that it took.
     pub steps: u64,
 }

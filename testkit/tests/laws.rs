@@ -82,7 +82,7 @@ fn random_worlds_reach_everything() {
     let mut runner = TestRunner::deterministic();
     let strategy = random::script(60);
     let mut reached = BTreeSet::new();
-    for _ in 0..2_048 {
+    for _ in 0..4_096 {
         let script = strategy.new_tree(&mut runner).unwrap().current();
         let world = world::run(Transitions::CORE, &script).unwrap();
         for recorded in world.log() {
@@ -226,7 +226,7 @@ fn of_programs(fact: &Fact) -> Vec<&'static str> {
             (ProgramEnd::Fail { .. }, None) => "a program that gave up",
             (ProgramEnd::Fault(_), None) => "a program with a fault",
         });
-        reached.extend(fact.outcome.memory.iter().map(|_| "a program that left memory"));
+        reached.extend(fact.outcome.retained.iter().map(|_| "a program that left memory"));
     }
     if let Fact::CallObserved(fact) = fact {
         let stopped = "a program that was stopped after calls that change something";

@@ -16,11 +16,11 @@ before anything of it runs: an undeclared name or an unknown tool refuses all of
 /// Expressions that the rules of all languages quote.
 const SYNTAX: GuideSyntax<'_> = GuideSyntax {
     fence: "javascript",
-    returns: "`return value`",
-    fails: "`fail(reason)`",
-    prints: "`print(x)` or `console.log(x)`",
-    catches: "`try { await tools.name({}) } catch (error) { print(error.message) }`",
-    keeps: "`memory.name = value` keeps a JSON value. No function and no other name is kept.",
+    result: "`return value`",
+    failure: "`fail(reason)`",
+    print: "`print(x)` or `console.log(x)`",
+    handler: "`try { await tools.name({}) } catch (error) { print(error.message) }`",
+    retained: "`memory.name = value` keeps a JSON value. No function and no other name is kept.",
     input,
 };
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use windlass_core::{ProgramEnd, ProgramFault};
+use windlass_core::{Definition, ProgramEnd, ProgramFault, RetainedChange, RetainedMemory};
 use windlass_ports::{
     PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramStep,
-    RunningProgram, text_output,
+    RunningProgram, json_preview, text_output,
 };
 
 use crate::JAVASCRIPT;
@@ -41,7 +41,7 @@ impl PreparedProgram for CheckedProgram {
                 hinted("invalid_data", words, "Give the session's programs an object.")
             })?,
         };
-        let kept = parse_memory(world.memory.as_deref())?;
+        let kept = parse_memory(&world.memory)?;
         let shared = Arc::new(HostState::new(world.limits, world.cancel.clone()));
         let memory = text_of(&kept);
         let engine = Engine::new(&checked.source, &world.tools, &data, &memory, shared.clone())?;
@@ -71,20 +71,42 @@ fn object(text: &str) -> Option<Map<String, Value>> {
     }
 }
 
-/// Returns the memory that earlier programs left: `{"javascript":{..}}`.
-fn parse_memory(memory: Option<&str>) -> Result<Map<String, Value>, ProgramFault> {
-    let Some(text) = memory else {
-        return Ok(Map::new());
-    };
-    let mut around = object(text).filter(|around| around.len() == 1);
-    match around.as_mut().and_then(|around| around.remove(JAVASCRIPT)) {
-        Some(Value::Object(kept)) => Ok(kept),
-        _ => Err(hinted(
+/// Returns the memory that earlier programs left: JSON text of each key. The base is `{"javascript":{..}}`.
+fn parse_memory(memory: &RetainedMemory) -> Result<Map<String, Value>, ProgramFault> {
+    let foreign = || {
+        hinted(
             "invalid_memory",
             "the memory was not written by this runtime",
             "Go on with the runtime that wrote it, or without memory.",
-        )),
+        )
+    };
+    let base = memory.base.as_deref().map(|text| {
+        let mut around = object(text).filter(|around| around.len() == 1);
+        match around.as_mut().and_then(|around| around.remove(JAVASCRIPT)) {
+            Some(Value::Object(kept)) => Ok(kept),
+            _ => Err(foreign()),
+        }
+    });
+    let mut kept = base.transpose()?.unwrap_or_default();
+    for (name, value) in &memory.entries {
+        match value {
+            Some(text) => {
+                let value = serde_json::from_str(text).map_err(|_| foreign())?;
+                kept.insert(name.to_string(), value);
+            }
+            None => _ = kept.remove(&**name),
+        }
     }
+    Ok(kept)
+}
+
+/// Returns the changes of the keys from one memory to another.
+fn changes(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<RetainedChange> {
+    let set = after.iter().filter(|(name, value)| before.get(*name) != Some(value));
+    let set = set.map(|(name, value)| RetainedChange::set(name, &value.to_string()));
+    let removed = before.keys().filter(|name| !after.contains_key(*name));
+    let removed = removed.map(|name| RetainedChange { name: name.as_str().into(), value: None });
+    set.chain(removed).collect()
 }
 
 /// A program on its way.
@@ -241,20 +263,22 @@ impl RunningProgram for JavaScriptRun {
         };
         // All that it held is given back now.
         self.engine = None;
-        let defined = memory.iter().flatten().filter_map(|(name, value)| {
-            let new = self.memory.get(name) != Some(value);
-            new.then(|| name.clone())
-        });
-        let defined = defined.collect();
-        let memory = memory.map(|memory| {
-            let around = Map::from_iter([(JAVASCRIPT.to_owned(), Value::Object(memory))]);
-            text_of(&around).into()
-        });
+        let retained = memory.as_ref().map(|after| changes(&self.memory, after));
+        let retained = retained.unwrap_or_default();
+        self.memory = memory.unwrap_or_else(|| std::mem::take(&mut self.memory));
+        let defined = retained.iter().filter(|change| change.value.is_some());
+        let defined = defined.map(|change| change.name.to_string()).collect();
+        let alive = self
+            .memory
+            .iter()
+            .map(|(name, value)| Definition { name: name.clone(), preview: json_preview(value) });
+        let alive = alive.collect();
         ProgramStep::Done(Box::new(ProgramResult {
             end,
             prints: std::mem::take(&mut self.shared.lock().prints),
-            memory,
+            retained,
             defined,
+            alive,
             steps: self.shared.steps(),
         }))
     }

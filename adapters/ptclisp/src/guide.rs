@@ -16,11 +16,11 @@ an unknown name, input or tool refuses all of it.
 /// Expressions that the rules of all languages quote.
 const SYNTAX: GuideSyntax<'_> = GuideSyntax {
     fence: "clojure",
-    returns: "(return value)",
-    fails: "(fail reason)",
-    prints: "(println x)",
-    catches: "(try (tool/name {}) (catch Exception e (:message e)))",
-    keeps: "(def name value) keeps a value, (defn name [args] body) a function. *1, *2 and *3 are the values \
+    result: "(return value)",
+    failure: "(fail reason)",
+    print: "(println x)",
+    handler: "(try (tool/name {}) (catch Exception e (:message e)))",
+    retained: "(def name value) keeps a value, (defn name [args] body) a function. *1, *2 and *3 are the values \
             of the last three programs that did not return, *1 the latest.",
     input: |name| format!("data/{name}"),
 };

@@ -2,6 +2,7 @@
 
 mod answer;
 mod guide;
+mod memory;
 mod run;
 mod runtime;
 mod schema;
@@ -11,5 +12,6 @@ mod tests;
 #[cfg(test)]
 mod word_tests;
 
+pub use memory::read_session;
 pub use runtime::PtcLisp;
 pub use windlass_kit_ptclisp::{LispSession, Signature};

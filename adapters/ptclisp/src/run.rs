@@ -10,10 +10,11 @@ use windlass_ports::{
 };
 
 use windlass_kit_ptclisp::{
-    Fault, FaultClass, LispRun, LispSession, Program, RunEnd, RunOutcome, RunStep, SessionTooLong,
-    ToolAnswer, ToolCall, Value, json_text, sorted,
+    Fault, FaultClass, LispRun, Program, RunEnd, RunOutcome, RunStep, ToolAnswer, ToolCall, Value,
+    json_text, sorted,
 };
 
+use crate::memory::RetainedSession;
 use crate::runtime::program_fault;
 
 /// A program that was read, or why its world cannot be had.
@@ -21,14 +22,13 @@ pub(crate) struct LoadedProgram(Result<Box<ReadyProgram>, ProgramFault>);
 
 struct ReadyProgram {
     program: Program,
-    session: LispSession,
+    session: RetainedSession,
     bounds: RunLimits,
     stop: CancelSignal,
 }
 
 /// Limits that the machine does not enforce.
 struct RunLimits {
-    memory: Option<Arc<str>>,
     value_bytes: usize,
     kept_bytes: usize,
 }
@@ -36,7 +36,7 @@ struct RunLimits {
 impl LoadedProgram {
     pub(crate) fn new(
         program: Program,
-        session: LispSession,
+        session: RetainedSession,
         world: &ProgramEnvironment,
     ) -> LoadedProgram {
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -44,7 +44,6 @@ impl LoadedProgram {
             program,
             session,
             bounds: RunLimits {
-                memory: world.memory.clone(),
                 value_bytes: size(world.limits.value_bytes),
                 kept_bytes: size(world.limits.retained_bytes),
             },
@@ -77,7 +76,7 @@ impl PreparedProgram for LoadedProgram {
 
     fn start(self: Box<Self>) -> Result<Box<dyn RunningProgram>, ProgramFault> {
         let ready = *self.0?;
-        let mut run = ready.program.start(&ready.session);
+        let mut run = ready.program.start(&ready.session.session);
         let stop = ready.stop.clone();
         run.stop_when(move || stop.is_cancelled());
         Ok(Box::new(PtcLispRun {
@@ -93,7 +92,7 @@ impl PreparedProgram for LoadedProgram {
 
 struct PtcLispRun {
     run: LispRun,
-    session: LispSession,
+    session: RetainedSession,
     bounds: RunLimits,
     stop: CancelSignal,
     stage: ProgramStage,
@@ -165,28 +164,33 @@ impl PtcLispRun {
         ProgramStep::Done(Box::new(ProgramResult {
             end: ProgramEnd::Fault(ProgramFault::new("misuse", message)),
             prints: Vec::new(),
-            memory: None,
+            retained: Vec::new(),
             defined: Vec::new(),
+            alive: Vec::new(),
             steps: self.steps,
         }))
     }
 
     fn done(&mut self, outcome: RunOutcome) -> ProgramResult {
         let ended = self.end(&outcome).and_then(|end| {
-            let memory = match &end {
-                ProgramEnd::Value { .. } | ProgramEnd::Return { .. } => self.memory(&outcome)?,
-                ProgramEnd::Fail { .. } | ProgramEnd::Fault(_) => None,
+            let retained = match &end {
+                ProgramEnd::Value { .. } | ProgramEnd::Return { .. } => {
+                    self.session.commit(&outcome, self.bounds.kept_bytes)?
+                }
+                ProgramEnd::Fail { .. } | ProgramEnd::Fault(_) => Vec::new(),
             };
-            Ok((end, memory))
+            Ok((end, retained))
         });
-        let (end, memory) =
-            ended.unwrap_or_else(|fault| (ProgramEnd::Fault(program_fault(fault)), None));
+        let (end, retained) =
+            ended.unwrap_or_else(|fault| (ProgramEnd::Fault(program_fault(fault)), Vec::new()));
         let lasts = matches!(end, ProgramEnd::Value { .. } | ProgramEnd::Return { .. });
         let defined = outcome.defined.iter().filter(|_| lasts);
+        let alive = self.session.alive();
         ProgramResult {
             end,
             defined: defined.map(|name| name.to_string()).collect(),
-            memory,
+            retained,
+            alive,
             steps: outcome.steps,
             prints: outcome.prints,
         }
@@ -214,32 +218,6 @@ impl PtcLispRun {
         let hint = "End with less of it: (count xs), (take 20 xs), (select-keys m [..]). What later \
                     programs need of it can be kept with (def name value) before a small last form.";
         Err(Fault::new(FaultClass::ValueLimit, message).hint(hint))
-    }
-
-    /// Returns the memory of the program; `None` if it equals the memory before.
-    fn memory(&self, outcome: &RunOutcome) -> Result<Option<Arc<str>>, Fault> {
-        let mut session = self.session.clone();
-        session.commit(outcome);
-        if session.definitions.is_empty() && session.history.is_empty() {
-            return Ok(None);
-        }
-        let most = self.bounds.kept_bytes;
-        loop {
-            match session.to_text(most) {
-                Ok(text) if self.bounds.memory.as_deref() == Some(&*text) => return Ok(None),
-                Ok(text) => return Ok(Some(Arc::from(text))),
-                Err(SessionTooLong { .. }) if session.history.len() > 1 => {
-                    session.history.remove(0);
-                }
-                Err(SessionTooLong { .. }) => {
-                    let message =
-                        format!("the definitions and the last result take more than {most} bytes");
-                    let hint = "Define less: what is needed of the data instead of all of it, and \
-                                (def name nil) for what is not needed any more.";
-                    return Err(Fault::new(FaultClass::RetainedLimit, message).hint(hint));
-                }
-            }
-        }
     }
 }
 

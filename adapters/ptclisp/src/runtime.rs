@@ -1,9 +1,9 @@
 //! Implements the program runtime port.
 //!
 //! It is stricter than [`Program`] alone: a missing input rejects the program, as an unknown name does, and
-//! values, memory and prints have limits in bytes of text. Memory is the [text](Session::to_text) of a
-//! session. If the last results do not fit beside the definitions, `*3` and then `*2` are dropped; if `*1`
-//! does not fit either, the program ends with a fault.
+//! values, memory and prints have limits in bytes of text. Memory has an entry for each definition and for
+//! each of the last results. If these do not fit beside the definitions, `*3` and then `*2` are dropped; if
+//! `*1` does not fit either, the program ends with a fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,10 +12,9 @@ use serde_json::Value as Json;
 use windlass_core::{ProgramFault, ProgramLimits};
 use windlass_ports::{PreparedProgram, ProgramEnvironment, ProgramGuide, ProgramRuntime};
 
-use windlass_kit_ptclisp::{
-    Fault, FaultClass, Inputs, Limits, LispSession, Program, Value, from_json,
-};
+use windlass_kit_ptclisp::{Fault, FaultClass, Inputs, Limits, Program, Value, from_json};
 
+use crate::memory::RetainedSession;
 use crate::{answer, guide, run};
 
 /// PTC-Lisp as a runtime of programs.
@@ -52,7 +51,7 @@ impl ProgramRuntime for PtcLisp {
         };
         let inputs = Inputs { data: Arc::new(data), tools: Arc::new(tools), strict_data: true };
         let program =
-            Program::prepare(source, &inputs, &session, &limits).map_err(program_fault)?;
+            Program::prepare(source, &inputs, &session.session, &limits).map_err(program_fault)?;
         program.check_inputs().map_err(program_fault)?;
         Ok(Box::new(run::LoadedProgram::new(program, session, world)))
     }
@@ -74,13 +73,9 @@ fn limits(given: &ProgramLimits) -> Limits {
 }
 
 /// Reads the memory of earlier programs.
-fn session(world: &ProgramEnvironment) -> Result<LispSession, Fault> {
-    match &world.memory {
-        None => Ok(LispSession::default()),
-        Some(text) => LispSession::from_text(text).map_err(|why| {
-            Fault::new(FaultClass::World, format!("what lasts cannot be read: {why}"))
-        }),
-    }
+fn session(world: &ProgramEnvironment) -> Result<RetainedSession, Fault> {
+    RetainedSession::read(&world.memory)
+        .map_err(|why| Fault::new(FaultClass::World, format!("what lasts cannot be read: {why}")))
 }
 
 /// Reads the inputs of the program.

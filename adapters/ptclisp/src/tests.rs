@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits};
+use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits, RetainedMemory};
 use windlass_ports::{
     CancelSource, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramRuntime,
     ProgramStep,
@@ -22,8 +22,14 @@ fn run_in(
 ) -> (Vec<ProgramCall>, ProgramResult) {
     let refused = |fault| {
         let end = ProgramEnd::Fault(fault);
-        let done =
-            ProgramResult { end, prints: Vec::new(), memory: None, defined: Vec::new(), steps: 0 };
+        let done = ProgramResult {
+            end,
+            prints: Vec::new(),
+            retained: Vec::new(),
+            defined: Vec::new(),
+            alive: Vec::new(),
+            steps: 0,
+        };
         (Vec::new(), done)
     };
     let prepared = match PtcLisp.prepare(source, world) {
@@ -46,6 +52,11 @@ fn run_in(
             }
         }
     }
+}
+
+/// Gives the next program what this one left.
+fn keep(world: &mut ProgramEnvironment, done: &ProgramResult) {
+    Arc::make_mut(&mut world.memory).apply(&done.retained);
 }
 
 fn run(source: &str) -> ProgramResult {
@@ -171,7 +182,7 @@ fn a_tool_that_fails_ends_the_program() {
     let told = fault(&done);
     assert_eq!((told.class.as_str(), told.line, told.column), ("tool_error", Some(2), Some(2)));
     assert!(told.message.contains("denied"));
-    assert_eq!((done.memory, done.defined), (None, Vec::new()));
+    assert_eq!((done.retained, done.defined), (Vec::new(), Vec::new()));
 }
 
 #[test]
@@ -184,7 +195,8 @@ fn where_there_are_no_tools_a_program_that_names_one_is_refused() {
     assert!(done.prints.is_empty());
     // Nor is one reached through a function that an earlier program left.
     let (_, kept) = run_in("(defn f [] (tool/get {}))", &world(), "1");
-    let later = ProgramEnvironment { memory: kept.memory, ..bare };
+    let mut later = bare;
+    keep(&mut later, &kept);
     let (calls, done) = run_in("(f)", &later, "1");
     assert_eq!(fault(&done).class, "unknown_tool");
     assert!(calls.is_empty());
@@ -208,7 +220,7 @@ fn a_world_that_cannot_be_had_is_told_at_the_start() {
     for (data, memory) in [(Some("[1]"), None), (Some("{"), None), (None, Some("{}"))] {
         let world = ProgramEnvironment {
             data: data.map(Arc::from),
-            memory: memory.map(Arc::from),
+            memory: Arc::new(RetainedMemory { base: memory.map(Arc::from), ..Default::default() }),
             ..ProgramEnvironment::default()
         };
         let prepared = PtcLisp.prepare("(anything 1)", &world).unwrap();
@@ -236,8 +248,8 @@ fn what_lasts_goes_on_and_failures_leave_nothing() {
     for (source, expected, changes) in steps {
         let (_, done) = run_in(source, &world, "1");
         assert!(shown(&done.end).starts_with(expected), "{source}: {:?}", done.end);
-        assert_eq!(done.memory.is_some(), changes, "{source}");
-        world.memory = done.memory.or(world.memory);
+        assert_eq!(!done.retained.is_empty(), changes, "{source}");
+        keep(&mut world, &done);
     }
     let done = run("(def b 1) (defn a [] 1) (def b 2) (defonce c 3)");
     assert_eq!(done.defined, ["a", "b", "c"]);
@@ -250,7 +262,7 @@ fn what_lasts_is_bounded_and_older_results_are_forgotten_first() {
     let text = "(apply str (repeat 600 \"x\"))";
     for _ in 0..4 {
         let (_, done) = run_in(text, &world, "1");
-        world.memory = done.memory.or(world.memory);
+        keep(&mut world, &done);
     }
     let (_, done) = run_in("[(count *1) (count *2) *3]", &world, "1");
     assert_eq!(shown(&done.end), "[600,600,null]");
@@ -263,8 +275,38 @@ fn what_lasts_is_bounded_and_older_results_are_forgotten_first() {
         let told = fault(&done);
         assert_eq!(told.class, "kept_limit_exceeded", "{source}");
         assert!(told.hint.as_deref().is_some_and(|hint| hint.contains("(def name nil)")));
-        assert_eq!((done.memory, done.defined), (None, Vec::new()));
+        assert_eq!((done.retained, done.defined), (Vec::new(), Vec::new()));
     }
+}
+
+#[test]
+fn a_change_is_recorded_alone_also_over_a_memory_that_was_recorded_whole() {
+    let mut session = windlass_kit_ptclisp::LispSession::default();
+    session.definitions.insert("n".into(), windlass_kit_ptclisp::Value::Int(1));
+    session.history = (1..=3).map(windlass_kit_ptclisp::Value::Int).collect();
+    let mut world = world();
+    let base = Some(session.to_text(1_000).unwrap().into());
+    world.memory = Arc::new(RetainedMemory { base, ..RetainedMemory::default() });
+    let (_, done) = run_in("(defn f [x] (+ x n)) (return [n *1 *2 *3])", &world, "1");
+    assert_eq!(shown(&done.end), "return [1,3,2,1]");
+    let names = |done: &ProgramResult| -> Vec<String> {
+        done.retained.iter().map(|change| change.name.to_string()).collect()
+    };
+    assert_eq!(names(&done), ["f"]);
+    let listed = done.alive.iter().map(|one| format!("{} = {}", one.name, one.preview));
+    assert_eq!(listed.collect::<Vec<_>>(), ["f = (fn [x])", "n = 1"]);
+    keep(&mut world, &done);
+    // The results of the whole memory become entries with the first one after it.
+    let (_, done) = run_in("(def n 2) (f 40)", &world, "1");
+    assert_eq!(names(&done), ["n", "result 0", "result 1", "result 2"]);
+    keep(&mut world, &done);
+    let (_, done) = run_in("(def n 2) [n *1 *2 *3]", &world, "1");
+    assert_eq!(shown(&done.end), "[2,42,3,2]");
+    assert_eq!(names(&done), ["result 0"]);
+    keep(&mut world, &done);
+    let (_, done) = run_in("(return [(count *1) *2 *3 (f 1)])", &world, "1");
+    assert_eq!(shown(&done.end), "return [4,42,3,3]");
+    assert_eq!(names(&done), [] as [&str; 0]);
 }
 
 #[test]

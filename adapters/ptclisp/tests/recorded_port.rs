@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use recordings::rows;
 use serde_json::Value as Json;
-use windlass_core::{ProgramEnd, ProgramLimits};
+use windlass_core::{ProgramEnd, ProgramLimits, RetainedChange, RetainedMemory};
 use windlass_kit_ptclisp::{
     Inputs, Limits, LispSession, Program, RunEnd, RunStep, ToolAnswer, ToolCall, from_json, to_json,
 };
@@ -58,18 +58,19 @@ fn recorded_programs_come_to_the_same_through_the_port() {
         let source = row["program"].as_str().unwrap();
         let as_text = by_language(&row, source, &mut session.clone(), spoken);
         let one = by_language(&row, source, &mut session, tools::answer);
-        let (other, _) = by_port(&row, source, Some(memory.into()));
+        let memory = RetainedMemory { base: Some(memory.into()), ..RetainedMemory::default() };
+        let (other, _) = by_port(&row, source, &memory);
         compared.add(&row, source, one, as_text, other);
     }
     for row in rows(&folder, "sessions.jsonl") {
         let (mut session, mut told, mut memory) =
-            (LispSession::default(), LispSession::default(), None);
+            (LispSession::default(), LispSession::default(), RetainedMemory::default());
         for turn in row["turns"].as_array().unwrap() {
             let source = turn["program"].as_str().unwrap();
             let one = by_language(&row, source, &mut session, tools::answer);
             let as_text = by_language(&row, source, &mut told, spoken);
-            let (other, after) = by_port(&row, source, memory.clone());
-            memory = after.or(memory);
+            let (other, changes) = by_port(&row, source, &memory);
+            memory.apply(&changes);
             compared.add(&row, source, one, as_text, other);
         }
     }
@@ -203,19 +204,19 @@ fn by_language(
 fn by_port(
     row: &Json,
     source: &str,
-    memory: Option<Arc<str>>,
-) -> (ProgramReport, Option<Arc<str>>) {
+    memory: &RetainedMemory,
+) -> (ProgramReport, Vec<RetainedChange>) {
     let world = ProgramEnvironment {
         tools: tool_names(row),
         data: row["context"].is_object().then(|| row["context"].to_string().into()),
-        memory,
+        memory: Arc::new(memory.clone()),
         limits: ProgramLimits { loop_rounds: 1_000, ..ProgramLimits::default() },
         ..ProgramEnvironment::default()
     };
     let begun = PtcLisp.prepare(source, &world).and_then(|prepared| prepared.start());
     let mut run = match begun {
         Ok(run) => run,
-        Err(fault) => return (fault_of(&fault.class, Vec::new()), None),
+        Err(fault) => return (fault_of(&fault.class, Vec::new()), Vec::new()),
     };
     let mut step = run.resume(Vec::new());
     let done = loop {
@@ -228,11 +229,11 @@ fn by_port(
         ProgramEnd::Value { value } => ("value", value),
         ProgramEnd::Return { value } => ("return", value),
         ProgramEnd::Fail { value } => ("fail", value),
-        ProgramEnd::Fault(fault) => return (fault_of(&fault.class, done.prints), None),
+        ProgramEnd::Fault(fault) => return (fault_of(&fault.class, done.prints), Vec::new()),
     };
     let value = serde_json::from_str(value).unwrap();
     let prints = done.prints;
-    (ProgramReport { how, value, prints }, done.memory)
+    (ProgramReport { how, value, prints }, done.retained)
 }
 
 fn fault_of(class: &str, prints: Vec<String>) -> ProgramReport {

@@ -79,8 +79,7 @@ fn end(
     let missing = outcome.end.missing_result().filter(|_| last);
     let fault = missing.or(fault.filter(|_| contract && outcome.end.returned().is_some()));
     if fault.is_some() || !outcome.end.retains_definitions() {
-        outcome.memory = None;
-        outcome.defined.clear();
+        outcome.forget_definitions();
     }
     alloc::vec![
         Fact::ProgramRun(ProgramRun { program, outcome: Arc::from(outcome), fault }),

@@ -118,6 +118,7 @@ fn after(then: AfterCalls, end: ProgramEnd, fault: Option<&str>) -> Stage {
         end,
         prints: Vec::new(),
         memory: None,
+        retained: Vec::new(),
         defined: Vec::new(),
         repairs: Vec::new(),
         steps: 1,

@@ -9,7 +9,7 @@ use crate::error::InvalidFact;
 use crate::fact::ProgramRun;
 use crate::id::{CallId, Seq};
 use crate::item::CallItem;
-use crate::program::{CallOutcome, ReportedCall, ReportedCalls, call_line};
+use crate::program::{CallOutcome, ReportedCall, ReportedCalls, RetainedMemory, call_line};
 use crate::record::RecordedFact;
 use crate::render::PromptItem;
 
@@ -43,7 +43,7 @@ impl OutstandingCall {
 impl History {
     /// Returns the memory that programs left for later ones, in their runtime's format.
     #[must_use]
-    pub fn memory(&self) -> Option<&Arc<str>> {
+    pub fn memory(&self) -> &Arc<RetainedMemory> {
         self.memories.latest()
     }
 
@@ -108,9 +108,7 @@ impl History {
         if !self.calls.iter().any(known) {
             return Err(invalid_fact(recorded, "no such program is out"));
         }
-        if let Some(memory) = &fact.outcome.memory {
-            self.memories.push(recorded.seq, memory.clone());
-        }
+        self.memories.apply(recorded.seq, &fact.outcome);
         if fact.fault.is_none() {
             self.returned = fact.outcome.end.returned().cloned();
         }

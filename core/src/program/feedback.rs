@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 
 use super::call_report::{CallOutcome, ReportedCall, ReportedCalls, call_line};
 use super::frame::{data, line};
+use super::later::LaterPrograms;
 use super::{ProgramEnd, ProgramOutcome, end::NO_VALUE};
 use crate::budget;
 use crate::call::ObservationStatus;
@@ -76,6 +77,7 @@ pub fn feedback(
     fault: Option<&str>,
     schema: Option<&str>,
     made: &[ProgramCallRecord],
+    later: &LaterPrograms,
     settings: &Settings,
 ) -> String {
     let most = ReportLimits::of(settings);
@@ -133,10 +135,11 @@ pub fn feedback(
     }
     if failed {
         words.push_str("\nNothing that it defined was kept.");
-    } else if !outcome.defined.is_empty() {
+    } else if later.alive.is_empty() && !outcome.defined.is_empty() {
         words.push_str("\nKept for the programs after it:\n");
         words.push_str(&list(&outcome.defined, ", ", most.words));
     }
+    later.describe(&mut words, outcome, failed, most.words);
     words
 }
 
@@ -179,7 +182,7 @@ fn effects(words: &mut String, made: &[ProgramCallRecord]) {
 }
 
 /// Returns a framed list of names, of at most `most` bytes.
-fn list(parts: &[String], between: &str, most: usize) -> String {
+pub(super) fn list(parts: &[String], between: &str, most: usize) -> String {
     let mut words = String::new();
     for (at, part) in parts.iter().take(MAX_NAMES).enumerate() {
         if at > 0 {
@@ -201,7 +204,7 @@ mod tests {
     use super::*;
     use crate::compact::kit;
     use crate::compaction::ContextWindow;
-    use crate::program::ProgramFault;
+    use crate::program::{Definition, ProgramFault};
 
     /// Settings with a window of so many tokens; 0 is unknown.
     fn settings(tokens: u64) -> Settings {
@@ -214,6 +217,7 @@ mod tests {
             end,
             prints: Vec::new(),
             memory: None,
+            retained: Vec::new(),
             defined: Vec::new(),
             repairs: Vec::new(),
             steps: 1,
@@ -246,13 +250,21 @@ mod tests {
             made("send", EffectClass::Effectful, ObservationStatus::Denied),
             made("put", EffectClass::Idempotent, ObservationStatus::Unknown),
         ];
-        let words = feedback(&outcome(ProgramEnd::Fault(fault)), None, None, &calls, &settings(0));
+        let words = feedback(
+            &outcome(ProgramEnd::Fault(fault)),
+            None,
+            None,
+            &calls,
+            &LaterPrograms::default(),
+            &settings(0),
+        );
         for there in ["- pay {\"n\":1}: done", "- put {\"n\":1}: nobody knows"] {
             assert!(words.contains(there), "{words}");
         }
         assert!(!words.contains("- read") && !words.contains("- send"), "{words}");
         let value = ProgramEnd::Value { value: "1".into() };
-        let words = feedback(&outcome(value), None, None, &calls, &settings(0));
+        let words =
+            feedback(&outcome(value), None, None, &calls, &LaterPrograms::default(), &settings(0));
         assert_eq!(words, "The program ended with this value:\n<data>\n1\n</data>");
     }
 
@@ -263,13 +275,20 @@ mod tests {
         all.prints = alloc::vec!["y".repeat(1 << 20); 3];
         all.defined = alloc::vec!["z".repeat(1 << 10); 1_000];
         all.repairs = all.defined.clone();
-        let words = feedback(&all, None, None, &[], &settings(0));
+        let words = feedback(&all, None, None, &[], &LaterPrograms::default(), &settings(0));
         assert!(words.len() < 64 << 10, "{}", words.len());
         let calls = alloc::vec![
             made(&"t".repeat(1 << 20), EffectClass::Effectful, ObservationStatus::Done);
             1_000
         ];
-        let words = feedback(&all, Some(&"w".repeat(1 << 20)), None, &calls, &settings(0));
+        let words = feedback(
+            &all,
+            Some(&"w".repeat(1 << 20)),
+            None,
+            &calls,
+            &LaterPrograms::default(),
+            &settings(0),
+        );
         assert!(words.len() < 64 << 10, "{}", words.len());
     }
 
@@ -282,7 +301,7 @@ mod tests {
         for tokens in [8_000, 16_000, 32_000] {
             let settings = settings(tokens);
             let most = budget::result_form(&settings).map_or(0, |form| form.max_bytes);
-            let words = feedback(&all, None, None, &[], &settings);
+            let words = feedback(&all, None, None, &[], &LaterPrograms::default(), &settings);
             assert!(words.len() as u64 <= most + 500, "{}: {}", words.len(), most);
             assert!(words.contains("The value has 1048576 bytes"), "{words}");
         }
@@ -294,7 +313,14 @@ mod tests {
             .map(|n| made(&format!("pay{n}"), EffectClass::Effectful, ObservationStatus::Done));
         let calls: Vec<ProgramCallRecord> = calls.collect();
         let fault = ProgramFault::new("type_error", "not a number");
-        let words = feedback(&outcome(ProgramEnd::Fault(fault)), None, None, &calls, &settings(0));
+        let words = feedback(
+            &outcome(ProgramEnd::Fault(fault)),
+            None,
+            None,
+            &calls,
+            &LaterPrograms::default(),
+            &settings(0),
+        );
         for there in ["- pay1 ", "- pay25 {\"n\":1}: done\n- and 10 more\n- pay36 ", "- pay60 "] {
             assert!(words.contains(there), "{words}");
         }
@@ -357,11 +383,14 @@ mod tests {
                 end: end.clone(),
                 prints: alloc::vec![EVIL.into(); 3],
                 memory: Some(value()),
+                retained: Vec::new(),
                 defined: alloc::vec![EVIL.into(); 60],
                 repairs: alloc::vec![EVIL.into(); 60],
                 steps: 1,
             };
-            let words = feedback(&all, rejected, Some("{}"), &calls, &settings(0));
+            let evil = Definition { name: EVIL.into(), preview: EVIL.into() };
+            let later = LaterPrograms { alive: alloc::vec![evil; 60], left: Some(3) };
+            let words = feedback(&all, rejected, Some("{}"), &calls, &later, &settings(0));
             assert!(words.contains("EVIL"), "{words}");
             let outside = outside(&words);
             assert!(!outside.contains("EVIL"), "{words}");

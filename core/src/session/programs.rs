@@ -83,6 +83,13 @@ impl Turn {
         self.settings.work_samples(&self.limits)
     }
 
+    /// Returns the number of programs for work that are left after the current one; the last of them
+    /// cannot call tools.
+    #[must_use]
+    pub fn programs_left(&self) -> u32 {
+        self.work_samples().saturating_sub(self.work_samples_used())
+    }
+
     /// Returns the number of samples that are reserved for re-asks.
     pub(crate) fn reserved_for_re_asks(&self) -> u32 {
         let most = self.settings.options.program.as_ref().map_or(0, |_| self.max_re_asks());

@@ -14,7 +14,7 @@ use crate::fact::ProgramRun;
 use crate::failure::FailureKind;
 use crate::id::CallId;
 use crate::item::StopReason;
-use crate::program::{PROGRAM_TOOL, ProgramEnd, ProgramFault};
+use crate::program::{PROGRAM_TOOL, ProgramEnd, ProgramFault, RetainedMemory};
 use crate::view::{CallStage, CallView, SampleEnd, SampleView, TurnView};
 
 /// An open cycle: the contents of its snapshot beyond the view of its sample.
@@ -30,7 +30,7 @@ pub(super) struct OpenCycle {
 
 impl OpenCycle {
     /// Builds the snapshot of a turn's latest sample, with the memory after it.
-    pub(super) fn finish(mut self, turn: &TurnView, memory: Option<&Arc<str>>) -> TurnSnapshot {
+    pub(super) fn finish(mut self, turn: &TurnView, memory: &Arc<RetainedMemory>) -> TurnSnapshot {
         let sample = &turn.sample;
         let program = sample.calls().find(|call| self.is_program(call));
         let why = self.fault(sample, program);
@@ -60,7 +60,7 @@ impl OpenCycle {
             prints: ran.map_or_else(Vec::new, |ran| ran.prints.clone()),
             repairs: ran.map_or_else(Vec::new, |ran| ran.repairs.clone()),
             tool_calls,
-            memory: memory.cloned(),
+            memory: (!memory.is_empty()).then(|| memory.clone()),
             messages: self.messages,
             usage: sample.usage,
         };

@@ -10,7 +10,7 @@ use super::messages::CycleMessages;
 use crate::call::{Observation, ObservationStatus};
 use crate::id::{CallId, TurnId};
 use crate::item::CallItem;
-use crate::program::{ProgramEnd, ProgramFault, SampleKind};
+use crate::program::{ProgramEnd, ProgramFault, RetainedMemory, SampleKind};
 use crate::render::result_text;
 use crate::time::Timestamp;
 use crate::usage::Usage;
@@ -87,9 +87,9 @@ pub struct Cycle {
     /// Calls that the model or its program made, in order, without the program itself.
     pub tool_calls: Vec<CycleCall>,
     /// Memory for later programs after the cycle, in their runtime's format. A failed cycle leaves
-    /// it unchanged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Arc<str>>,
+    /// it unchanged. One that an earlier version recorded whole is written as its text.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "memory")]
+    pub memory: Option<Arc<RetainedMemory>>,
     /// Conversation that the model received.
     pub messages: CycleMessages,
     /// Tokens of all attempts, as far as the provider reported them.
@@ -163,6 +163,15 @@ impl CycleCall {
     #[must_use]
     pub fn status(&self) -> Option<ObservationStatus> {
         self.observation.as_ref().map(|observation| observation.status)
+    }
+}
+
+/// Serializes the memory of a cycle.
+#[expect(clippy::ref_option, reason = "serde hands a reference")]
+fn memory<S: Serializer>(memory: &Option<Arc<RetainedMemory>>, to: S) -> Result<S::Ok, S::Error> {
+    match memory {
+        Some(memory) if memory.entries.is_empty() => memory.base.serialize(to),
+        Some(_) | None => memory.serialize(to),
     }
 }
 

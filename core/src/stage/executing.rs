@@ -356,7 +356,7 @@ fn on_run(
         return Err(invalid_fact(recorded, "no contract is asked of this program"));
     }
     let executing = executing(turn, recorded)?;
-    if fact.outcome.memory.is_some() && (rejected || !fact.outcome.end.retains_definitions()) {
+    if fact.outcome.changes_memory() && (rejected || !fact.outcome.end.retains_definitions()) {
         return Err(invalid_fact(recorded, "a program that failed leaves nothing"));
     }
     let mut calls = executing.calls.iter_mut();

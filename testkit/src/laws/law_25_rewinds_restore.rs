@@ -98,7 +98,7 @@ fn restores(at: Seq, fact: &SessionRewound, then: &State, now: &State) -> Held {
     hold(25, told, || format!("{at} ends the conversation with {rest:?}"))?;
     let known = |state: &State| {
         let (session, history) = (&state.session, &state.history);
-        (session.known_context.clone(), session.measured, history.memory().cloned())
+        (session.known_context.clone(), session.measured, history.memory().clone())
     };
     hold(25, known(then) == known(now), || {
         format!("{at} leaves {:?}, and {} had {:?}", known(now), fact.to, known(then))

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{ThreadId, current};
 use std::time::Duration;
 
-use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits};
+use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits, RetainedChange, RetainedMemory};
 use windlass_ports::{
     CancelSignal, PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramGuide,
     ProgramResult, ProgramRuntime, ProgramStep, RunningProgram,
@@ -40,6 +40,8 @@ pub(super) enum Fault {
     CallsOneByOne,
     TakesAnyNumberOfAnswers,
     ForgetsMemory,
+    RecordsEverything,
+    ListsNothing,
     EmptiesMemory,
     KeepsWhenItFails,
     TakesAnyMemory,
@@ -130,9 +132,8 @@ impl ProgramRuntime for Runtime {
                 };
             }
             Fault::TakesAnyMemory => {
-                let known = world.memory.as_deref().unwrap_or_default();
-                if !known.starts_with("{\"scripted\":{") {
-                    world.memory = None;
+                if ScriptedRuntime.prepare("value 1", &world).and_then(|it| it.start()).is_err() {
+                    world.memory = Arc::default();
                 }
             }
             Fault::IsDeaf => {
@@ -147,21 +148,22 @@ impl ProgramRuntime for Runtime {
             }
             prepared => prepared,
         };
-        Ok(Box::new(Prepared(self.0, prepared?)))
+        Ok(Box::new(Prepared(self.0, world.memory, prepared?)))
     }
 }
 
-struct Prepared(Fault, Box<dyn PreparedProgram>);
+struct Prepared(Fault, Arc<RetainedMemory>, Box<dyn PreparedProgram>);
 
 impl PreparedProgram for Prepared {
     fn repairs(&self) -> Vec<String> {
-        self.1.repairs()
+        self.2.repairs()
     }
 
     fn start(self: Box<Self>) -> Result<Box<dyn RunningProgram>, ProgramFault> {
         Ok(Box::new(Running {
             fault: self.0,
-            inner: self.1.start()?,
+            memory: self.1,
+            inner: self.2.start()?,
             thread: current().id(),
             waits: 0,
             held: Vec::new(),
@@ -173,6 +175,7 @@ impl PreparedProgram for Prepared {
 
 struct Running {
     fault: Fault,
+    memory: Arc<RetainedMemory>,
     inner: Box<dyn RunningProgram>,
     thread: ThreadId,
     waits: usize,
@@ -236,11 +239,20 @@ impl Running {
         };
         match self.fault {
             Fault::PrintsInOneLine => done.prints = vec![done.prints.join(" ")],
-            Fault::ForgetsMemory => done.memory = None,
-            Fault::EmptiesMemory if done.memory.is_none() => {
-                done.memory = Some("{\"scripted\":{}}".into());
+            Fault::ForgetsMemory => done.retained.clear(),
+            Fault::EmptiesMemory if done.retained.is_empty() => {
+                let other = |name: &Arc<str>| RetainedChange {
+                    name: name.clone(),
+                    value: Some("0".into()),
+                };
+                done.retained = self.memory.entries.keys().map(other).collect();
             }
-            Fault::KeepsWhenItFails => done.memory = Some("{\"scripted\":{}}".into()),
+            Fault::KeepsWhenItFails => done.retained = vec![RetainedChange::set("n", "1")],
+            Fault::RecordsEverything => {
+                let all = self.memory.definitions();
+                done.retained.extend(all.map(|(name, value)| RetainedChange::set(name, value)));
+            }
+            Fault::ListsNothing => done.alive.clear(),
             Fault::CountsOtherRunsSteps => done.steps += RUNS.fetch_add(1, Ordering::SeqCst),
             _ => {}
         }
@@ -266,8 +278,9 @@ impl RunningProgram for Running {
             ProgramStep::Done(Box::new(ProgramResult {
                 end: ProgramEnd::Fault(fault),
                 prints: Vec::new(),
-                memory: None,
+                retained: Vec::new(),
                 defined: Vec::new(),
+                alive: Vec::new(),
                 steps: 0,
             }))
         } else {

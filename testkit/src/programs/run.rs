@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use windlass_core::{ProgramEnd, ProgramFault};
+use windlass_core::{Definition, ProgramEnd, ProgramFault, RetainedChange};
 use windlass_ports::{
     ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramStep, RunningProgram,
-    text_output,
+    json_preview, text_output,
 };
 
 use super::parse::{Op, name};
-use super::scripted::SCRIPTED;
 
 /// How deep values may be nested.
 const DEEP: usize = 100;
@@ -46,6 +45,8 @@ pub(super) struct Run {
     world: ProgramEnvironment,
     data: Map<String, Value>,
     kept: Map<String, Value>,
+    /// Definitions that lasted when the program began, and that last once it has ended.
+    before: Map<String, Value>,
     at: usize,
     loops: Vec<Round>,
     names: BTreeMap<String, Value>,
@@ -84,6 +85,7 @@ impl Run {
             ops,
             world,
             data,
+            before: kept.clone(),
             kept,
             at: 0,
             loops: Vec::new(),
@@ -370,20 +372,28 @@ impl Run {
         next
     }
 
-    fn memory(&self, end: &ProgramEnd) -> Result<Option<Arc<str>>, ProgramFault> {
+    /// Returns the changed definitions, and adds them to those that were kept before.
+    fn retained(&mut self, end: &ProgramEnd) -> Result<Vec<RetainedChange>, ProgramFault> {
         match end {
-            ProgramEnd::Value { .. } | ProgramEnd::Return { .. } if !self.defined.is_empty() => {
-                let text = json!({ SCRIPTED: self.kept }).to_string();
+            ProgramEnd::Value { .. } | ProgramEnd::Return { .. } => {
+                let all = Value::Object(self.kept.clone()).to_string().len() as u64;
                 let most = self.world.limits.retained_bytes;
-                if text.len() as u64 > most {
+                if !self.defined.is_empty() && all > most {
                     return Err(over("kept_limit_exceeded", "bytes of memory to keep", most));
                 }
-                Ok(Some(text.into()))
+                let change = |name: &String| {
+                    let value = self.kept.get(name)?;
+                    let is_new = self.before.get(name) != Some(value);
+                    is_new.then(|| RetainedChange::set(name, &value.to_string()))
+                };
+                let changes = self.defined.iter().filter_map(change).collect();
+                self.before.clone_from(&self.kept);
+                Ok(changes)
             }
-            ProgramEnd::Value { .. }
-            | ProgramEnd::Return { .. }
-            | ProgramEnd::Fail { .. }
-            | ProgramEnd::Fault(_) => Ok(None),
+            ProgramEnd::Fail { .. } | ProgramEnd::Fault(_) => {
+                self.defined.clear();
+                Ok(Vec::new())
+            }
         }
     }
 }
@@ -398,18 +408,25 @@ impl RunningProgram for Run {
         };
         let ended = match next {
             Ok(Next::Calls(calls)) => return ProgramStep::Calls(calls),
-            Ok(Next::End(end)) => self.memory(&end).map(|memory| (end, memory)),
-            Ok(Next::Line) => Ok((ProgramEnd::Value { value: "null".into() }, None)),
+            Ok(Next::End(end)) => self.retained(&end).map(|retained| (end, retained)),
+            Ok(Next::Line) => Ok((ProgramEnd::Value { value: "null".into() }, Vec::new())),
             Err(fault) => Err(fault),
         };
         self.ended = true;
-        let (end, memory) = ended.unwrap_or_else(|fault| (ProgramEnd::Fault(fault), None));
-        let defined = if memory.is_some() { std::mem::take(&mut self.defined) } else { Vec::new() };
+        let (end, retained) = ended.unwrap_or_else(|fault| {
+            self.defined.clear();
+            (ProgramEnd::Fault(fault), Vec::new())
+        });
+        let alive = self
+            .before
+            .iter()
+            .map(|(name, value)| Definition { name: name.clone(), preview: json_preview(value) });
         ProgramStep::Done(Box::new(ProgramResult {
             end,
             prints: std::mem::take(&mut self.prints),
-            memory,
-            defined,
+            retained,
+            defined: std::mem::take(&mut self.defined),
+            alive: alive.collect(),
             steps: self.steps,
         }))
     }

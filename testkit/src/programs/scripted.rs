@@ -40,11 +40,11 @@ pub const SCRIPTED: &str = "scripted";
 /// `prepare` refuses unknown lines, tools and names. A line is a step, and so is each round of a loop,
 /// each turn of `spin` and each call of `each`; memory is what all values that were made take, though they
 /// are gone, and what `grow` takes; loops are nested as deep as the limit of depth, and values 100 deep. Memory
-/// between programs is the text `{"scripted":{..}}`. In an answer a program stands in a fence that is
+/// between programs is the JSON text of each value that is kept. In an answer a program stands in a fence that is
 /// marked `scripted`.
 ///
 /// ```
-/// use windlass_core::ProgramEnd;
+/// use windlass_core::{ProgramEnd, RetainedChange};
 /// use windlass_ports::{ProgramAnswer, ProgramRuntime, ProgramStep, ProgramEnvironment};
 /// use windlass_testkit::programs::ScriptedRuntime;
 ///
@@ -61,7 +61,7 @@ pub const SCRIPTED: &str = "scripted";
 ///     panic!("it ends then")
 /// };
 /// assert_eq!(done.end, ProgramEnd::Return { value: "{\"got\":[1]}".into() });
-/// assert_eq!(done.memory.as_deref(), Some("{\"scripted\":{\"seen\":[1]}}"));
+/// assert_eq!(done.retained, [RetainedChange::set("seen", "[1]")]);
 /// # Ok::<(), windlass_core::ProgramFault>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,11 +70,11 @@ pub struct ScriptedRuntime;
 /// Statements that the rules of all languages quote.
 const SYNTAX: GuideSyntax<'_> = GuideSyntax {
     fence: SCRIPTED,
-    returns: "`return JSON`",
-    fails: "`fail JSON`",
-    prints: "`print JSON`",
-    catches: "`try NAME JSON else JSON`",
-    keeps: "`keep NAME = JSON` keeps a value.",
+    result: "`return JSON`",
+    failure: "`fail JSON`",
+    print: "`print JSON`",
+    handler: "`try NAME JSON else JSON`",
+    retained: "`keep NAME = JSON` keeps a value.",
     input: |name| format!("$data.{name}"),
 };
 
@@ -153,15 +153,28 @@ fn object(text: &Arc<str>) -> Option<Map<String, Value>> {
 
 /// What the programs before it kept.
 fn kept_before(world: &ProgramEnvironment) -> Result<Map<String, Value>, ProgramFault> {
-    let Some(text) = &world.memory else {
-        return Ok(Map::new());
+    let foreign = || {
+        let words = "the memory was not written by this runtime; begin a session without it";
+        ProgramFault::new("invalid_memory", words)
     };
-    let kept = object(text).filter(|object| object.len() == 1);
-    match kept.and_then(|mut object| object.remove(SCRIPTED)) {
-        Some(Value::Object(kept)) => Ok(kept),
-        _ => Err(ProgramFault::new(
-            "invalid_memory",
-            "the memory was not written by this runtime; begin a session without it",
-        )),
+    let mut kept = match &world.memory.base {
+        None => Map::new(),
+        Some(text) => {
+            let base = object(text).filter(|object| object.len() == 1);
+            match base.and_then(|mut object| object.remove(SCRIPTED)) {
+                Some(Value::Object(kept)) => kept,
+                _ => return Err(foreign()),
+            }
+        }
+    };
+    for (name, value) in &world.memory.entries {
+        match value {
+            Some(text) => {
+                let value = serde_json::from_str(text).map_err(|_| foreign())?;
+                kept.insert(name.to_string(), value);
+            }
+            None => _ = kept.remove(&**name),
+        }
     }
+    Ok(kept)
 }

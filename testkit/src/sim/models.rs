@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::{
     CallItem, Demand, FailureKind, Item, PROGRAM_TOOL, ProgramEnd, ProgramEvent, ProgramFault,
-    ReasoningItem, Retry, SampleEvent, SampleFailure, StopReason, Usage,
+    ReasoningItem, RetainedChange, Retry, SampleEvent, SampleFailure, StopReason, Usage,
 };
 
 use super::answers::{Answering, CAP, Temper, Work};
@@ -171,8 +171,11 @@ impl Answering<'_> {
             _ => ProgramEnd::Value { value },
         };
         let fault = self.dice.chance(200).then(|| String::from("odd"));
-        let memory = self.dice.chance(500).then_some("m");
-        ended(end, fault, memory)
+        let retained = match self.dice.chance(500) {
+            true => vec![RetainedChange::set("m", "1")],
+            false => Vec::new(),
+        };
+        ended(end, fault, None, retained)
     }
 
     /// One of the tools; where one is an agent, that one more often.

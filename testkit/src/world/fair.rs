@@ -3,8 +3,8 @@
 
 use windlass_core::{
     ApprovalAnswer, CallId, Demand, EffectKey, FailureKind, GoalState, GoalStatus, Hold, HookReply,
-    Input, Item, Observation, ObservationStatus, Phase, ProgramEnd, Retry, SampleEvent,
-    SampleFailure, Scope, StopReason, child_result,
+    Input, Item, Observation, ObservationStatus, Phase, ProgramEnd, RetainedChange, Retry,
+    SampleEvent, SampleFailure, Scope, StopReason, child_result,
 };
 
 use super::driver::World;
@@ -114,7 +114,7 @@ fn answer(world: &mut World, key: EffectKey, demand: Demand) -> Held {
                 0 => ProgramEnd::Return { value },
                 _ => ProgramEnd::Value { value },
             };
-            let news = ended(end, None, Some("m"));
+            let news = ended(end, None, None, vec![RetainedChange::set("m", "1")]);
             world.take(Input::ProgramEvent { key, event: news })
         }
         (EffectKey::Call { .. }, Demand::Run | Demand::Yield) => {

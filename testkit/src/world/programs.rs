@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use windlass_core::{
-    CallItem, EffectKey, Input, Item, Observation, ObservationStatus, PROGRAM_TOOL, ProgramEnd,
-    ProgramEvent, ProgramFault, ProgramLimits, ProgramMode, ProgramOutcome, ProgramTransport,
-    Session,
+    CallItem, EffectKey, Input, Item, LaterPrograms, Observation, ObservationStatus, PROGRAM_TOOL,
+    ProgramEnd, ProgramEvent, ProgramFault, ProgramLimits, ProgramMode, ProgramOutcome,
+    ProgramTransport, RetainedChange, Session,
 };
 
 use super::driver::World;
@@ -25,8 +25,10 @@ pub enum ProgramWord {
         end: ProgramEndWord,
         /// Why what it returns does not fit the contract.
         fault: Option<String>,
-        /// What it leaves for the programs after it.
+        /// Memory that it leaves for the programs after it, whole, as earlier versions recorded it.
         keeps: Option<String>,
+        /// Definitions that it changes.
+        retains: Vec<RetainedChange>,
         /// With which value, as JSON text, or in which words.
         value: String,
     },
@@ -66,7 +68,7 @@ impl fmt::Display for ProgramWord {
                 }
                 Ok(())
             }
-            Self::Ends { end, fault, keeps, value } => {
+            Self::Ends { end, fault, keeps, retains, value } => {
                 let all = ProgramEndWord::ALL.iter();
                 let name = all.clone().find(|(_, one)| one == end);
                 f.write_str(name.map_or("", |(name, _)| name))?;
@@ -75,6 +77,9 @@ impl fmt::Display for ProgramWord {
                 }
                 if let Some(keeps) = keeps {
                     write!(f, " keeps={keeps}")?;
+                }
+                if !retains.is_empty() {
+                    write!(f, " retains={}", changes(retains))?;
                 }
                 write!(f, " {}", short(value))
             }
@@ -102,7 +107,25 @@ pub(super) fn read(text: &str) -> Result<ProgramWord, String> {
         Some(value.to_owned())
     };
     let (fault, keeps) = (option("fault="), option("keeps="));
-    Ok(ProgramWord::Ends { end, fault, keeps, value: rest.to_owned() })
+    let retains = option("retains=").map(|text| read_changes(&text)).unwrap_or_default();
+    Ok(ProgramWord::Ends { end, fault, keeps, retains, value: rest.to_owned() })
+}
+
+/// Writes changes of definitions: `a:1,-b`.
+pub(super) fn changes(changes: &[RetainedChange]) -> String {
+    let change = |change: &RetainedChange| match &change.value {
+        Some(value) => format!("{}:{value}", change.name),
+        None => format!("-{}", change.name),
+    };
+    changes.iter().map(change).collect::<Vec<_>>().join(",")
+}
+
+fn read_changes(text: &str) -> Vec<RetainedChange> {
+    let change = |change: &str| match (change.strip_prefix('-'), change.split_once(':')) {
+        (None, Some((name, value))) => RetainedChange::set(name, value),
+        (removed, _) => RetainedChange { name: removed.unwrap_or(change).into(), value: None },
+    };
+    text.split(',').map(change).collect()
 }
 
 /// The mode of a session whose programs may make so many calls, and be corrected so often.
@@ -142,7 +165,12 @@ pub(super) fn spoken(source: &str) -> Item {
 
 /// How a program ends that comes to this.
 #[must_use]
-pub fn ended(end: ProgramEnd, fault: Option<String>, memory: Option<&str>) -> ProgramEvent {
+pub fn ended(
+    end: ProgramEnd,
+    fault: Option<String>,
+    memory: Option<&str>,
+    retained: Vec<RetainedChange>,
+) -> ProgramEvent {
     let status = match (end.retains_definitions(), &fault) {
         (true, None) => ObservationStatus::Done,
         (true, Some(_)) | (false, _) => ObservationStatus::Failed,
@@ -151,11 +179,14 @@ pub fn ended(end: ProgramEnd, fault: Option<String>, memory: Option<&str>) -> Pr
         end,
         prints: Vec::new(),
         memory: memory.map(Arc::from),
+        retained,
         defined: Vec::new(),
         repairs: Vec::new(),
         steps: 1,
     };
-    let told = windlass_core::feedback(&outcome, fault.as_deref(), None, &[], &crate::settings());
+    let later = LaterPrograms::default();
+    let told =
+        windlass_core::feedback(&outcome, fault.as_deref(), None, &[], &later, &crate::settings());
     ProgramEvent::Ended {
         outcome: Box::new(outcome),
         fault,
@@ -185,7 +216,7 @@ impl World {
                 };
                 ProgramEvent::Calls(calls.iter().map(item).collect())
             }
-            ProgramWord::Ends { end, fault, keeps, value } => {
+            ProgramWord::Ends { end, fault, keeps, retains, value } => {
                 let value: Arc<str> = value.as_str().into();
                 let end = match end {
                     ProgramEndWord::Value => ProgramEnd::Value { value },
@@ -199,7 +230,7 @@ impl World {
                 let last = turn.is_some_and(|turn| turn.must_return(turn.executing_kind()));
                 let end = if last { end.as_returned() } else { end };
                 let missing = end.missing_result().filter(|_| last);
-                ended(end, missing.or_else(|| fault.clone()), keeps.as_deref())
+                ended(end, missing.or_else(|| fault.clone()), keeps.as_deref(), retains.clone())
             }
         };
         self.take(Input::ProgramEvent { key, event: news })

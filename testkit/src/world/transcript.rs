@@ -9,6 +9,7 @@ use windlass_core::{
     StopReason, StopTiming, TurnFact, TurnOutcome, Usage, Verdict,
 };
 
+use super::programs::changes;
 use super::words::{short, spell};
 
 /// One line of a fact: its position, its kind, and what matters.
@@ -205,7 +206,11 @@ fn came_to(outcome: &ProgramOutcome) -> String {
     };
     let memory = outcome.memory.as_deref();
     let memory = memory.map(|memory| format!(", keeps {memory}"));
-    format!("{end}{}", memory.unwrap_or_default())
+    let retained = match outcome.retained.is_empty() {
+        true => String::new(),
+        false => format!(", retains {}", changes(&outcome.retained)),
+    };
+    format!("{end}{}{retained}", memory.unwrap_or_default())
 }
 
 fn set_aside(reserved: Reservation) -> String {

@@ -150,15 +150,25 @@ fn the_context_that_was_told_after_the_point_is_told_again() {
 #[test]
 fn programs_find_the_memory_of_the_point() {
     let first = "open program=5\nsend hello\ncall run_program {\"source\":\"x\"}\nend stop\n\
-                 program 0 return keeps=one 1\nsend more\n\
-                 call run_program {\"source\":\"y\"}\nend stop\nprogram 0 return keeps=two 2";
+                 program 0 return retains=a:1,b:1 1\nsend more\n\
+                 call run_program {\"source\":\"y\"}\nend stop\nprogram 0 return retains=a:2,-b,c:1 2";
+    let memory = |world: &World| -> String {
+        let definitions = world.history().memory().clone();
+        let definitions = definitions.definitions().map(|(name, value)| format!("{name}:{value}"));
+        definitions.collect::<Vec<_>>().join(",")
+    };
     let before = world(first);
-    assert_eq!(before.history().memory().map(|memory| &**memory), Some("two"));
+    assert_eq!(memory(&before), "a:2,c:1");
     let opened = before.log().iter().rfind(|fact| fact.fact.kind() == "TurnOpened").unwrap();
     let rewound = world(&format!("{first}\nrewind {}", opened.seq.0 - 1));
-    assert_eq!(rewound.history().memory().map(|memory| &**memory), Some("one"));
-    let all = world(&format!("{first}\nrewind 1"));
-    assert_eq!(all.history().memory(), None);
+    assert_eq!(memory(&rewound), "a:1,b:1");
+    assert!(world(&format!("{first}\nrewind 1")).history().memory().is_empty());
+    // An earlier version recorded the memory whole: changes apply over it, and a rewind restores it.
+    let whole = first.replace("retains=a:1,b:1", "keeps=one");
+    assert_eq!(world(&whole).history().memory().base.as_deref(), Some("one"));
+    let rewound = world(&format!("{whole}\nrewind {}", opened.seq.0 - 1));
+    assert_eq!((memory(&rewound).as_str(), rewound.history().memory().entries.len()), ("", 0));
+    assert_eq!(rewound.history().memory().base.as_deref(), Some("one"));
 }
 
 /// A request that comes again under its key is refused, also if the first one changed nothing.

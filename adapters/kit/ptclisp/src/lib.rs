@@ -77,7 +77,7 @@ pub use program::{
 pub use read::TextRepair;
 pub use replay::{RecordedCall, ReplayDivergence};
 pub use session::LispSession;
-pub use session_text::{SessionTextError, SessionTooLong};
-pub use show::readable;
+pub use session_text::{SessionTextError, SessionTooLong, value_text};
+pub use show::{preview, readable};
 pub use signature::Signature;
 pub use value::{Entries, Items, Members, Value};

@@ -13,6 +13,66 @@ pub fn readable(value: &Value) -> String {
     out
 }
 
+/// Most characters of a preview's beginning.
+const PREVIEW_CHARS: usize = 60;
+
+/// The beginning of the readable form, with the size of a value that is cut; a function by its parameters.
+pub fn preview(value: &Value) -> String {
+    if let Value::Fn(closure) = value {
+        return format!("(fn [{}])", closure.params());
+    }
+    let mut out = String::new();
+    begin(&mut out, value);
+    let Some((end, _)) = out.char_indices().nth(PREVIEW_CHARS) else {
+        return out;
+    };
+    out.truncate(end);
+    let size = match value {
+        Value::Str(text) => format!(" ({} bytes)", text.len()),
+        Value::Vec(items) => format!(" ({} items)", items.items.len()),
+        Value::Set(members) => format!(" ({} members)", members.members.len()),
+        Value::Map(entries) => format!(" ({} keys)", entries.entries.len()),
+        _ => String::new(),
+    };
+    format!("{out}..{size}")
+}
+
+/// Writes the readable form until it is longer than a preview.
+fn begin(out: &mut String, value: &Value) {
+    match value {
+        Value::Str(text) => {
+            let begun: String = text.chars().take(PREVIEW_CHARS).collect();
+            quoted(out, &begun);
+        }
+        Value::Vec(items) => begin_parts(out, ["[", "]"], items.items.iter()),
+        Value::Set(members) => begin_parts(out, ["#{", "}"], members.members.iter()),
+        Value::Map(entries) => {
+            let parts = entries.entries.iter().flat_map(|(key, value)| [key, value]);
+            begin_parts(out, ["{", "}"], parts);
+        }
+        _ => write(out, value),
+    }
+}
+
+fn begin_parts<'a>(
+    out: &mut String,
+    [open, close]: [&str; 2],
+    parts: impl Iterator<Item = &'a Value>,
+) {
+    out.push_str(open);
+    for (index, part) in parts.enumerate() {
+        // A character has up to four bytes.
+        if out.len() > 4 * PREVIEW_CHARS {
+            break;
+        }
+        if index > 0 {
+            out.push(' ');
+        }
+        begin(out, part);
+    }
+    out.push_str(close);
+}
+
 /// A value in a message: what is large is only named.
 pub(crate) fn brief(value: &Value) -> String {
     if value.shape().weight > 100 {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 use windlass_engine::core::{ObservationStatus, ProgramEnd, TurnOutcome, TurnSnapshot};
-use windlass_ptclisp::LispSession;
+use windlass_ptclisp::read_session;
 
 use crate::case::Case;
 use crate::run::RunReport;
@@ -127,7 +127,7 @@ fn of_turn(turn: &Value) -> Vec<(&'static str, String)> {
 
 fn of_cycle(snapshot: &TurnSnapshot) -> Vec<(&'static str, String)> {
     let cycle = snapshot.cycle();
-    let session = cycle.memory.as_deref().map(LispSession::from_text);
+    let session = cycle.memory.as_deref().map(read_session);
     let session = session.transpose().unwrap().unwrap_or_default();
     let names: Vec<&str> = session.definitions.keys().map(|name| &**name).collect();
     let calls = cycle.tool_calls.iter().map(|made| {

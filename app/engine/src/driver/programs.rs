@@ -47,6 +47,7 @@ impl Driver {
             settings: turn.settings.clone(),
             limits: program.limits.within(&self.config.programs),
             must_return: turn.must_return(kind),
+            programs_left: turn.programs_left(),
             checker,
             blobs: BlobReader::new(self.ports.blobs.clone(), self.machine.session().id.clone()),
             bounds: self.compute_limits(turn, timeout_ms),
@@ -99,7 +100,7 @@ impl Driver {
             environment: ProgramEnvironment {
                 tools: tools.map(|tool| Arc::from(tool.name.as_str())).collect(),
                 data: program.data.clone(),
-                memory: self.machine.history().memory().cloned(),
+                memory: self.machine.history().memory().clone(),
                 limits: program.limits.within(&self.config.programs),
                 cancel: CancelSignal::default(),
             },

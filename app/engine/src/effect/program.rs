@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use windlass_core::{
-    CallItem, EffectKey, Input, Observation, ObservationStatus, ProgramCallRecord,
-    ProgramCallState, ProgramEnd, ProgramEvent, ProgramFault, ProgramLimits, ProgramOutcome,
-    Settings, feedback, result_text,
+    CallItem, Definition, EffectKey, Input, LaterPrograms, Observation, ObservationStatus,
+    ProgramCallRecord, ProgramCallState, ProgramEnd, ProgramEvent, ProgramFault, ProgramLimits,
+    ProgramOutcome, Settings, feedback, result_text,
 };
 use windlass_ports::{
     BlobReader, CancelSource, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult,
@@ -41,6 +41,8 @@ pub(crate) struct ProgramEffect {
     pub(crate) limits: ProgramLimits,
     /// True if it is the last program of the turn.
     pub(crate) must_return: bool,
+    /// Programs for work that are left in the turn after this one.
+    pub(crate) programs_left: u32,
     pub(crate) checker: Arc<Checker>,
     pub(crate) blobs: BlobReader,
     pub(crate) bounds: ComputeLimits,
@@ -200,7 +202,7 @@ impl ProgramEffect {
 
     /// Returns the event for a program that has ended.
     fn finish(&mut self, done: ProgramResult) -> ProgramEvent {
-        let mut outcome = outcome(done);
+        let (mut outcome, mut alive) = outcome(done);
         if let Some(live) = &mut self.run {
             outcome.repairs = std::mem::take(&mut live.repairs);
         }
@@ -212,19 +214,26 @@ impl ProgramEffect {
             let words =
                 format!("what the program came to has {bytes} bytes, more than can be kept");
             let hint = "Return, print and define less.";
-            outcome =
-                self::outcome(from_fault(EngineFault::OutcomeTooLarge.with_message(words, hint)));
+            let fault = EngineFault::OutcomeTooLarge.with_message(words, hint);
+            (outcome, alive) = self::outcome(from_fault(fault));
         }
         let shape = self.checker.answer();
         let returned = outcome.end.returned();
         let fault = shape.zip(returned).and_then(|(shape, it)| shape.fault(it));
         let missing = outcome.end.missing_result().filter(|_| self.must_return);
         let fault = missing.or(fault);
-        self.report(outcome, fault)
+        // The definitions of a rejected program do not last.
+        let alive = if fault.is_some() { Vec::new() } else { alive };
+        self.report(outcome, fault, alive)
     }
 
     /// Returns the report on the program for its model.
-    fn report(&mut self, outcome: ProgramOutcome, fault: Option<String>) -> ProgramEvent {
+    fn report(
+        &mut self,
+        outcome: ProgramOutcome,
+        fault: Option<String>,
+        alive: Vec<Definition>,
+    ) -> ProgramEvent {
         let live = self.run.take();
         let mut calls = live.map(|mut live| std::mem::take(&mut live.made)).unwrap_or_default();
         // Adds the calls that a diverged run does not contain.
@@ -232,7 +241,8 @@ impl ProgramEffect {
         calls.extend(rest.iter().map(|call| call_record(&self.settings, call)));
         let answer = self.settings.options.output_schema.as_ref();
         let schema = answer.map(|answer| answer.schema.as_str());
-        let words = feedback(&outcome, fault.as_deref(), schema, &calls, &self.settings);
+        let later = LaterPrograms { alive, left: Some(self.programs_left) };
+        let words = feedback(&outcome, fault.as_deref(), schema, &calls, &later, &self.settings);
         let status = match outcome.end.retains_definitions() && fault.is_none() {
             true => ObservationStatus::Done,
             false => ObservationStatus::Failed,
@@ -293,10 +303,11 @@ async fn answers(
 /// Returns the end of a program whose effect panicked after these calls.
 pub(crate) fn panicked(settings: &Settings, record: &[ProgramCallState]) -> ProgramEvent {
     let words = "what runs the program panicked: this is a defect";
-    let outcome = outcome(from_fault(ProgramFault::new(EngineFault::Panicked.class(), words)));
+    let fault = ProgramFault::new(EngineFault::Panicked.class(), words);
+    let (outcome, _) = outcome(from_fault(fault));
     let calls: Vec<ProgramCallRecord> =
         record.iter().map(|call| call_record(settings, call)).collect();
-    let told = feedback(&outcome, None, None, &calls, settings);
+    let told = feedback(&outcome, None, None, &calls, &LaterPrograms::default(), settings);
     ProgramEvent::Ended {
         outcome: Box::new(outcome),
         fault: None,
@@ -304,15 +315,18 @@ pub(crate) fn panicked(settings: &Settings, record: &[ProgramCallState]) -> Prog
     }
 }
 
-fn outcome(done: ProgramResult) -> ProgramOutcome {
-    ProgramOutcome {
+/// Returns the outcome of a program, and the definitions that last after it.
+fn outcome(done: ProgramResult) -> (ProgramOutcome, Vec<Definition>) {
+    let outcome = ProgramOutcome {
         end: done.end,
         prints: done.prints,
-        memory: done.memory,
+        memory: None,
+        retained: done.retained,
         defined: done.defined,
         repairs: Vec::new(),
         steps: done.steps,
-    }
+    };
+    (outcome, done.alive)
 }
 
 /// Returns the result of a program that ended with a fault.
@@ -320,8 +334,9 @@ fn from_fault(fault: ProgramFault) -> ProgramResult {
     ProgramResult {
         end: ProgramEnd::Fault(fault),
         prints: Vec::new(),
-        memory: None,
+        retained: Vec::new(),
         defined: Vec::new(),
+        alive: Vec::new(),
         steps: 0,
     }
 }

@@ -131,8 +131,9 @@ mod tests {
         ProgramStep::Done(Box::new(ProgramResult {
             end: ProgramEnd::Value { value: "1".into() },
             prints: Vec::new(),
-            memory: None,
+            retained: Vec::new(),
             defined: Vec::new(),
+            alive: Vec::new(),
             steps: 1,
         }))
     }

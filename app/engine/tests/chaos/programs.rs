@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_engine::core::{
     Fact, History, ObservationStatus, ProgramCallState, ProgramEnd, ProgramFault, ProgramLimits,
-    ProgramMode, ProgramTransport, RecordedFact, SampleKind,
+    ProgramMode, ProgramTransport, RecordedFact, RetainedMemory, SampleKind,
 };
 use windlass_engine::ports::{ProgramAnswer, ProgramEnvironment, ProgramRuntime as _, ProgramStep};
 use windlass_testkit::Answer;
@@ -95,7 +95,7 @@ pub(crate) fn again(log: &[RecordedFact]) {
                 let arguments: serde_json::Value = serde_json::from_str(&arguments).unwrap();
                 let source = arguments["source"].as_str().unwrap();
                 let made = history.program_calls(fact.program);
-                let memory = history.memory().cloned();
+                let memory = history.memory().clone();
                 let end = run(source, kind, memory, &made);
                 let end = end.unwrap_or_else(ProgramEnd::Fault);
                 let ends = [end.clone(), end.as_returned()];
@@ -128,7 +128,7 @@ fn is_engines(end: &ProgramEnd) -> bool {
 fn run(
     source: &str,
     kind: SampleKind,
-    memory: Option<Arc<str>>,
+    memory: Arc<RetainedMemory>,
     made: &[ProgramCallState],
 ) -> Result<ProgramEnd, ProgramFault> {
     let specs = tools::specs();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 
 use serde_json::Value;
-use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits};
+use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits, RetainedMemory};
 use windlass_ports::{
     CancelSignal, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramRuntime,
     ProgramStep,
@@ -60,8 +60,8 @@ impl World {
 
     /// With this memory.
     #[must_use]
-    pub fn memory(mut self, memory: Option<&str>) -> Self {
-        self.0.memory = memory.map(Arc::from);
+    pub fn memory(mut self, memory: &RetainedMemory) -> Self {
+        self.0.memory = Arc::new(memory.clone());
         self
     }
 
@@ -226,8 +226,9 @@ fn drive(
         done: ProgramResult {
             end: ProgramEnd::Fault(fault),
             prints: Vec::new(),
-            memory: None,
+            retained: Vec::new(),
             defined: Vec::new(),
+            alive: Vec::new(),
             steps: 0,
         },
         refused,

@@ -1,17 +1,25 @@
 //! Cases about what lasts from one program to the next.
 
-use windlass_core::ProgramEnd;
+use serde_json::Value;
+use windlass_core::{ProgramEnd, RetainedChange, RetainedMemory};
 
 use super::checks::{ensure, json, run, run_sample, well_formed, written};
 use super::{Checked, ProgramFixture, Sample, Told, Violation, World};
 
-/// Runs a program that keeps something, and answers its memory.
+/// Runs a program, and returns the memory after it.
+fn after(told: &Told, before: &RetainedMemory) -> RetainedMemory {
+    let mut memory = before.clone();
+    memory.apply(&told.done.retained);
+    memory
+}
+
+/// Runs a program that keeps something, and returns the memory after it.
 fn kept(
     fixture: &dyn ProgramFixture,
     name: &str,
     value: &str,
-    before: Option<&str>,
-) -> Result<Option<String>, Violation> {
+    before: &RetainedMemory,
+) -> Result<Option<RetainedMemory>, Violation> {
     let world = World::new().memory(before);
     let Some(told) = run_sample(fixture, &Sample::Keep(name, value), world)? else {
         return Ok(None);
@@ -20,13 +28,19 @@ fn kept(
     ensure(told.done.defined.iter().any(|defined| defined == name), || {
         format!("{name} was kept, and {:?} is what it says to have defined", told.done.defined)
     })?;
-    let memory = told.done.memory.as_deref().map(str::to_owned);
-    ensure(memory.is_some(), || "a program that keeps something leaves no memory".into())?;
-    Ok(memory)
+    ensure(!told.done.retained.is_empty(), || {
+        "a program that keeps something leaves no memory".into()
+    })?;
+    Ok(Some(after(&told, before)))
 }
 
-fn reads(fixture: &dyn ProgramFixture, name: &str, memory: &str, meant: &str) -> Checked {
-    let world = World::new().memory(Some(memory));
+fn reads(
+    fixture: &dyn ProgramFixture,
+    name: &str,
+    memory: &RetainedMemory,
+    meant: &str,
+) -> Checked {
+    let world = World::new().memory(memory);
     let Some(told) = run_sample(fixture, &Sample::Kept(name), world)? else {
         return Ok(());
     };
@@ -40,25 +54,73 @@ fn reads(fixture: &dyn ProgramFixture, name: &str, memory: &str, meant: &str) ->
 /// # Errors
 /// A violation when it is not.
 pub fn what_is_kept_lasts(fixture: &dyn ProgramFixture) -> Checked {
+    let none = RetainedMemory::default();
     for value in ["7", "\"text \\u00e4\"", "null", "[1,{\"a\":[true]}]", "{}"] {
-        let Some(memory) = kept(fixture, "found", value, None)? else {
+        let Some(memory) = kept(fixture, "found", value, &none)? else {
             return Ok(());
         };
         reads(fixture, "found", &memory, value)?;
     }
-    let Some(first) = kept(fixture, "first", "1", None)? else {
+    let Some(first) = kept(fixture, "first", "1", &none)? else {
         return Ok(());
     };
-    let Some(second) = kept(fixture, "second", "2", Some(&first))? else {
+    let Some(second) = kept(fixture, "second", "2", &first)? else {
         return Ok(());
     };
     reads(fixture, "first", &second, "1")?;
     reads(fixture, "second", &second, "2")?;
-    let Some(third) = kept(fixture, "first", "3", Some(&second))? else {
+    let Some(third) = kept(fixture, "first", "3", &second)? else {
         return Ok(());
     };
     reads(fixture, "first", &third, "3")?;
     reads(fixture, "second", &third, "2")
+}
+
+/// A program that changes a small definition beside a large one records the small one alone.
+///
+/// # Errors
+/// A violation when it records more.
+pub fn a_small_change_is_a_small_record(fixture: &dyn ProgramFixture) -> Checked {
+    let none = RetainedMemory::default();
+    let ample = || World::new().limits(|limits| limits.source_bytes = 2 << 20);
+    let Some(told) = run_sample(fixture, &Sample::KeepMuch(1 << 20), ample())? else {
+        return Ok(());
+    };
+    told.ended_well("keeping a mebibyte")?;
+    let memory = after(&told, &none);
+    for (name, value) in [("small", "1"), ("small", "2")] {
+        let world = World::new().memory(&memory);
+        let Some(told) = run_sample(fixture, &Sample::Keep(name, value), world)? else {
+            return Ok(());
+        };
+        told.ended_well("keeping something small beside a mebibyte")?;
+        let value = |change: &RetainedChange| change.value.as_ref().map_or(0, |value| value.len());
+        let sizes = told.done.retained.iter().map(|change| change.name.len() + value(change));
+        let bytes = sizes.sum::<usize>();
+        ensure(bytes < 1_000, || format!("{bytes} bytes are recorded for a small change"))?;
+    }
+    Ok(())
+}
+
+/// All definitions that last are listed after a program, each with a short preview.
+///
+/// # Errors
+/// A violation when one is missing or its preview is long.
+pub fn what_lasts_is_listed(fixture: &dyn ProgramFixture) -> Checked {
+    let Some(memory) = kept(fixture, "found", "7", &RetainedMemory::default())? else {
+        return Ok(());
+    };
+    for sample in [Sample::KeepMuch(10_000), Sample::Return("1"), Sample::Broken] {
+        let Some(told) = run_sample(fixture, &sample, World::new().memory(&memory))? else {
+            continue;
+        };
+        let listed = |name: &str| told.done.alive.iter().find(|one| one.name == name);
+        let found = listed("found").is_some_and(|one| one.preview.contains('7'));
+        ensure(found, || format!("{sample:?} does not list found: {:?}", told.done.alive))?;
+        let long = told.done.alive.iter().find(|one| one.preview.len() > 400);
+        ensure(long.is_none(), || format!("{sample:?} lists a long preview: {long:?}"))?;
+    }
+    Ok(())
 }
 
 /// A program that keeps nothing leaves what was kept as it was.
@@ -66,18 +128,15 @@ pub fn what_is_kept_lasts(fixture: &dyn ProgramFixture) -> Checked {
 /// # Errors
 /// A violation when something is lost.
 pub fn a_program_that_keeps_nothing_changes_nothing(fixture: &dyn ProgramFixture) -> Checked {
-    let Some(memory) = kept(fixture, "found", "7", None)? else {
+    let Some(memory) = kept(fixture, "found", "7", &RetainedMemory::default())? else {
         return Ok(());
     };
-    let world = World::new().memory(Some(&memory));
+    let world = World::new().memory(&memory);
     let Some(told) = run_sample(fixture, &Sample::Return("1"), world)? else {
         return Ok(());
     };
     told.returned("a program that keeps nothing")?;
-    // A runtime may keep the last value of each program: then there is a new memory, which has
-    // what was in the old one.
-    let after = told.done.memory.as_deref().unwrap_or(&memory);
-    reads(fixture, "found", after, "7")
+    reads(fixture, "found", &after(&told, &memory), "7")
 }
 
 /// A program that fails, or gives up, leaves no memory.
@@ -86,7 +145,7 @@ pub fn a_program_that_keeps_nothing_changes_nothing(fixture: &dyn ProgramFixture
 /// A violation when it does.
 pub fn a_program_that_fails_keeps_nothing(fixture: &dyn ProgramFixture) -> Checked {
     let nothing = |told: &Told, sample: &Sample<'_>| {
-        ensure(told.done.memory.is_none(), || {
+        ensure(told.done.retained.is_empty(), || {
             format!("{sample:?} failed, and left a memory: {:?}", told.done)
         })
     };
@@ -121,13 +180,28 @@ pub fn memory_that_is_foreign_is_refused(fixture: &dyn ProgramFixture) -> Checke
         "[".repeat(100_000),
         format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000)),
     ];
-    if let Some(own) = kept(fixture, "found", "[1,2,3]", None)? {
-        let half = (1..own.len() / 2).rev().find(|at| own.is_char_boundary(*at));
-        foreign.extend(half.map(|half| own[..half].to_owned()));
+    let whole = |text: &String| RetainedMemory {
+        base: Some(text.as_str().into()),
+        ..RetainedMemory::default()
+    };
+    let mut memories: Vec<RetainedMemory> = foreign.iter().map(whole).collect();
+    // As an entry, what no language reads.
+    foreign.retain(|text| serde_json::from_str::<Value>(text).is_err());
+    if let Some(own) = kept(fixture, "found", "[1,2,3]", &RetainedMemory::default())? {
+        let texts = own.definitions().map(|(_, value)| value);
+        foreign.extend(texts.map(|own| {
+            let half = (1..=own.len() / 2).rev().find(|at| own.is_char_boundary(*at));
+            own[..half.unwrap_or_default()].to_owned()
+        }));
     }
-    for memory in foreign {
-        let begun: String = memory.chars().take(40).collect();
-        let world = World::new().memory(Some(&memory));
+    for text in &foreign {
+        let mut memory = RetainedMemory::default();
+        memory.apply(&[RetainedChange::set("found", text)]);
+        memories.push(memory);
+    }
+    for memory in memories {
+        let begun: String = format!("{memory:?}").chars().take(100).collect();
+        let world = World::new().memory(&memory);
         let told = run(fixture, &source, world, super::checks::obliging)?;
         ensure(told.refused, || {
             format!("the memory {begun:?} must be refused: {:?}", told.done.end)
@@ -146,13 +220,13 @@ pub fn memory_is_bounded(fixture: &dyn ProgramFixture) -> Checked {
     if let Some(told) = run_sample(fixture, &Sample::KeepMuch(20_000), world())? {
         let fault = told.fault("keeping more than it may")?;
         well_formed(fault, "keeping more than it may")?;
-        ensure(told.done.memory.is_none(), || {
+        ensure(told.done.retained.is_empty(), || {
             "a program that keeps more than it may left a memory".into()
         })?;
     }
     if let Some(told) = run_sample(fixture, &Sample::KeepMuch(2_000), world())? {
         told.ended_well("keeping what it may")?;
-        let bytes = told.done.memory.as_deref().map_or(0, str::len);
+        let bytes = after(&told, &RetainedMemory::default()).bytes();
         ensure((2_000..=10_000).contains(&bytes), || {
             format!("2000 letters are kept in {bytes} bytes")
         })?;

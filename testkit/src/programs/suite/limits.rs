@@ -23,7 +23,7 @@ fn ends_as(told: &Told, classes: &[&str], what: &str) -> Checked {
     ensure(classes.contains(&&*fault.class), || {
         format!("{what} must end as one of {classes:?}: {fault}")
     })?;
-    ensure(told.done.memory.is_none(), || format!("{what} left a memory"))
+    ensure(told.done.retained.is_empty(), || format!("{what} left a memory"))
 }
 
 /// A source that is longer than it may be is refused before it is read.

@@ -169,6 +169,8 @@ macro_rules! program_cases {
             parallel_calls_stand_in_one_step,
             another_number_of_answers_is_a_fault,
             what_is_kept_lasts,
+            a_small_change_is_a_small_record,
+            what_lasts_is_listed,
             a_program_that_keeps_nothing_changes_nothing,
             a_program_that_fails_keeps_nothing,
             memory_that_is_foreign_is_refused,

@@ -66,7 +66,7 @@ pub fn the_guide_states_the_contract_the_inputs_and_the_limits(
     let mut content = ProgramGuide {
         tools: vec![spec("look", "Looks at a path.")],
         data: Some(r#"{"owner":{"name":"Ann"},"rows":[{"id":1},{"id":2}]}"#.into()),
-        contract: Some(schema.to_string()),
+        schema: Some(schema.to_string()),
         programs: 7,
         re_asks: 3,
         ..ProgramGuide::default()

@@ -11,7 +11,7 @@ use super::{Checked, ProgramFixture, Sample, Violation, World};
 fn stopped(step: &ProgramStep, what: &str) -> Checked {
     let holds = match step {
         ProgramStep::Done(done) => {
-            done.memory.is_none()
+            done.retained.is_empty()
                 && match &done.end {
                     ProgramEnd::Fault(fault) => fault.class == ProgramFault::STOPPED,
                     ProgramEnd::Value { .. }

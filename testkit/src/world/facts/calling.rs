@@ -8,7 +8,7 @@ use windlass_core::{
     ApprovalAnswered, ApprovalAsked, BudgetGrant, BudgetUsage, CallDecided, CallId, CallItem,
     CallObserved, CallReport, CallStarted, Decider, Digest, Fact, Observation, ObservationStatus,
     ProgramCalled, ProgramEnd, ProgramFault, ProgramOutcome, ProgramRun, ReconcileStarted,
-    StoredOutput, Timestamp, Verdict,
+    RetainedChange, StoredOutput, Timestamp, Verdict,
 };
 
 use super::call_item;
@@ -37,13 +37,14 @@ fn program_called() -> impl Strategy<Value = Fact> {
 
 fn program_run() -> impl Strategy<Value = Fact> {
     let texts = || prop::collection::vec(text(), 0..3);
-    let memory = prop::option::of(text());
+    let memory = (prop::option::of(text()), prop::collection::vec(retained_change(), 0..3));
     let outcome = (program_end(), texts(), memory, texts(), texts(), any::<u64>());
-    let outcome = outcome.prop_map(|(end, prints, memory, defined, repairs, steps)| {
+    let outcome = outcome.prop_map(|(end, prints, (memory, retained), defined, repairs, steps)| {
         Arc::new(ProgramOutcome {
             end,
             prints,
             memory: memory.map(Arc::from),
+            retained,
             defined,
             repairs,
             steps,
@@ -53,6 +54,11 @@ fn program_run() -> impl Strategy<Value = Fact> {
     whole.prop_map(|(program, outcome, fault)| {
         Fact::ProgramRun(ProgramRun { program: CallId(program), outcome, fault })
     })
+}
+
+fn retained_change() -> impl Strategy<Value = RetainedChange> {
+    (text(), prop::option::of(text()))
+        .prop_map(|(name, value)| RetainedChange { name: name.into(), value: value.map(Arc::from) })
 }
 
 fn program_end() -> impl Strategy<Value = ProgramEnd> {
@@ -263,6 +269,10 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
                 end: ProgramEnd::Return { value: text.into() },
                 prints: vec![text.into()],
                 memory: Some(text.into()),
+                retained: vec![
+                    RetainedChange::set(text, text),
+                    RetainedChange { name: text.into(), value: None },
+                ],
                 defined: vec![text.into()],
                 repairs: vec![text.into()],
                 steps: u64::MAX,

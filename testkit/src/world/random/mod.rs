@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
     BudgetUsage, Delivery, FailureKind, Goal, HookVerdict, InterruptSource, ObservationStatus,
-    PROGRAM_TOOL, Retry, StopReason, StopTiming, Widening,
+    PROGRAM_TOOL, RetainedChange, Retry, StopReason, StopTiming, Widening,
 };
 
 use super::posture::TOOLS;
@@ -215,13 +215,20 @@ fn program() -> impl Strategy<Value = Step> {
 fn program_end() -> impl Strategy<Value = Step> {
     let end = select(ProgramEndWord::ALL.to_vec());
     let fault = prop::option::weighted(0.2, Just(String::from("odd")));
-    let keeps = prop::option::weighted(0.5, Just(String::from("m")));
+    let keeps = prop::option::weighted(0.2, Just(String::from("m")));
+    let change = (select(vec!["a", "b"]), prop::option::weighted(0.7, select(vec!["1", "2"])));
+    let change = change.prop_map(|(name, value)| RetainedChange {
+        name: name.into(),
+        value: value.map(Into::into),
+    });
+    let retains = prop::collection::vec(change, 0..3);
     let value = prop_oneof![4 => Just("1"), 1 => Just("null")];
-    let ends = (end, fault, keeps, value);
-    let ends = ends.prop_map(|((_, end), fault, keeps, value)| ProgramWord::Ends {
+    let ends = (end, fault, keeps, retains, value);
+    let ends = ends.prop_map(|((_, end), fault, keeps, retains, value)| ProgramWord::Ends {
         end,
         fault,
         keeps,
+        retains,
         value: String::from(value),
     });
     (0..2_usize, ends).prop_map(|(nth, word)| Step::Program { nth, word })

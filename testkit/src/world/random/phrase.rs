@@ -110,6 +110,7 @@ fn rejected() -> Step {
         end: ProgramEndWord::Return,
         fault: Some(String::from("odd")),
         keeps: None,
+        retains: Vec::new(),
         value: String::from("1"),
     };
     Step::Program { nth: 0, word }

@@ -17,6 +17,9 @@
 //! vector, `e` a set and `m` a map by how many items, members or entries follow.
 //!
 //! The same session is always the same text.
+//!
+//! One value has a text of its own: `[..]`, the value as it is written flat, or an object with `code`, `made` and
+//! this array as `value` if it holds functions.
 
 mod read;
 mod write;
@@ -29,6 +32,7 @@ use serde_json::Value as Json;
 
 use crate::callable::ComposedKind;
 use crate::session::LispSession;
+use crate::value::Value;
 
 /// The version of the form that is written, and the only one so far.
 const VERSION: u32 = 1;
@@ -57,6 +61,15 @@ struct SessionText {
     made: Vec<Vec<Json>>,
     defs: Vec<Vec<Json>>,
     last: Vec<Vec<Json>>,
+}
+
+/// The text of a value with functions, when it is read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ValueText {
+    code: Vec<FunctionSource>,
+    made: Vec<Vec<Json>>,
+    value: Vec<Json>,
 }
 
 /// What a function was written as.
@@ -93,6 +106,15 @@ pub struct SessionTooLong {
     pub most: usize,
 }
 
+/// Returns the text of one value: the same text for the same value. A function in it that another value
+/// holds too is another function once both are read.
+///
+/// # Errors
+/// If it would have more bytes than this.
+pub fn value_text(value: &Value, most: usize) -> Result<String, SessionTooLong> {
+    write::value(value, most)
+}
+
 impl LispSession {
     /// The session as text: the same text for the same session.
     ///
@@ -109,5 +131,15 @@ impl LispSession {
     /// If the text is not one that was written so, or by a later version.
     pub fn from_text(text: &str) -> Result<LispSession, SessionTextError> {
         read::session(text)
+    }
+
+    /// Reads a value that [`value_text`] has written, for this session.
+    ///
+    /// # Errors
+    /// If the text is not one that was written so, or by a later version.
+    pub fn read_value(&mut self, text: &str) -> Result<Value, SessionTextError> {
+        let (value, ids) = read::value(text, self.ids)?;
+        self.ids = ids;
+        Ok(value)
     }
 }

@@ -14,7 +14,9 @@ use crate::library;
 use crate::pattern::Pattern;
 use crate::read::read_stored;
 use crate::session::{LispSession, REMEMBERED};
-use crate::session_text::{FunctionSource, KINDS, SessionText, SessionTextError, VERSION};
+use crate::session_text::{
+    FunctionSource, KINDS, SessionText, SessionTextError, VERSION, ValueText,
+};
 use crate::value::{Entries, Items, Members, Value, ValueSize};
 
 /// The session of a text.
@@ -25,17 +27,7 @@ pub(super) fn session(text: &str) -> Result<LispSession, SessionTextError> {
         let why = format!("it has version {}, not {VERSION}", text.ptclisp);
         return Err(SessionTextError::new(why));
     }
-    let codes: Result<Vec<FunctionTemplate>, SessionTextError> =
-        text.code.iter().map(compiled).collect();
-    let mut reader = SessionReader {
-        codes: codes?,
-        names: text.code.iter().map(|code| code.names.len()).collect(),
-        made: Vec::new(),
-    };
-    for made in &text.made {
-        let function = reader.function(made)?;
-        reader.made.push(function);
-    }
+    let reader = SessionReader::new(&text.code, &text.made, 0)?;
     let mut session = LispSession { ids: text.made.len() as u64, ..LispSession::default() };
     for definition in &text.defs {
         let Some((Json::String(name), value)) = definition.split_first() else {
@@ -54,6 +46,22 @@ pub(super) fn session(text: &str) -> Result<LispSession, SessionTextError> {
         return Err(SessionTextError::new("it has too many last results"));
     }
     Ok(session)
+}
+
+/// Returns the value of a text, with the highest number that a function has after it; `ids` is the highest
+/// one before.
+pub(super) fn value(text: &str, ids: u64) -> Result<(Value, u64), SessionTextError> {
+    let unread = |error: serde_json::Error| SessionTextError::new(error.to_string());
+    let text = match text.starts_with('[') {
+        true => {
+            let value = serde_json::from_str(text).map_err(unread)?;
+            ValueText { code: Vec::new(), made: Vec::new(), value }
+        }
+        false => serde_json::from_str(text).map_err(unread)?,
+    };
+    let reader = SessionReader::new(&text.code, &text.made, ids)?;
+    let value = reader.only(&text.value)?;
+    Ok((value, ids.saturating_add(text.made.len() as u64)))
 }
 
 /// Compiles the form of a function again.
@@ -80,6 +88,8 @@ struct SessionReader {
     /// Number of names that each of them takes from around it.
     names: Vec<usize>,
     made: Vec<Value>,
+    /// Highest number of a function before these.
+    ids: u64,
 }
 
 /// A collection of which parts are to come.
@@ -90,8 +100,24 @@ struct OpenCollection {
 }
 
 impl SessionReader {
+    fn new(
+        code: &[FunctionSource],
+        made: &[Vec<Json>],
+        ids: u64,
+    ) -> Result<SessionReader, SessionTextError> {
+        let codes: Result<Vec<FunctionTemplate>, SessionTextError> =
+            code.iter().map(compiled).collect();
+        let names = code.iter().map(|code| code.names.len()).collect();
+        let mut reader = SessionReader { codes: codes?, names, made: Vec::new(), ids };
+        for made in made {
+            let function = reader.function(made)?;
+            reader.made.push(function);
+        }
+        Ok(reader)
+    }
+
     fn function(&self, made: &[Json]) -> Result<Value, SessionTextError> {
-        let id = self.made.len() as u64 + 1;
+        let id = self.ids.saturating_add(self.made.len() as u64).saturating_add(1);
         let (kind, number, rest) = match made {
             [Json::String(kind), number, rest @ ..] => (kind, index(number)?, rest),
             _ => return Err(SessionTextError::new("a function has no kind")),

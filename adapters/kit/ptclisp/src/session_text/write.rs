@@ -25,12 +25,7 @@ pub(super) fn session(session: &LispSession, most: usize) -> Result<String, Sess
         places: BTreeMap::new(),
     };
     // The functions first: what they were written as is known then.
-    writer.each(&functions, |writer, (id, function)| {
-        let place = writer.places.len();
-        writer.function(function)?;
-        writer.places.insert(*id, place);
-        Ok(())
-    })?;
+    writer.functions(&functions)?;
     let made = std::mem::take(&mut writer.out);
     writer.most = most.saturating_sub(made.len());
     writer.raw(&format!("{{\"ptclisp\":{VERSION},\"code\":"))?;
@@ -53,6 +48,37 @@ pub(super) fn session(session: &LispSession, most: usize) -> Result<String, Sess
         writer.raw("]")
     })?;
     writer.raw("}")?;
+    writer.out.insert_str(at, &made);
+    Ok(writer.out)
+}
+
+/// Returns the text of one value.
+pub(super) fn value(value: &Value, most: usize) -> Result<String, SessionTooLong> {
+    let mut functions = BTreeMap::new();
+    find(value, &mut functions);
+    let mut writer = SessionWriter {
+        out: String::new(),
+        most,
+        codes: SourceTable::default(),
+        places: BTreeMap::new(),
+    };
+    if functions.is_empty() {
+        writer.raw("[")?;
+        writer.value(value)?;
+        writer.raw("]")?;
+        return Ok(writer.out);
+    }
+    writer.functions(&functions)?;
+    let made = std::mem::take(&mut writer.out);
+    writer.most = most.saturating_sub(made.len());
+    writer.raw("{\"code\":")?;
+    let codes = std::mem::take(&mut writer.codes.all);
+    writer.each(&codes, |writer, code| writer.raw(code))?;
+    writer.raw(",\"made\":")?;
+    let at = writer.out.len();
+    writer.raw(",\"value\":[")?;
+    writer.value(value)?;
+    writer.raw("]}")?;
     writer.out.insert_str(at, &made);
     Ok(writer.out)
 }
@@ -152,6 +178,15 @@ impl SessionWriter {
             write(self, one)?;
         }
         self.raw("]")
+    }
+
+    fn functions(&mut self, functions: &BTreeMap<u64, NumberedFunction>) -> WriteResult {
+        self.each(functions, |writer, (id, function)| {
+            let place = writer.places.len();
+            writer.function(function)?;
+            writer.places.insert(*id, place);
+            Ok(())
+        })
     }
 
     fn function(&mut self, function: &NumberedFunction) -> WriteResult {

@@ -43,7 +43,7 @@ async fn a_return_that_does_not_fit_is_told_and_tried_again_within_its_budget() 
     assert_eq!(kinds(&stage), [SampleKind::Normal, SampleKind::ReAsk]);
     let outcomes = stage.outcomes();
     assert!(outcomes[0].1.as_ref().unwrap().contains("object"));
-    assert_eq!(outcomes[0].0.memory, None, "a program that failed leaves nothing");
+    assert_eq!(outcomes[0].0.retained, [], "a program that failed leaves nothing");
     assert_eq!(outcomes[1].1, None);
     let told = &stage.told()[0];
     assert!(told.contains("cannot be used") && told.contains("The schema: "), "{told}");

@@ -109,7 +109,8 @@ impl RunningProgram for Doing {
         ProgramStep::Done(Box::new(ProgramResult {
             end: ProgramEnd::Return { value: "1".into() },
             prints: Vec::new(),
-            memory: None,
+            retained: Vec::new(),
+            alive: Vec::new(),
             defined: Vec::new(),
             steps: 1,
         }))

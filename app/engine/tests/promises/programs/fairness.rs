@@ -111,7 +111,8 @@ impl RunningProgram for Doing {
         ProgramStep::Done(Box::new(ProgramResult {
             end,
             prints: Vec::new(),
-            memory: None,
+            retained: Vec::new(),
+            alive: Vec::new(),
             defined: Vec::new(),
             steps: 1,
         }))

@@ -88,7 +88,8 @@ impl RunningProgram for Doing {
         ProgramStep::Done(Box::new(ProgramResult {
             end: ProgramEnd::Value { value: "1".into() },
             prints: Vec::new(),
-            memory: None,
+            retained: Vec::new(),
+            alive: Vec::new(),
             defined: Vec::new(),
             steps: 1,
         }))

@@ -20,14 +20,16 @@ mod end;
 mod feedback;
 mod frame;
 mod later;
+mod made;
 mod retained;
 
 pub use call_report::{CallOutcome, CallReport, ReportedCall, ReportedCalls};
-pub(crate) use call_report::{call_line, leave_out};
+pub(crate) use call_report::{LEAST_CALLS, call_line, leave_out};
 pub use effects::ProgramEffects;
 pub use end::{ProgramEnd, ProgramFault};
-pub use feedback::{ProgramCallRecord, ReportLimits, feedback};
+pub use feedback::{ReportLimits, feedback};
 pub use later::LaterPrograms;
+pub use made::ProgramCallRecord;
 pub use retained::{Definition, RetainedChange, RetainedMemory};
 pub(crate) use retained::{EarlierValue, before as earlier_values};
 

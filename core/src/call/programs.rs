@@ -7,6 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Observation, ObservationStatus};
+use crate::budget;
 use crate::fact::{
     CallObserved, ContextInjected, ContextLifetime, ContextSource, Fact, ProgramCalled, ProgramRun,
 };
@@ -125,8 +126,9 @@ pub(crate) fn abandoned(turn: &Turn, call: CallId) -> Fact {
 /// Returns the observation of a program without a report of its own. It shows the model the
 /// program's effectful calls and their outcomes: the history has their text.
 fn without_report(turn: &Turn, call: CallId, status: ObservationStatus, words: &str) -> Fact {
+    let most = budget::result_form(&turn.settings).map_or(u64::MAX, |form| form.max_bytes / 4);
     let executing = turn.stage.executing();
-    let tells = executing.and_then(|executing| executing.effectful_calls.report());
+    let tells = executing.and_then(|executing| executing.effectful_calls.within(most).report());
     Fact::CallObserved(CallObserved {
         call,
         observation: Arc::new(Observation::new(status, words)),

@@ -15,6 +15,9 @@ use crate::id::CallId;
 /// Most named calls: half of them the first ones, half the last.
 const CALLS: usize = 50;
 
+/// Least named calls of a report that has little room.
+pub(crate) const LEAST_CALLS: usize = 2;
+
 /// Outcome of a call, for a reader that must not repeat it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -121,15 +124,20 @@ impl ReportedCalls {
         leave_out(&mut self.calls, &mut self.more);
     }
 
-    /// Returns one line per call, in a frame of data.
-    pub(super) fn lines(&self) -> String {
-        let mut lines: Vec<String> = self
-            .calls
-            .iter()
-            .map(|one| format!("- {}: {}", one.call, one.outcome.words()))
-            .collect();
-        if self.more > 0 {
-            lines.insert(lines.len().min(CALLS / 2), format!("- and {} more", self.more));
+    /// Returns one line per call, in a frame of data of about `most` bytes: the first and the last
+    /// calls.
+    pub(super) fn lines(&self, most: usize) -> String {
+        let line = |one: &ReportedCall| format!("- {}: {}", one.call, one.outcome.words());
+        let mut lines: Vec<String> = self.calls.iter().map(line).collect();
+        let mut more = self.more;
+        let mut bytes: usize = lines.iter().map(|line| line.len().saturating_add(1)).sum();
+        while bytes > most && lines.len() > LEAST_CALLS {
+            let line = lines.remove(lines.len() / 2);
+            bytes = bytes.saturating_sub(line.len().saturating_add(1));
+            more = more.saturating_add(1);
+        }
+        if more > 0 {
+            lines.insert(lines.len().div_ceil(2), format!("- and {more} more"));
         }
         framed(&inside(&lines.join("\n")))
     }
@@ -146,7 +154,7 @@ impl ReportedCalls {
             "The program did not come to its end. These are its calls that change something. They \
              are not undone: do not repeat what is done, and look before you repeat what may be \
              done.\n{}",
-            self.lines()
+            self.lines(usize::MAX)
         )
     }
 }

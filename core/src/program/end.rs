@@ -116,13 +116,12 @@ impl ProgramFault {
 
 impl core::fmt::Display for ProgramFault {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match (self.line, self.column) {
+            (Some(line), Some(column)) => write!(f, "line {line}, column {column}: ")?,
+            (Some(line), None) => write!(f, "line {line}: ")?,
+            (None, Some(_) | None) => {}
+        }
         write!(f, "{}: {}", self.class, self.message)?;
-        if let Some(line) = self.line {
-            write!(f, " at line {line}")?;
-        }
-        if let Some(column) = self.column {
-            write!(f, ", column {column}")?;
-        }
         match &self.hint {
             Some(hint) => write!(f, ". {hint}"),
             None => Ok(()),

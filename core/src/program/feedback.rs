@@ -2,21 +2,20 @@
 
 use alloc::format;
 use alloc::string::String;
-use alloc::sync::Arc;
 
-use super::call_report::{CallOutcome, ReportedCall, ReportedCalls, call_line};
 use super::frame::{data, line};
 use super::later::LaterPrograms;
+use super::made::{ProgramCallRecord, add_effects, add_reads};
 use super::{ProgramEnd, ProgramOutcome, end::NO_VALUE};
 use crate::budget;
-use crate::call::ObservationStatus;
-use crate::item::CallItem;
-use crate::settings::{EffectClass, Settings};
+use crate::settings::Settings;
 
 /// Most bytes of a shown value.
 const MAX_VALUE_BYTES: usize = 16 << 10;
 /// Most bytes of shown prints.
 const MAX_PRINT_BYTES: usize = 8 << 10;
+/// Most bytes of the outputs that a failed program read, and of the list of its effects.
+const MAX_CALL_BYTES: usize = 8 << 10;
 /// Most bytes of other text.
 const MAX_WORD_BYTES: usize = 2 << 10;
 /// Most names and repairs shown.
@@ -32,11 +31,12 @@ pub struct ReportLimits {
     /// Most bytes of all prints.
     pub prints: usize,
     words: usize,
+    calls: usize,
 }
 
 impl Default for ReportLimits {
     fn default() -> Self {
-        Self { value: MAX_VALUE_BYTES, prints: MAX_PRINT_BYTES, words: MAX_WORD_BYTES }
+        Self::within(usize::MAX)
     }
 }
 
@@ -45,31 +45,22 @@ impl ReportLimits {
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
         let most = budget::result_form(settings).map_or(u64::MAX, |form| form.max_bytes);
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        Self::within(usize::try_from(most).unwrap_or(usize::MAX))
+    }
+
+    fn within(most: usize) -> Self {
         Self {
             value: MAX_VALUE_BYTES.min(most / 2),
             prints: MAX_PRINT_BYTES.min(most / 4),
             words: MAX_WORD_BYTES.min(most / 8),
+            calls: MAX_CALL_BYTES.min(most / 4),
         }
     }
 }
 
-/// A call of a program, as needed for its report.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProgramCallRecord {
-    /// Request of the program.
-    pub call: Arc<CallItem>,
-    /// True if a run of it started that does more than describe its effect.
-    pub started: bool,
-    /// Status of the call; `None` if it had not ended.
-    pub status: Option<ObservationStatus>,
-    /// Effect class of its tool; `None` if there is no such tool.
-    pub effect: Option<EffectClass>,
-}
-
 /// Returns the report on an ended program for the model: its end, value, prints and memory. After a
-/// failure the report names the calls that may have changed something, so that the model does not
-/// repeat them blindly. `fault` is the violation of the output schema `schema`. Long parts have their
+/// failure the report has what the program read, so that the model need not read it again, and names
+/// the calls that may have changed something, so that it does not repeat them blindly. `fault` is the violation of the output schema `schema`. Long parts have their
 /// head and their tail, as the window of these settings leaves room for them.
 #[must_use]
 pub fn feedback(
@@ -100,7 +91,8 @@ pub fn feedback(
             "What the program returned cannot be used:\n{}\nIt returned:\n{}\nReturn the result \
              again, in the shape that is asked for.",
             data(fault, most.words),
-            data(value, most.value)
+            // The effects take the other half.
+            data(value, most.value / 2)
         ),
         (ProgramEnd::Fail { value }, _) => {
             format!("The program gave up:\n{}", data(value, most.value))
@@ -116,14 +108,18 @@ pub fn feedback(
         }
     };
     if fault.is_some()
-        && let Some(schema) = schema.filter(|schema| schema.len() <= MAX_SCHEMA_BYTES)
+        && let Some(schema) =
+            schema.filter(|schema| schema.len() <= MAX_SCHEMA_BYTES.min(most.value / 2))
     {
         words.push_str("\nThe schema: ");
         words.push_str(schema);
     }
     let failed = fault.is_some() || !outcome.end.retains_definitions();
     if failed {
-        effects(&mut words, made);
+        if let ProgramEnd::Fault(_) = outcome.end {
+            add_reads(&mut words, made, most.calls);
+        }
+        add_effects(&mut words, made, most.calls);
     }
     if !outcome.prints.is_empty() {
         words.push_str("\nIt printed:\n");
@@ -155,32 +151,6 @@ fn rest(value: &str, most: usize) -> String {
     }
 }
 
-/// Lists the effects of a failed program's calls. A call that never started had none.
-fn effects(words: &mut String, made: &[ProgramCallRecord]) {
-    let mut told = ReportedCalls::default();
-    for one in made {
-        let fate = CallOutcome::of(one.started, one.status);
-        match (one.effect, fate) {
-            (None | Some(EffectClass::ReadOnly), _) | (_, CallOutcome::NotStarted) => {}
-            (
-                Some(EffectClass::Idempotent | EffectClass::Effectful),
-                CallOutcome::Done | CallOutcome::Failed | CallOutcome::Unknown,
-            ) => told.push(ReportedCall {
-                call: call_line(&one.call.name, &one.call.arguments).into(),
-                outcome: fate,
-            }),
-        }
-    }
-    if told.calls.is_empty() {
-        return;
-    }
-    words.push_str(
-        "\nBefore that it had made calls that change something. They are not undone: do not repeat \
-         them, and go on from there.\n",
-    );
-    words.push_str(&told.lines());
-}
-
 /// Returns a framed list of names, of at most `most` bytes.
 pub(super) fn list(parts: &[String], between: &str, most: usize) -> String {
     let mut words = String::new();
@@ -199,12 +169,18 @@ pub(super) fn list(parts: &[String], between: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use alloc::sync::Arc;
     use alloc::vec::Vec;
 
     use super::*;
+    use crate::call::{Observation, ObservationStatus};
     use crate::compact::kit;
     use crate::compaction::ContextWindow;
-    use crate::program::{Definition, ProgramFault};
+    use crate::item::CallItem;
+    use crate::program::{
+        CallOutcome, Definition, ProgramFault, ReportedCall, ReportedCalls, call_line,
+    };
+    use crate::settings::EffectClass;
 
     /// Settings with a window of so many tokens; 0 is unknown.
     fn settings(tokens: u64) -> Settings {
@@ -236,13 +212,13 @@ mod tests {
                 inline: false,
             }),
             started: true,
-            status: Some(status),
+            observation: Some(Arc::new(Observation::new(status, format!("told by {name}")))),
             effect: Some(effect),
         }
     }
 
     #[test]
-    fn a_program_that_failed_says_what_it_had_changed_and_nothing_else() {
+    fn a_program_that_failed_says_what_it_had_read_and_changed() {
         let fault = ProgramFault::new("type_error", "not a number");
         let calls = [
             made("read", EffectClass::ReadOnly, ObservationStatus::Done),
@@ -258,10 +234,15 @@ mod tests {
             &LaterPrograms::default(),
             &settings(0),
         );
-        for there in ["- pay {\"n\":1}: done", "- put {\"n\":1}: nobody knows"] {
-            assert!(words.contains(there), "{words}");
-        }
-        assert!(!words.contains("- read") && !words.contains("- send"), "{words}");
+        assert_eq!(
+            words,
+            "The program failed:\n<data>\ntype_error: not a number\n</data>\n\
+             Before that it had read:\n<data>\n- read {\"n\":1}:\ntold by read\n</data>\n\
+             Before that it had made calls that change something. They are not undone: do not \
+             repeat them, and go on from there.\n\
+             <data>\n- pay {\"n\":1}: done\n- put {\"n\":1}: nobody knows whether it took effect\n\
+             </data>\nNothing that it defined was kept."
+        );
         let value = ProgramEnd::Value { value: "1".into() };
         let words =
             feedback(&outcome(value), None, None, &calls, &LaterPrograms::default(), &settings(0));
@@ -304,6 +285,32 @@ mod tests {
             let words = feedback(&all, None, None, &[], &LaterPrograms::default(), &settings);
             assert!(words.len() as u64 <= most + 500, "{}: {}", words.len(), most);
             assert!(words.contains("The value has 1048576 bytes"), "{words}");
+        }
+    }
+
+    #[test]
+    fn the_calls_of_a_failed_program_fit_into_the_window_too() {
+        let mut all =
+            outcome(ProgramEnd::Fault(ProgramFault::new("type_error", "w".repeat(9_000))));
+        all.prints = alloc::vec!["y".repeat(1 << 20); 3];
+        let calls = (1..=200).map(|n| {
+            let class = if n % 2 == 0 { EffectClass::Effectful } else { EffectClass::ReadOnly };
+            let mut made = made(&format!("call{n}"), class, ObservationStatus::Done);
+            let output = "o".repeat(1_000);
+            made.observation = Some(Arc::new(Observation::new(ObservationStatus::Done, output)));
+            made
+        });
+        let calls: Vec<ProgramCallRecord> = calls.collect();
+        for tokens in [8_000, 16_000, 32_000] {
+            let settings = settings(tokens);
+            let most = budget::result_form(&settings).map_or(0, |form| form.max_bytes);
+            let words = feedback(&all, None, None, &calls, &LaterPrograms::default(), &settings);
+            assert!(words.len() as u64 <= most + 800, "{}: {most}", words.len());
+            for there in
+                ["- call1 ", "the first", "of 1000 bytes", "- call199 ", "- call2 ", "- call200 "]
+            {
+                assert!(words.contains(there), "{there}: {words}");
+            }
         }
     }
 
@@ -372,12 +379,18 @@ mod tests {
             Some(ObservationStatus::Failed),
             Some(ObservationStatus::Unknown),
         ];
-        let calls = statuses.map(|status| {
-            let mut made = made(EVIL, EffectClass::Effectful, ObservationStatus::Done);
-            Arc::make_mut(&mut made.call).arguments = EVIL.into();
-            made.status = status;
-            made
-        });
+        let classes = [EffectClass::Effectful, EffectClass::ReadOnly];
+        let calls: Vec<_> =
+            classes.into_iter().flat_map(|class| statuses.map(|status| (class, status))).collect();
+        let calls: Vec<_> = calls
+            .into_iter()
+            .map(|(class, status)| {
+                let mut made = made(EVIL, class, ObservationStatus::Done);
+                Arc::make_mut(&mut made.call).arguments = EVIL.into();
+                made.observation = status.map(|status| Arc::new(Observation::new(status, EVIL)));
+                made
+            })
+            .collect();
         for (end, rejected) in ends.iter().flat_map(|end| [(end, None), (end, Some(EVIL))]) {
             let all = ProgramOutcome {
                 end: end.clone(),

@@ -41,6 +41,11 @@ pub(super) fn inside(text: &str) -> String {
     kept
 }
 
+/// Returns the head of a text, of at most `most` bytes.
+pub(super) fn head(text: &str, most: usize) -> &str {
+    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
+}
+
 /// Returns head and tail of a long text, with the size of the omitted part.
 fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::compaction::ItemFingerprint;
 use crate::context;
 use crate::id::CallId;
-use crate::program::{CallOutcome, CallReport, leave_out};
+use crate::program::{CallOutcome, CallReport, LEAST_CALLS, leave_out};
 use crate::session::is_zero;
 
 /// Ended effectful calls of a program, as named to the model.
@@ -47,6 +47,33 @@ impl EffectfulCalls {
         leave_out(&mut self.calls, &mut self.more);
     }
 
+    /// Returns the first and the last calls, as many as have room in `most` bytes.
+    pub(crate) fn within(&self, most: u64) -> Self {
+        let mut named = self.clone();
+        while named.calls.len() > LEAST_CALLS && named.bytes() > most {
+            named.leave_out();
+        }
+        named
+    }
+
+    /// Returns so many of the first and the last calls.
+    pub(crate) fn first_and_last(&self, count: usize) -> Self {
+        let mut named = self.clone();
+        while named.calls.len() > count {
+            named.leave_out();
+        }
+        named
+    }
+
+    fn leave_out(&mut self) {
+        self.calls.remove(self.calls.len() / 2);
+        self.more = self.more.saturating_add(1);
+    }
+
+    fn bytes(&self) -> u64 {
+        self.calls.iter().map(|one| one.line.bytes).sum()
+    }
+
     /// Returns the report on the calls; `None` if there are none.
     #[must_use]
     pub fn report(&self) -> Option<CallReport> {
@@ -60,5 +87,25 @@ impl EffectfulCalls {
     pub(crate) fn report_fingerprint(&self) -> ItemFingerprint {
         let named = self.calls.iter().map(|one| (one.line, one.outcome));
         context::call_report(named, self.more)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_calls_are_named_where_room_is_short() {
+        let mut all = EffectfulCalls::default();
+        for id in 1..=10 {
+            let line = ItemFingerprint { bytes: 100, ..context::reported_call("pay {}") };
+            all.add(EffectfulCall { call: CallId(id), line, outcome: CallOutcome::Done });
+        }
+        let few = all.within(450);
+        let named: Vec<u64> = few.calls.iter().map(|one| one.call.0).collect();
+        assert_eq!((&named[..], few.more), (&[1, 2, 9, 10][..], 6));
+        assert_eq!(all.first_and_last(4), few);
+        assert_eq!(all.within(0).calls.len(), LEAST_CALLS);
+        assert_eq!(all.within(1_000), all);
     }
 }

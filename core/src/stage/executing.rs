@@ -268,7 +268,7 @@ fn denied(turn: &Turn, started: Seq) -> bool {
 }
 
 /// Adds an effectful call of a program to the report for the model. A program's observation reports
-/// none or all of them.
+/// none of them, or the first and the last ones.
 pub(crate) fn add_report(
     turn: &mut Turn,
     recorded: &RecordedFact,
@@ -284,15 +284,16 @@ pub(crate) fn add_report(
     if let Some(change) = change {
         executing.effectful_calls.add(change);
     }
-    if fact.report.is_none() {
+    let Some(report) = &fact.report else {
         return Ok(());
-    }
+    };
     let mut calls = executing.calls.iter();
     let program = calls.any(|call| call.id == fact.call && call.is_program());
-    if !program || fact.report != executing.effectful_calls.report() {
+    let named = executing.effectful_calls.first_and_last(report.calls.len());
+    if !program || fact.report != named.report() {
         return Err(invalid_fact(recorded, "it tells of other calls than were made"));
     }
-    executing.report = Some(executing.effectful_calls.report_fingerprint());
+    executing.report = Some(named.report_fingerprint());
     Ok(())
 }
 

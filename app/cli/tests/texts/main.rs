@@ -180,3 +180,40 @@ fn results_of_programs() {
     let asked = conversation(&place, &["--program", "javascript"], &[("Try.", answers)]);
     expect_file!["results_of_programs.txt"].assert_eq(&asked.calls());
 }
+
+#[cfg(feature = "javascript")]
+#[test]
+fn corrections_of_programs() {
+    let place = Place::new();
+    fs::write(place.file("data.txt"), "one\ntwo\n").unwrap();
+    let program = |source: &str| ("run_program", json!({"source": source}));
+    let answers = vec![
+        calls([program(
+            "const text = await tools.read_file({path: \"data.txt\"});\n\
+             await tools.write_file({path: \"new.txt\", content: text});\n\
+             const none = null;\nnone.length",
+        )]),
+        calls([program("let x = 1;")]),
+        calls([program("return 1"), program("return 2")]),
+        Answer::new().text("```javascript\nreturn 1\n```"),
+        Answer::new().text("```python\nprint(1)\n```"),
+        done(),
+    ];
+    let asked = conversation(&place, &["--program", "javascript"], &[("Try.", answers)]);
+    expect_file!["corrections_of_programs.txt"].assert_eq(&asked.talk());
+
+    let place = Place::new();
+    let text = |text: &str| Answer::new().text(text);
+    let answers = vec![
+        text("```python\nprint(1)\n```"),
+        text("```js\nreturn 1\n```\n```js\nreturn 2\n```"),
+        text("```\nreturn 1\n```"),
+        text("It is 1."),
+        text("```js\nlet n = 1;\n```"),
+        text("```js\nreturn {n: 1}\n```"),
+    ];
+    let flags = ["--program", "javascript", "--program-transport", "text"];
+    let schema = ["--answer-signature", "{n :int}", "--answer-retries", "2", "--max-samples", "7"];
+    let asked = conversation(&place, &[&flags[..], &schema].concat(), &[("Try.", answers)]);
+    expect_file!["corrections_of_programs_in_text.txt"].assert_eq(&asked.talk());
+}

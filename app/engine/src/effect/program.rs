@@ -351,7 +351,7 @@ fn call_record(settings: &Settings, call: &ProgramCallState) -> ProgramCallRecor
         effect: settings.tool(&item.name).map(|tool| tool.effect),
         call: item,
         started: call.started,
-        status: call.observation.as_ref().map(|seen| seen.status),
+        observation: call.observation.clone(),
     }
 }
 

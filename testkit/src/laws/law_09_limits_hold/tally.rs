@@ -59,8 +59,7 @@ pub(super) struct Tally {
     overflow: bool,
     /// True if the model's window is known.
     window: bool,
-    /// How often an answer may be asked for again; `None` where no shape and no program is asked
-    /// for.
+    /// Most re-asks; `None` where no shape and no program is asked for.
     returns: Option<u32>,
     /// What is wrong with the last answer, or with what its program returned.
     fault: Option<String>,

@@ -35,7 +35,7 @@ pub struct Posture {
     pub shape: Option<u32>,
     /// How many calls a program may make; `None` where the model writes none.
     pub program: Option<u32>,
-    /// How often the last program of a turn may be corrected where no shape is asked for.
+    /// Most corrections of the last program of a turn, where no shape is asked for.
     pub corrections: u32,
     /// How many samples its agent is lent at most; `None` where it has no agent.
     pub agent: Option<u32>,

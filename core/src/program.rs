@@ -144,6 +144,10 @@ pub struct ProgramLimits {
     /// Steps, as its runtime counts them. The same program with the same answers always takes the
     /// same number.
     pub steps: u64,
+    /// Longest computation of one step, in milliseconds: time in which the program waits for its
+    /// calls does not count. 0 means [`Limits::call_ms`], which is the longest in any case.
+    #[serde(skip_serializing_if = "is_unlimited")]
+    pub compute_ms: u64,
     /// Bytes that it may allocate.
     pub memory_bytes: u64,
     /// Deepest nesting of its own calls.
@@ -166,6 +170,7 @@ impl Default for ProgramLimits {
     fn default() -> Self {
         Self {
             steps: 10_000_000,
+            compute_ms: 0,
             memory_bytes: 128 << 20,
             depth: 2_000,
             loop_rounds: 0,
@@ -179,16 +184,21 @@ impl Default for ProgramLimits {
 }
 
 impl ProgramLimits {
-    /// Returns the tighter of two sets, limit by limit. For loop iterations, 0 means no limit and
-    /// is the widest.
+    /// Returns the tighter of two sets, limit by limit. For loop iterations and the time of a step, 0
+    /// means no limit and is the widest.
     #[must_use]
     pub fn within(&self, ceiling: &Self) -> Self {
         let rounds = match (self.loop_rounds, ceiling.loop_rounds) {
             (0, other) | (other, 0) => other,
             (one, other) => one.min(other),
         };
+        let compute_ms = match (self.compute_ms, ceiling.compute_ms) {
+            (0, other) | (other, 0) => other,
+            (one, other) => one.min(other),
+        };
         Self {
             steps: self.steps.min(ceiling.steps),
+            compute_ms,
             memory_bytes: self.memory_bytes.min(ceiling.memory_bytes),
             depth: self.depth.min(ceiling.depth),
             loop_rounds: rounds,
@@ -199,6 +209,20 @@ impl ProgramLimits {
             retained_bytes: self.retained_bytes.min(ceiling.retained_bytes),
         }
     }
+
+    /// Returns the time that one step may compute, in milliseconds, where a call may take `call_ms`.
+    #[must_use]
+    pub fn step_ms(&self, call_ms: u64) -> u64 {
+        match self.compute_ms {
+            0 => call_ms,
+            most => most.min(call_ms),
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_unlimited(limit_ms: &u64) -> bool {
+    *limit_ms == 0
 }
 
 /// Purpose of a sample in program mode.

@@ -286,11 +286,80 @@ fn words_that_do_not_go_together_are_refused() {
         (&["--program", "ptclisp", "--program-transport", "mail"], "call or text"),
         (&["--program", "ptclisp", "--program-data", "list.json"], "not a JSON object"),
         (&["--answer-signature", "{n"], "signature"),
+        (&["--program-steps", "9"], "--program ptclisp"),
+        (&["--program", "ptclisp", "--program-memory", "64KB"], "not a size"),
     ] {
         let run = place.run(&[&["run", "hello"], words].concat());
         assert_eq!(run.code, 2, "{words:?}: {}", run.err);
         assert!(run.err.contains(why), "{words:?}: {}", run.err);
     }
+}
+
+/// How the first program of a session ended.
+fn class(place: &Place, session: &str) -> String {
+    let log = place.log(session);
+    let run = log.iter().find(|fact| fact["kind"] == "ProgramRun").unwrap();
+    run["body"]["outcome"]["end"]["class"].as_str().unwrap_or("none").to_owned()
+}
+
+#[test]
+fn the_limits_of_programs_are_flags_and_stay_with_the_session() {
+    const LOOK: &str = r#"(tool/list_dir {:path "."})"#;
+    const ENDLESS: &str = "(loop [] (recur))";
+    let looks = [LOOK, LOOK].concat();
+    for (limits, source, class_of) in [
+        (&["--program-steps", "50"][..], "(return (reduce + (range 1000)))", "fuel_exceeded"),
+        (&["--program-memory", "4KiB"], "(return (count (vec (range 9000))))", "memory_exceeded"),
+        (&["--program-calls", "1"], &looks, "tool_call_limit_exceeded"),
+        (&["--program-prints", "3"], r#"(println "long")"#, "print_limit_exceeded"),
+        (&["--program-result", "5"], r#"(return "a long one")"#, "value_limit_exceeded"),
+        (&["--program-kept", "9"], "(def a 1)", "kept_limit_exceeded"),
+        // More than the default, so that its time is what ends it.
+        (&["--program-time", "200ms", "--program-steps", "900000000000"], ENDLESS, "timeout"),
+    ] {
+        let place = Place::new();
+        let more = ["--session", "s", "--max-samples", "2"];
+        let given = with(source, &[&more[..], limits].concat());
+        place.run(&given.words());
+        assert_eq!(class(&place, "s"), class_of, "{limits:?}");
+        let settings = &place.log("s")[0]["body"]["settings"];
+        assert!(settings["options"]["program"]["limits"].is_object(), "{settings}");
+    }
+    // A session keeps them until a flag says otherwise.
+    let place = Place::new();
+    let given = with("(return (reduce + (range 1000)))", &["--session", "s", "--max-samples", "1"]);
+    let few = place.run(&[&given.words()[..], &["--program-steps", "50"]].concat());
+    assert_eq!(few.code, 6, "{}", few.err);
+    let again = place.run(&["resume", "s", "again"]);
+    assert_eq!(again.code, 6, "{}", again.err);
+    let more = place.run(&["resume", "s", "once more", "--program-steps", "90000"]);
+    assert_eq!((more.code, more.out.trim()), (0, "499500"), "{}", more.err);
+}
+
+#[test]
+fn a_dry_run_runs_the_program_and_plans_what_it_would_change() {
+    let place = Place::new();
+    std::fs::write(place.file("notes.txt"), "oil it\n").unwrap();
+    let source = r#"
+        (def notes (tool/read_file {:path "notes.txt"}))
+        (def written (tool/write_file {:path "made.txt" :content "x"}))
+        (return (str notes written))"#;
+    let given = with(source, &["--session", "s", "--dry-run"]);
+    let run = place.run(&given.words());
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.out.contains("oil it"), "what only reads is run: {}", run.out);
+    assert!(run.out.contains("this is a dry run. It would"), "{}", run.out);
+    assert!(!place.file("made.txt").exists());
+    // The person is told of each call that is only planned, and of what it would do.
+    for part in ["> write_file", "(only its plan)", "It would create"] {
+        assert!(run.err.contains(part), "{part}: {}", run.err);
+    }
+    let verified = place.run(&["replay", "s", "--verify"]);
+    assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);
+    // For real it is written.
+    let given = with(source, &["--session", "t"]);
+    assert_eq!(place.run(&given.words()).code, 0);
+    assert!(place.file("made.txt").exists());
 }
 
 /// A model that writes one program, and the words that run it.

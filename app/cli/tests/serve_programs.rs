@@ -118,6 +118,27 @@ fn what_is_configured_is_usual_and_a_wish_takes_its_place() {
 }
 
 #[test]
+fn the_limits_of_programs_that_are_configured_hold_for_every_session() {
+    let place = Place::new();
+    let limits = "program_limits = { steps = 5000, memory = \"1MiB\", time = \"2s\" }";
+    let server = serve(&place, &format!("programs = [\"ptclisp\"]\n{limits}"));
+    let (status, opened) = open(&server, &json!({"program": "ptclisp"}));
+    assert_eq!(status, 201, "{opened}");
+    let log = place.log(opened["id"].as_str().unwrap());
+    let settings = &log[0]["body"]["settings"];
+    let limits = &settings["options"]["program"]["limits"];
+    let said = ["steps", "memory_bytes", "compute_ms"].map(|name| limits[name].as_u64().unwrap());
+    assert_eq!(said, [5_000, 1 << 20, 2_000], "{limits}");
+    assert!(settings["instructions"].as_str().unwrap().contains("PTC-Lisp"));
+    drop(server);
+    let wrong = configuration("program_limits = { memory = \"much\" }");
+    std::fs::write(place.file("server.toml"), wrong).unwrap();
+    let refused = place.run(&["serve", "--listen", "127.0.0.1:0", "--config", "server.toml"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("memory: \"much\" is not a size"), "{}", refused.err);
+}
+
+#[test]
 fn without_a_file_every_runtime_is_offered() {
     let place = Place::new();
     let server = Server::start(&place, &["--store", "memory:"]);

@@ -110,7 +110,10 @@ fn program(turn: &Turn, call: &CallItem) -> CallValidity {
     if let Some(fault) = &call.fault {
         return invalid(&format!("Not run: the program cannot be used. {fault}"));
     }
-    CallValidity::Program { timeout_ms: turn.limits.call_ms }
+    let mode = turn.settings.options.program.as_ref();
+    let call_ms = turn.limits.call_ms;
+    let timeout_ms = mode.map_or(call_ms, |mode| mode.limits.step_ms(call_ms));
+    CallValidity::Program { timeout_ms }
 }
 
 fn validity(turn: &Turn, call: &CallItem) -> CallValidity {

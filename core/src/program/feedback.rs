@@ -5,7 +5,7 @@ use alloc::string::String;
 
 use super::frame::{data, line};
 use super::later::LaterPrograms;
-use super::made::{ProgramCallRecord, add_effects, add_reads};
+use super::made::{ProgramCallRecord, add_effects, add_planned, add_reads};
 use super::{ProgramEnd, ProgramOutcome, end::NO_VALUE};
 use crate::budget;
 use crate::settings::Settings;
@@ -121,6 +121,7 @@ pub fn feedback(
         }
         add_effects(&mut words, made, most.calls);
     }
+    add_planned(&mut words, made, most.words);
     if !outcome.prints.is_empty() {
         words.push_str("\nIt printed:\n");
         words.push_str(&data(&outcome.prints.join("\n"), most.prints));
@@ -212,6 +213,7 @@ mod tests {
                 inline: false,
             }),
             started: true,
+            planned: false,
             observation: Some(Arc::new(Observation::new(status, format!("told by {name}")))),
             effect: Some(effect),
         }

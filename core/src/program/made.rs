@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::call_report::{CallOutcome, ReportedCall, ReportedCalls, call_line};
+use super::feedback::list;
 use super::frame::{framed, head, inside};
 use crate::call::{Observation, ObservationStatus};
 use crate::item::CallItem;
@@ -21,6 +22,8 @@ pub struct ProgramCallRecord {
     pub call: Arc<CallItem>,
     /// True if a run of it started that does more than describe its effect.
     pub started: bool,
+    /// True if a dry run described its effect instead of running it.
+    pub planned: bool,
     /// Result of the call; `None` if it had not ended.
     pub observation: Option<Arc<Observation>>,
     /// Effect class of its tool; `None` if there is no such tool.
@@ -108,4 +111,14 @@ pub(super) fn add_effects(words: &mut String, made: &[ProgramCallRecord], most: 
          them, and go on from there.\n",
     );
     words.push_str(&told.lines(most));
+}
+
+/// Adds the calls that a dry run only planned, in at most `most` bytes.
+pub(super) fn add_planned(words: &mut String, made: &[ProgramCallRecord], most: usize) {
+    let planned = made.iter().filter(|one| one.planned);
+    let lines: Vec<String> = planned.map(ProgramCallRecord::line).collect();
+    if !lines.is_empty() {
+        words.push_str("\nThis is a dry run. These calls were planned, and changed nothing:\n");
+        words.push_str(&list(&lines, "\n", most));
+    }
 }

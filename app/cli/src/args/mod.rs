@@ -2,6 +2,7 @@
 
 mod inputs;
 mod parse;
+mod program_limits;
 mod serve;
 mod shared;
 
@@ -17,6 +18,7 @@ pub(crate) use parse::{
     CallPattern, amount, duration, mode, pattern, permissions, price, strategy, transport,
 };
 use parse::{age, session, words};
+pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields};
 pub(crate) use serve::ServeArgs;
 pub(crate) use shared::{InputArgs, LocationArgs, RecordingArgs, SettingsArgs};
 

@@ -138,9 +138,24 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text)
         .map_err(|error| format!("not a duration such as 90s or 5m: {error}"))?;
     if duration.as_millis() == 0 {
-        return Err("a deadline is at least 1ms".to_owned());
+        return Err("it is at least 1ms".to_owned());
     }
     Ok(duration)
+}
+
+/// Parses a number of bytes, with or without a unit.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 4] = [("kib", 1 << 10), ("mib", 1 << 20), ("gib", 1 << 30), ("", 1)];
+    let lower = text.to_ascii_lowercase();
+    let parsed = UNITS.iter().find_map(|(unit, bytes)| {
+        let digits = lower.strip_suffix(unit)?;
+        let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        digits.parse::<u64>().ok().filter(|_| plain)?.checked_mul(*bytes)
+    });
+    match parsed {
+        Some(bytes) if bytes > 0 => Ok(bytes),
+        Some(_) | None => Err(format!("{text:?} is not a size such as 65536, 64KiB or 128MiB")),
+    }
 }
 
 /// Parses how old something is.
@@ -168,6 +183,19 @@ mod tests {
         for bad in ["", "(a=b)", "shell(", "shell()", "shell(=x)", "shell(x)", "a b", "shell(a=b) "]
         {
             assert!(pattern(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units_of_1024() {
+        let read = [("1", 1), ("64KiB", 65_536), ("128mib", 1 << 27), ("2GiB", 1 << 31)];
+        for (text, bytes) in read {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for bad in
+            ["", "0", "0KiB", "KiB", "1.5MiB", "-1", "+1", "64KB", "64 KiB", "20000000000GiB"]
+        {
+            assert!(size(bad).is_err(), "{bad:?}");
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 use windlass_engine::core::{CompactionStrategy, Mode, Permissions, Price, ProgramTransport};
 
+use super::ProgramLimitArgs;
 use super::parse::{
     CallPattern, amount, duration, mode, pattern, permissions, price, strategy, transport, words,
 };
@@ -118,6 +119,8 @@ pub(crate) struct SettingsArgs {
     /// File with the inputs of programs: one JSON object.
     #[arg(long, value_name = "FILE")]
     pub(crate) program_data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) program_limits: ProgramLimitArgs,
     /// Have the model call the tools itself again.
     #[arg(long, conflicts_with_all = ["program", "program_transport", "program_data"])]
     pub(crate) no_program: bool,

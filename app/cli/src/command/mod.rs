@@ -43,8 +43,8 @@ use crate::exit::{ExitKind, Failure};
 /// Runs the command. Turns apply this layer to their store.
 pub(crate) async fn run(args: Args, layer: StoreLayer) -> Result<ExitKind, Failure> {
     match args.command {
-        Command::Run(args) => run::run(args, layer).await,
-        Command::Resume(args) => run::resume(args, layer).await,
+        Command::Run(args) => Box::pin(run::run(args, layer)).await,
+        Command::Resume(args) => Box::pin(run::resume(args, layer)).await,
         #[cfg(feature = "server")]
         Command::Serve(args) => serve::serve(args, layer).await,
         #[cfg(not(feature = "server"))]

@@ -90,7 +90,11 @@ pub(crate) fn build_runtime(
     };
     // The person at the terminal sets the limits, so the upper bounds equal them. The process
     // itself determines the grace period after a signal.
-    let config = Config { limits: ceiling(&settings.limits), ..Config::default() };
+    let config = Config {
+        limits: ceiling(&settings.limits),
+        programs: programs::ceiling(&settings),
+        ..Config::default()
+    };
     Runtime {
         engine: Engine::new(ports, config),
         settings,

@@ -68,19 +68,26 @@ pub(super) fn set(program: &mut Option<ProgramMode>, shape: &SettingsArgs) -> Re
         });
     }
     let Some(program) = program else {
-        return match (&shape.program_transport, &shape.program_data) {
-            (None, None) => Ok(()),
-            (Some(_), _) | (_, Some(_)) => Err(Failure::usage(
-                "--program-transport and --program-data need a model that writes programs: use \
-                 --program ptclisp or --program javascript",
+        let none = shape.program_transport.is_none() && shape.program_data.is_none();
+        return match none && !shape.program_limits.any() {
+            true => Ok(()),
+            false => Err(Failure::usage(
+                "--program-transport, --program-data and limits of programs need a model that writes \
+                 programs: use --program ptclisp or --program javascript",
             )),
         };
     };
+    program.limits = shape.program_limits.apply(program.limits);
     program.transport = shape.program_transport.unwrap_or(program.transport);
     if let Some(file) = &shape.program_data {
         program.data = Some(data(file)?);
     }
     Ok(())
+}
+
+/// Returns the upper bound on the limits of programs: the operator sets them, so it equals them.
+pub(super) fn ceiling(settings: &Settings) -> ProgramLimits {
+    settings.options.program.as_ref().map_or_else(ProgramLimits::default, |one| one.limits)
 }
 
 /// Adds the guide to the instructions if the model writes programs, and removes it if not. Equal

@@ -129,6 +129,7 @@ fn says_what_turns_may_take(shape: &SettingsArgs) -> bool {
     shape.max_samples.is_some()
         || shape.max_tokens.is_some()
         || shape.max_cost.is_some()
+        || shape.program_limits.any()
         || shape.deadline.is_some()
         || shape.price.is_some()
         || shape.window.is_some()

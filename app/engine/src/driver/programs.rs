@@ -45,6 +45,7 @@ impl Driver {
             slot: self.program.clone(),
             record: self.machine.history().program_calls(id),
             settings: turn.settings.clone(),
+            dry_run: turn.dry_run,
             limits: program.limits.within(&self.config.programs),
             must_return: turn.must_return(kind),
             programs_left: turn.programs_left(),
@@ -60,6 +61,9 @@ impl Driver {
 
     /// Returns the slot and time limits for programs of this turn.
     pub(super) fn compute_limits(&self, turn: &Turn, timeout_ms: u64) -> ComputeLimits {
+        let program = turn.settings.options.program.as_ref();
+        let limits = program.map_or(self.config.programs, |program| program.limits);
+        let most_ms = limits.within(&self.config.programs).step_ms(timeout_ms);
         ComputeLimits {
             slots: self.compute_slots.clone(),
             session: self.machine.session().id.clone(),
@@ -67,7 +71,7 @@ impl Driver {
                 Scope::Principal { tenant, .. } => tenant.as_str().into(),
                 Scope::System { .. } => "".into(),
             },
-            within: Duration::from_millis(timeout_ms),
+            within: Duration::from_millis(most_ms),
             grace: Duration::from_millis(turn.limits.grace_ms),
         }
     }

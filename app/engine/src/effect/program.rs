@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use windlass_core::{
-    CallItem, Definition, EffectKey, Input, LaterPrograms, Observation, ObservationStatus,
-    ProgramCallRecord, ProgramCallState, ProgramEnd, ProgramEvent, ProgramFault, ProgramLimits,
-    ProgramOutcome, Settings, feedback, result_text,
+    CallItem, Definition, EffectClass, EffectKey, Input, LaterPrograms, Observation,
+    ObservationStatus, ProgramCallRecord, ProgramCallState, ProgramEnd, ProgramEvent, ProgramFault,
+    ProgramLimits, ProgramOutcome, Settings, feedback, result_text,
 };
 use windlass_ports::{
     BlobReader, CancelSource, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult,
@@ -37,6 +37,8 @@ pub(crate) struct ProgramEffect {
     /// Recorded calls of the program.
     pub(crate) record: Vec<ProgramCallState>,
     pub(crate) settings: Arc<Settings>,
+    /// True if calls that change something are only planned.
+    pub(crate) dry_run: bool,
     /// Limits of programs in this process.
     pub(crate) limits: ProgramLimits,
     /// True if it is the last program of the turn.
@@ -151,8 +153,12 @@ impl ProgramEffect {
                 ReplayStep::Continue(count) => count,
             };
             let (known, left) = left.split_at(count.min(left.len()));
-            live.made.extend(known.iter().map(|call| call_record(&self.settings, call)));
-            let answers = answers(&self.blobs, self.limits.memory_bytes, known).await?;
+            let made: Vec<ProgramCallRecord> =
+                known.iter().map(|call| self.call_record(call)).collect();
+            let planned: Vec<bool> = made.iter().map(|one| one.planned).collect();
+            live.made.extend(made);
+            let room = self.limits.memory_bytes;
+            let answers = answers(&self.blobs, room, known, &planned).await?;
             let mut run = live.run.take();
             let step = move || {
                 let began = Instant::now();
@@ -227,6 +233,17 @@ impl ProgramEffect {
         self.report(outcome, fault, alive)
     }
 
+    /// Returns a call as its model sees it.
+    fn call_record(&self, call: &ProgramCallState) -> ProgramCallRecord {
+        let record = call_record(&self.settings, call);
+        let changes =
+            matches!(record.effect, Some(EffectClass::Idempotent | EffectClass::Effectful));
+        let seen = record.observation.as_ref().map(|seen| seen.status);
+        let described =
+            matches!(seen, Some(ObservationStatus::Done | ObservationStatus::NotStarted));
+        ProgramCallRecord { planned: self.dry_run && changes && described, ..record }
+    }
+
     /// Returns the report on the program for its model.
     fn report(
         &mut self,
@@ -238,7 +255,7 @@ impl ProgramEffect {
         let mut calls = live.map(|mut live| std::mem::take(&mut live.made)).unwrap_or_default();
         // Adds the calls that a diverged run does not contain.
         let rest = self.record.get(calls.len()..).unwrap_or_default();
-        calls.extend(rest.iter().map(|call| call_record(&self.settings, call)));
+        calls.extend(rest.iter().map(|call| self.call_record(call)));
         let answer = self.settings.options.output_schema.as_ref();
         let schema = answer.map(|answer| answer.schema.as_str());
         let later = LaterPrograms { alive, left: Some(self.programs_left) };
@@ -256,20 +273,22 @@ impl ProgramEffect {
 }
 
 /// Returns the answers to the program's calls: the whole outputs, if they are stored and all fit
-/// into the program's memory limit, else the text that a model would see.
+/// into the program's memory limit, else the text that a model would see. The answer of a planned
+/// call is the description of its effect.
 async fn answers(
     blobs: &BlobReader,
     mut room: u64,
     calls: &[ProgramCallState],
+    planned: &[bool],
 ) -> Result<Vec<ProgramAnswer>, ProgramFault> {
     let mut answers = Vec::with_capacity(calls.len());
-    for call in calls {
+    for (call, planned) in calls.iter().zip(planned) {
         let Some(seen) = &call.observation else {
             let words = format!("nobody has said what became of the call {}", call.id);
             return Err(EngineFault::Answer.with_message(words, "This is a defect of the engine."));
         };
         let exited = seen.status == ObservationStatus::Failed && seen.exit_code.is_some();
-        if seen.status != ObservationStatus::Done && !exited {
+        if seen.status != ObservationStatus::Done && !exited && !planned {
             answers.push(ProgramAnswer::Failed(seen.output.as_str().into()));
             continue;
         }
@@ -351,6 +370,7 @@ fn call_record(settings: &Settings, call: &ProgramCallState) -> ProgramCallRecor
         effect: settings.tool(&item.name).map(|tool| tool.effect),
         call: item,
         started: call.started,
+        planned: false,
         observation: call.observation.clone(),
     }
 }

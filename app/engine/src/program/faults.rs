@@ -5,8 +5,9 @@ use windlass_core::ProgramFault;
 /// Reason why the engine ended a program. [`ProgramFault::class`] has its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineFault {
-    /// A step computed for longer than [`Limits::call_ms`](windlass_core::Limits::call_ms), or
-    /// waited that long for a slot. Time in which a program waits for its calls does not count.
+    /// A step computed for longer than
+    /// [`ProgramLimits::compute_ms`](windlass_core::ProgramLimits::compute_ms), or waited that long
+    /// for a slot. Time in which a program waits for its calls does not count.
     /// `timeout`.
     Timeout,
     /// The runtime panicked, which is a defect of the runtime. `runtime_panicked`.

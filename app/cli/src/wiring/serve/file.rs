@@ -14,8 +14,8 @@ use windlass_server::{Grant, Quota, Right, Rights, ServerLimits, TokenHash};
 
 use super::tenant_settings::SessionChoices;
 use crate::args::{
-    CallPattern, SettingsArgs, amount, duration, mode, pattern, permissions, price, strategy,
-    transport,
+    CallPattern, ProgramLimitFields, SettingsArgs, amount, duration, mode, pattern, permissions,
+    price, strategy, transport,
 };
 use crate::exit::Failure;
 use crate::wiring::runtime;
@@ -105,6 +105,9 @@ pub(super) struct TenantEntry {
     program_transport: Option<String>,
     /// Same as the flag `--program-data`.
     program_data: Option<PathBuf>,
+    /// Same as the flags `--program-steps`, `--program-time` and so on.
+    #[serde(default)]
+    program_limits: ProgramLimitFields,
     /// Same as the flag `--tools`.
     tools: Option<PathBuf>,
     /// Same as the flag `--hooks`.
@@ -288,6 +291,7 @@ impl TenantEntry {
                 transport,
             )?,
             program_data: self.program_data.clone(),
+            program_limits: self.program_limits.args()?,
             tools: self.tools.clone(),
             hooks: self.hooks.clone(),
             ..SettingsArgs::default()

@@ -51,7 +51,7 @@ pub(super) fn tenant(
         clock: Arc::new(wiring::clock()),
         programs: wiring::runtimes(),
     };
-    let config = config(house.usual());
+    let config = Config { programs: house.max_program_limits(), ..config(house.usual()) };
     let peers = kept.cluster.as_ref().map(|(shared, load)| Peers {
         mailbox: shared.mailbox.clone(),
         live_bus: shared.live_bus.clone(),

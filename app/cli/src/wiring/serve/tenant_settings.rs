@@ -1,11 +1,11 @@
 //! Tenant settings: settings of a tenant's sessions.
 
-use windlass_engine::core::{ContextPart, GOAL_TOOL, Mode, Permissions, Settings};
+use windlass_engine::core::{ContextPart, GOAL_TOOL, Mode, Permissions, ProgramLimits, Settings};
 use windlass_engine::ports::Clock as _;
 use windlass_server::{Refusal, SessionOptions, TenantFactory};
 
 use super::tenant::TenantWorkspace;
-use crate::args::SettingsArgs;
+use crate::args::{ProgramLimitArgs, SettingsArgs};
 use crate::exit::Failure;
 use crate::wiring::clock;
 use crate::wiring::goal::with_goal;
@@ -31,6 +31,8 @@ pub(super) struct TenantSettings {
     models: Vec<String>,
     /// Offered program runtimes.
     programs: Vec<String>,
+    /// Limits of programs, also in sessions that choose a runtime themselves.
+    program_limits: ProgramLimitArgs,
     /// True if the context window is the model's own, if that is known.
     own_window: bool,
     /// Provider, with the demo's server that must live as long.
@@ -46,6 +48,11 @@ impl TenantSettings {
         chosen: ProviderChoice,
         offered: AvailableExtensions,
     ) -> Result<Self, Failure> {
+        let program_limits = shape.program_limits.clone();
+        let shape = &match shape.program {
+            Some(_) => shape.clone(),
+            None => SettingsArgs { program_limits: ProgramLimitArgs::default(), ..shape.clone() },
+        };
         let usual = settings::new_settings(shape, &chosen, offered)?;
         let program = usual.options.program.as_ref();
         let program = program.map(|program| program.runtime.clone());
@@ -54,6 +61,7 @@ impl TenantSettings {
             models: once_each(models),
             programs: once_each(program.into_iter().chain(offers.programs)),
             usual,
+            program_limits,
             own_window: shape.window.is_none(),
             chosen,
             workspace: None,
@@ -64,6 +72,11 @@ impl TenantSettings {
     pub(super) fn with_workspace(mut self, workspace: TenantWorkspace) -> Self {
         self.workspace = Some(workspace);
         self
+    }
+
+    /// Returns the upper bound on the limits of programs, which equals what is configured.
+    pub(super) fn max_program_limits(&self) -> ProgramLimits {
+        self.program_limits.apply(ProgramLimits::default())
     }
 
     /// Returns the settings of a session without options.
@@ -108,6 +121,10 @@ impl TenantSettings {
         let said = SettingsArgs {
             program: wanted.cloned(),
             program_transport: wish.program_transport,
+            program_limits: match wanted {
+                Some(_) => self.program_limits.clone(),
+                None => ProgramLimitArgs::default(),
+            },
             ..SettingsArgs::default()
         };
         programs::set(&mut settings.options.program, &said)

@@ -228,6 +228,23 @@ async fn of_a_dry_run_nothing_is_said_to_have_changed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_dry_run_goes_on_after_what_it_plans_and_says_so() {
+    let pay = CounterTool::new("pay", EffectClass::Effectful);
+    let source = "call look {}\nlet seen = $LAST\ncall pay {\"n\":1}\nvalue [\"$seen\",\"$LAST\"]";
+    let stage = stage([run(source), say("so be it")], [pay.tool(), look()]);
+    let conversation = stage.world.open("s").await;
+    let planned = windlass_engine::NewInput { dry_run: true, ..hello() };
+    let input = conversation.send(planned).await.unwrap();
+    let report = soon(conversation.outcome(input)).await.unwrap();
+    assert_eq!((report.answer.as_str(), pay.total()), ("so be it", 0));
+    let words = r#"Not run: this is a dry run. It would run pay with {\"n\":1}."#;
+    assert_eq!(stage.ends(), [value(&format!(r#"[{{"saw":{{}}}},"{words}"]"#))]);
+    let told = &stage.told()[0];
+    let list = "These calls were planned, and changed nothing:\n<data>\npay {\"n\":1}\n</data>";
+    assert!(told.contains(list), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_unknown_tool_refuses_the_whole_program_before_any_effect() {
     let script = [run("call look {}\ncall nothing {}"), say("so be it")];
     let stage = stage(script, [look()]);

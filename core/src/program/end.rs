@@ -123,6 +123,7 @@ impl core::fmt::Display for ProgramFault {
         }
         write!(f, "{}: {}", self.class, self.message)?;
         match &self.hint {
+            Some(hint) if self.message.ends_with('.') => write!(f, " {hint}"),
             Some(hint) => write!(f, ". {hint}"),
             None => Ok(()),
         }

@@ -239,7 +239,8 @@ mod tests {
         assert_eq!(
             words,
             "The program failed:\n<data>\ntype_error: not a number\n</data>\n\
-             Before that it had read:\n<data>\n- read {\"n\":1}:\ntold by read\n</data>\n\
+             Before that its calls had given:\n<data>\n- read {\"n\":1}:\ntold by read\n- pay {\"n\":1}:\ntold by pay\n\
+             </data>\n\
              Before that it had made calls that change something. They are not undone: do not \
              repeat them, and go on from there.\n\
              <data>\n- pay {\"n\":1}: done\n- put {\"n\":1}: nobody knows whether it took effect\n\

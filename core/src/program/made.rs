@@ -1,4 +1,4 @@
-//! Made calls: what a failed program read, and what it changed, as its report lists it.
+//! Made calls: what the calls of a failed program gave and changed, as its report lists it.
 
 use alloc::format;
 use alloc::string::String;
@@ -35,11 +35,13 @@ impl ProgramCallRecord {
         call_line(&self.call.name, &self.call.arguments)
     }
 
-    /// Returns the output of a call that read something.
+    /// Returns the output of a call that succeeded. A call that changes something may also read: a
+    /// command does.
     fn read(&self) -> Option<&Observation> {
         let seen = self.observation.as_deref()?;
-        let read = self.effect == Some(EffectClass::ReadOnly);
-        (read && seen.status == ObservationStatus::Done).then_some(seen)
+        let reads = self.effect == Some(EffectClass::ReadOnly) || !seen.output.is_empty();
+        let known = self.started && self.effect.is_some();
+        (known && reads && seen.status == ObservationStatus::Done).then_some(seen)
     }
 
     /// Returns the outcome of a call that may have changed something. A call that never started had
@@ -56,7 +58,7 @@ impl ProgramCallRecord {
     }
 }
 
-/// Adds the outputs that the calls read, in at most `most` bytes: the first and the last ones, each
+/// Adds the outputs of the calls, in at most `most` bytes: the first and the last ones, each
 /// with its head.
 pub(super) fn add_reads(words: &mut String, made: &[ProgramCallRecord], most: usize) {
     let mut reads: Vec<(String, &Observation)> = Vec::new();
@@ -81,7 +83,7 @@ pub(super) fn add_reads(words: &mut String, made: &[ProgramCallRecord], most: us
     if left_out > 0 {
         parts.insert(parts.len().div_ceil(2), format!("- and {left_out} more"));
     }
-    words.push_str("\nBefore that it had read:\n");
+    words.push_str("\nBefore that its calls had given:\n");
     words.push_str(&framed(&inside(&parts.join("\n"))));
 }
 

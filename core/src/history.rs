@@ -5,6 +5,7 @@
 //! has its result. The order in which tools finish is not visible (laws 10 and 11).
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -71,7 +72,7 @@ pub struct History {
     failed: Vec<FailedAttempt>,
     /// Memory that programs left for later ones, in their runtime's format.
     #[serde(default, skip_serializing_if = "Memories::is_empty")]
-    memories: Memories,
+    memories: Box<Memories>,
     /// Value that the latest answer's program returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     returned: Option<Arc<str>>,

@@ -131,10 +131,13 @@ impl ProgramRuntime for Runtime {
                     ..world.limits
                 };
             }
-            Fault::TakesAnyMemory => {
-                if ScriptedRuntime.prepare("value 1", &world).and_then(|it| it.start()).is_err() {
-                    world.memory = Arc::default();
-                }
+            Fault::TakesAnyMemory
+                if ScriptedRuntime
+                    .prepare("value 1", &world)
+                    .and_then(|it| it.start())
+                    .is_err() =>
+            {
+                world.memory = Arc::default();
             }
             Fault::IsDeaf => {
                 world.cancel = CancelSignal::default();

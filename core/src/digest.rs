@@ -29,6 +29,12 @@ impl Digest {
         self.raw(&other.0.to_le_bytes())
     }
 
+    /// Returns the halves of the digest, combined.
+    pub(crate) fn folded(self) -> u64 {
+        let [high, low] = [self.0 >> 64, self.0 & u128::from(u64::MAX)];
+        u64::try_from(high ^ low).unwrap_or_default()
+    }
+
     fn raw(self, bytes: &[u8]) -> Self {
         let step = |hash: u128, byte: &u8| (hash ^ u128::from(*byte)).wrapping_mul(PRIME);
         Self(bytes.iter().fold(self.0, step))

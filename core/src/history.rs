@@ -28,6 +28,7 @@ use crate::program::CallReport;
 use crate::record::RecordedFact;
 use crate::render::PromptItem;
 use crate::request_record::FailedAttempt;
+use crate::time::Timestamp;
 
 mod apply;
 mod commit;
@@ -66,6 +67,9 @@ pub struct History {
     calls: Vec<OutstandingCall>,
     /// End of that sample, once its answer is complete.
     ended: Option<Seq>,
+    /// Time at which that answer was complete, if it has a program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answered: Option<Timestamp>,
     /// Call ids that the conversation uses.
     ids: BTreeSet<Arc<str>>,
     /// Failed attempts at the current or next sample.

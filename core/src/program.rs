@@ -22,6 +22,7 @@ mod frame;
 mod later;
 mod made;
 mod retained;
+mod seed;
 
 pub use call_report::{CallOutcome, CallReport, ReportedCall, ReportedCalls};
 pub(crate) use call_report::{LEAST_CALLS, call_line, leave_out};
@@ -32,6 +33,7 @@ pub use later::LaterPrograms;
 pub use made::ProgramCallRecord;
 pub use retained::{Definition, RetainedChange, RetainedMemory};
 pub(crate) use retained::{EarlierValue, before as earlier_values};
+pub use seed::program_seed;
 
 /// Name of the tool by which a model submits a program. No executor runs it.
 pub const PROGRAM_TOOL: &str = "run_program";

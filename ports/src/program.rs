@@ -11,8 +11,8 @@ use crate::guide::ProgramGuide;
 
 /// Runs programs of one language.
 ///
-/// It only computes: no clock, no randomness, no file, no network, and no thread that outlives a
-/// call. All its methods may take as long as the limits allow, so callers must be allowed to block.
+/// It only computes: no clock but the time that it is given, no randomness but numbers from the
+/// seed that it is given, no file, no network, and no thread that outlives a call. All its methods may take as long as the limits allow, so callers must be allowed to block.
 ///
 /// Laws:
 /// - *checked*: `prepare` runs nothing of the program, and rejects one that names an unavailable
@@ -59,6 +59,10 @@ pub struct ProgramEnvironment {
     pub data: Option<Arc<str>>,
     /// Memory of earlier programs, in the format of this runtime.
     pub memory: Arc<RetainedMemory>,
+    /// Present time of the program in milliseconds since the Unix epoch. It stands still.
+    pub now_ms: u64,
+    /// Seed of the random numbers of the program.
+    pub seed: u64,
     /// Limits of the run.
     pub limits: ProgramLimits,
     /// Fires when it must stop.

@@ -36,10 +36,11 @@ const CONSOLE: [&str; 5] = ["log", "info", "warn", "error", "debug"];
 pub(crate) const OWN: &str = "__windlass";
 
 /// The library: what a program finds in the global object.
-pub(crate) const LIBRARY: [&str; 38] = [
+pub(crate) const LIBRARY: [&str; 39] = [
     "AggregateError",
     "Array",
     "Boolean",
+    "Date",
     "Error",
     "EvalError",
     "Infinity",
@@ -275,11 +276,9 @@ impl<'a> Visit<'a> for NameChecker<'_> {
             self.refuse(it.span, || {
                 let hint = if written {
                     "Declare it with let or const; set a key of memory to keep something."
-                } else if name == "Date" {
-                    "There is no clock and no calendar: compare dates as ISO texts."
                 } else {
                     "Declare it, or use tools, data, memory, print, fail and the language's library; \
-                     there is no clock, timer, network or file."
+                     there is no timer, network or file."
                 };
                 hinted("unbound_var", format!("there is no name {name}"), hint)
             });
@@ -302,15 +301,6 @@ impl<'a> Visit<'a> for NameChecker<'_> {
                         "unbound_var",
                         format!("console has no {name}"),
                         "Print with console.log.",
-                    )
-                });
-            }
-            if self.is_given(&member.object, "Math") && name == "random" {
-                self.refuse(member.property.span, || {
-                    hinted(
-                        "unbound_var",
-                        "there is no Math.random".to_owned(),
-                        "Programs have no randomness: the same program must come to the same again.",
                     )
                 });
             }

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use rquickjs::context::{EvalOptions, intrinsic};
 use rquickjs::{Coerced, Context, Ctx, Error, Function, Module, Object, Runtime, Value};
 use windlass_core::ProgramFault;
+use windlass_ports::ProgramEnvironment;
 
 use crate::check::{LIBRARY, OWN};
+use crate::date;
 use crate::fault::{self, ThrownValue, no_memory, parse_position, too_deep};
 use crate::host_state::{HostState, LOOK};
+use crate::random::RandomNumbers;
 
 /// The stack that reading a program may take. It bounds how deep a source is nested.
 const READING: usize = 256 << 10;
@@ -35,7 +38,10 @@ pub(crate) const NO_ERROR: &str = "NoError";
 
 const PRELUDE: &str = include_str!("prelude.js");
 
+const CLOCK: &str = include_str!("clock.js");
+
 type Library = (
+    intrinsic::Date,
     intrinsic::Eval,
     intrinsic::RegExpCompiler,
     intrinsic::RegExp,
@@ -193,7 +199,7 @@ impl Engine {
     /// An engine in which this program is about to run.
     pub(crate) fn new(
         source: &str,
-        tools: &[Arc<str>],
+        world: &ProgramEnvironment,
         data: &str,
         memory: &str,
         shared: Arc<HostState>,
@@ -218,7 +224,8 @@ impl Engine {
         engine
             .context
             .with(|ctx| {
-                prepare(&ctx, tools, data, memory, &engine.shared)
+                set_clock(&ctx, world)
+                    .and_then(|()| prepare(&ctx, &world.tools, data, memory, &engine.shared))
                     .and_then(|()| hold(&ctx, source))
                     .map_err(|error| caught(&ctx, &error))
             })
@@ -382,6 +389,15 @@ fn rest(ctx: &Ctx<'_>) -> rquickjs::Result<EnginePause> {
             }
         }
     })
+}
+
+/// Sets the time and the random numbers of a program.
+fn set_clock(ctx: &Ctx<'_>, world: &ProgramEnvironment) -> rquickjs::Result<()> {
+    let clock: Function<'_> = ctx.eval(CLOCK)?;
+    let parse = Function::new(ctx.clone(), |text: String| date::parse(&text))?;
+    let numbers = RandomNumbers::new(world.seed);
+    let random = Function::new(ctx.clone(), move || numbers.next())?;
+    clock.call((world.now_ms as f64, parse, random))
 }
 
 /// Puts what stands around a program into its global object.

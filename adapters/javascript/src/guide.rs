@@ -7,9 +7,9 @@ use windlass_ports::{GuideSyntax, ProgramGuide, TEXT_TOOLS};
 const INTRODUCTION: &str = "\
 # Programs in JavaScript
 
-You answer with a JavaScript program: the body of an async function, in strict mode. There is no clock, no `Date`, \
-no randomness, no timer, no network, no file, no module, no `eval` and no big integer. A program is checked \
-before anything of it runs: an undeclared name or an unknown tool refuses all of it.
+You answer with a JavaScript program: the body of an async function, in strict mode. There is no timer, \
+no network, no file, no module, no `eval` and no big integer. A program is checked before anything of it runs: \
+an undeclared name or an unknown tool refuses all of it.
 
 ";
 
@@ -34,6 +34,7 @@ JSON, else text; a tool that is marked `-> text` gives text, of which `JSON.pars
 `const [a, b] = await Promise.all([tools.x({}), tools.y({})])`.
 - Await every call. One that fails and that nobody awaits ends the program.
 - `memory` is an object, and `memory.name` is read in later programs. `tools` and `memory` cannot be declared again.
+- `Date` shows the time of your answer, in UTC, and stands still. `Math.random()` follows from the record.
 - Results, arguments, prints and `memory` hold JSON values. A `Map` becomes an object or a list of pairs, a `Set` a list.
 ";
 

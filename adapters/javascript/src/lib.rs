@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod check;
+mod date;
 mod engine;
 mod extract;
 mod fault;
@@ -10,6 +11,7 @@ mod inserted_code;
 mod insertions;
 mod instrument;
 mod program;
+mod random;
 mod weigh;
 
 use windlass_core::ProgramFault;

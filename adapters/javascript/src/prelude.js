@@ -37,7 +37,6 @@
   const known = { __proto__: null };
   for (const name of library) known[name] = true;
   for (const key of ownKeys(top)) if (!known[key]) delete top[key];
-  delete Math.random;
   // A stack is built for each error, and what it shows is not the program's to choose.
   Error.stackTraceLimit = 8;
   for (const key of ["stackTraceLimit", "prepareStackTrace", "captureStackTrace"]) delete Error[key];
@@ -602,6 +601,8 @@
       wrapped(kind.prototype, name, paid((self, given) => 8 + texts(self, given)));
     }
   }
+  wrapped(Date, "parse", paid(() => 20));
+  dear("Date", () => charge(20));
   // Classes of letters take long to make.
   dear("RegExp", (given) => {
     const [value, flags] = given;

@@ -44,7 +44,7 @@ impl PreparedProgram for CheckedProgram {
         let kept = parse_memory(&world.memory)?;
         let shared = Arc::new(HostState::new(world.limits, world.cancel.clone()));
         let memory = text_of(&kept);
-        let engine = Engine::new(&checked.source, &world.tools, &data, &memory, shared.clone())?;
+        let engine = Engine::new(&checked.source, &world, &data, &memory, shared.clone())?;
         Ok(Box::new(JavaScriptRun {
             engine: Some(engine),
             shared,

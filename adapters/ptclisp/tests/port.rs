@@ -56,6 +56,8 @@ impl ProgramFixture for Lisp {
             Sample::Rounds(rounds) => {
                 format!("(loop [n 0] (if (< n {rounds}) (recur (inc n)) n))")
             }
+            // It has no clock and no randomness.
+            Sample::Now | Sample::Random => return None,
             Sample::UnknownName => "(return (if false nowhere 1))".to_owned(),
             Sample::Data(name) => format!("(return data/{name})"),
             Sample::Keep(name, value) => format!("(def {name} {}) 1", lisp(value)),

@@ -147,8 +147,7 @@ impl History {
             }
             SampleFact::ItemAdded(fact) => self.add(recorded.seq, &fact.item),
             SampleFact::SampleEnded(fact) => {
-                self.ended = Some(fact.started);
-                self.commit_if_complete(recorded);
+                self.complete(fact.started, recorded);
             }
             SampleFact::SampleCut(fact) => {
                 self.failed.push(FailedAttempt {

@@ -10,6 +10,7 @@ use crate::context;
 use crate::fact::{Retained, SampleCut};
 use crate::id::{CallId, Seq};
 use crate::item::Item;
+use crate::program::PROGRAM_TOOL;
 use crate::record::RecordedFact;
 use crate::render::PromptItem;
 
@@ -51,7 +52,14 @@ impl History {
         if self.open_items.is_empty() {
             return;
         }
-        self.ended = Some(fact.started);
+        self.complete(fact.started, recorded);
+    }
+
+    /// Completes the open sample: its calls may run.
+    pub(super) fn complete(&mut self, started: Seq, recorded: &RecordedFact) {
+        self.ended = Some(started);
+        let has_program = self.calls.iter().any(|call| call.call.name == PROGRAM_TOOL);
+        self.answered = has_program.then_some(recorded.ts);
         self.commit_if_complete(recorded);
     }
 
@@ -59,6 +67,7 @@ impl History {
         self.open_items.clear();
         self.calls.clear();
         self.ended = None;
+        self.answered = None;
         self.inline_program = None;
     }
 
@@ -69,6 +78,7 @@ impl History {
             return;
         }
         self.ended = None;
+        self.answered = None;
         if !self.open_items.is_empty() {
             self.begin(recorded, ConversationUnitKind::Sample);
         }

@@ -12,6 +12,7 @@ use crate::item::CallItem;
 use crate::program::{CallOutcome, ReportedCall, ReportedCalls, RetainedMemory, call_line};
 use crate::record::RecordedFact;
 use crate::render::PromptItem;
+use crate::time::Timestamp;
 
 /// A call of a program, as a replay of the program needs it; or a program with its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +46,13 @@ impl History {
     #[must_use]
     pub fn memory(&self) -> &Arc<RetainedMemory> {
         self.memories.latest()
+    }
+
+    /// Returns the time at which the answer with the pending program was complete. It is the
+    /// program's present, however often the program runs.
+    #[must_use]
+    pub fn answered(&self) -> Option<Timestamp> {
+        self.answered
     }
 
     /// Returns the value that the latest answer's program returned, as JSON text.

@@ -73,6 +73,8 @@ fn every_case_finds_its_fault() -> Checked {
         ("a_run_goes_on_from_recorded_answers", CountsOtherRunsSteps, "lost after 0 steps"),
         ("programs_do_not_see_each_other", CountsOtherRunsSteps, "beside another"),
         ("any_thread_may_go_on", StaysOnItsThread, "on another thread"),
+        ("the_time_is_given", HasItsOwnClock, "the time must be"),
+        ("random_numbers_follow_from_the_seed", HasItsOwnClock, "must follow from the seed"),
         ("long_sources_are_refused", HasNoLimits, "longer than it may be ran"),
         ("endless_programs_run_out_of_steps", RenamesFaults, "an endless program must end as"),
         ("rounds_of_a_loop_are_bounded", HasNoLimits, "11 rounds that may have 10 must end"),

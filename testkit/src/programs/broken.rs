@@ -32,6 +32,7 @@ pub(super) enum Fault {
     EndsAgainAndAgain,
     PrintsInOneLine,
     HasOtherInputs,
+    HasItsOwnClock,
     CallsWithoutArguments,
     WrapsAnswers,
     PanicsOverLongAnswers,
@@ -120,6 +121,10 @@ impl ProgramRuntime for Runtime {
         let mut world = world.clone();
         match self.0 {
             Fault::HasOtherInputs => world.data = Some("{\"limit\":0,\"names\":0}".into()),
+            Fault::HasItsOwnClock => {
+                let run = RUNS.fetch_add(1, Ordering::SeqCst);
+                (world.now_ms, world.seed) = (run, run);
+            }
             Fault::HasNoLimits => {
                 world.limits = ProgramLimits {
                     calls: u32::MAX,

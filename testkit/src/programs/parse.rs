@@ -6,6 +6,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use windlass_core::ProgramFault;
 
+/// Names that every program has, beside `$round` within a loop.
+const GIVEN: [&str; 3] = ["LAST", "NOW", "RANDOM"];
+
 /// A line.
 #[derive(Debug)]
 pub(super) enum Op {
@@ -99,7 +102,7 @@ impl Parser<'_> {
                 let Some(name) = name(text) else {
                     return Ok(());
                 };
-                let known = name == "LAST"
+                let known = GIVEN.contains(&name)
                     || name.starts_with("data.")
                     || (name == "round" && (rounds || self.loops > 0))
                     || self.names.contains(name);
@@ -123,7 +126,8 @@ impl Parser<'_> {
         };
         let name = name.trim();
         let letter = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-        if name.is_empty() || !name.bytes().all(letter) || ["LAST", "round"].contains(&name) {
+        if name.is_empty() || !name.bytes().all(letter) || name == "round" || GIVEN.contains(&name)
+        {
             return Err(self.broken(format!("{name:?} is no name")));
         }
         Ok((name, self.whole(value)?))

@@ -170,6 +170,9 @@ impl Run {
             Some(("data", key)) => self.data.get(key).cloned(),
             Some(("kept", key)) => self.kept.get(key).cloned(),
             _ if name == "LAST" => Some(self.last.clone()),
+            _ if name == "NOW" => Some(json!(self.world.now_ms)),
+            // Another number at each line.
+            _ if name == "RANDOM" => Some(json!(self.world.seed.wrapping_add(self.steps))),
             _ if name == "round" => self.loops.last().map(|inner| json!(inner.round)),
             _ => self.names.get(name).cloned(),
         };

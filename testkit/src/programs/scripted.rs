@@ -35,7 +35,8 @@ pub const SCRIPTED: &str = "scripted";
 /// Empty lines and lines that begin with `#` do nothing. A program that comes to its end ends with the
 /// value `$LAST`, which is null at first. Wherever JSON stands, `$NAME` and the text `"$NAME"` within it
 /// are the value of that name: a variable, `$LAST`, `$round` of the innermost loop, `$data.KEY` for an
-/// input, `$kept.KEY` for what is kept. A text that begins with `$$` is one that begins with `$`.
+/// input, `$kept.KEY` for what is kept, `$NOW` for the time in milliseconds, `$RANDOM` for a number that
+/// follows from the seed and the steps. A text that begins with `$$` is one that begins with `$`.
 ///
 /// `prepare` refuses unknown lines, tools and names. A line is a step, and so is each round of a loop,
 /// each turn of `spin` and each call of `each`; memory is what all values that were made take, though they

@@ -35,6 +35,8 @@ impl ProgramFixture for Scripted {
             Sample::Recovered(tool, arguments) => {
                 format!("try {tool} {arguments} else \"recovered\"\nreturn $LAST")
             }
+            Sample::Now => "return $NOW".to_owned(),
+            Sample::Random => "return $RANDOM".to_owned(),
             Sample::Unheeded(tool) => format!("call {tool} {{}}\nreturn 1"),
             Sample::Rounds(rounds) => format!("loop {rounds}\nvalue 1\nend"),
             Sample::UnknownName => "loop 0\nvalue $nothing\nend\nreturn 1".to_owned(),

@@ -45,6 +45,8 @@ impl ProgramFixture for Script {
                 "try {{ return await tools.{tool}({arguments}); }} catch (e) {{\n  if (e.name !== \
                  'ToolError') throw e;\n  return 'recovered';\n}}"
             ),
+            Sample::Now => "return Date.now();".to_owned(),
+            Sample::Random => "return Math.random();".to_owned(),
             Sample::Unheeded(tool) => format!("tools.{tool}({{}});\nreturn 1;"),
             Sample::Rounds(rounds) => {
                 format!("let n = 0;\nouter: while (n < {rounds}) {{ n++; continue outer; }}\nn")
@@ -111,7 +113,7 @@ impl ProgramFixture for Script {
             "return 'x <!-- y';",
             "return eval('1');",
             "return Function('return 1')();",
-            "return Date.now();",
+            "return performance.now();",
             "return globalThis;",
             "return __windlass;",
             "let \\u005f_windlass_n = -1e9;",

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use windlass_core::{
     CallId, CallValidity, EffectKey, ProgramFault, ProgramMode, SampleKind, Scope, Session, Turn,
+    program_seed,
 };
 use windlass_ports::{BlobReader, CancelSignal, ProgramEnvironment};
 
@@ -105,6 +106,8 @@ impl Driver {
                 tools: tools.map(|tool| Arc::from(tool.name.as_str())).collect(),
                 data: program.data.clone(),
                 memory: self.machine.history().memory().clone(),
+                now_ms: self.machine.history().answered().map_or(0, |answered| answered.0),
+                seed: program_seed(&self.machine.session().id, id),
                 limits: program.limits.within(&self.config.programs),
                 cancel: CancelSignal::default(),
             },

@@ -86,6 +86,10 @@ pub enum Sample<'a> {
     Recovered(&'a str, &'a str),
     /// Calls this tool without arguments, does not look at the answer, and returns 1.
     Unheeded(&'a str),
+    /// Returns the present time, in milliseconds since the Unix epoch.
+    Now,
+    /// Returns a random number.
+    Random,
     /// Reads a name that nothing has, in a branch that is never taken.
     UnknownName,
     /// Returns the input of this name.
@@ -179,6 +183,8 @@ macro_rules! program_cases {
             a_run_goes_on_from_recorded_answers,
             programs_do_not_see_each_other,
             any_thread_may_go_on,
+            the_time_is_given,
+            random_numbers_follow_from_the_seed,
             long_sources_are_refused,
             endless_programs_run_out_of_steps,
             rounds_of_a_loop_are_bounded,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_core::ProgramFault;
 use windlass_ports::{ProgramAnswer, ProgramCall, ProgramStep, RunningProgram};
 
-use super::checks::{apart, ensure, obliging, run, written};
+use super::checks::{apart, ensure, obliging, run, run_sample, written};
 use super::{Checked, ProgramFixture, Sample, Violation, World};
 
 /// Programs that are run again and again.
@@ -43,6 +43,41 @@ fn begin(
 ) -> Result<Box<dyn RunningProgram>, Violation> {
     let begun = fixture.runtime().prepare(source, &world.0).and_then(|prepared| prepared.start());
     begun.map_err(|fault: ProgramFault| Violation::new(format!("{source:?} is refused: {fault}")))
+}
+
+/// A program's time is that of its world, if its language has a clock.
+///
+/// # Errors
+/// A violation when it is another.
+pub fn the_time_is_given(fixture: &dyn ProgramFixture) -> Checked {
+    for now_ms in [0, 1_795_651_200_123] {
+        let mut world = World::new();
+        world.0.now_ms = now_ms;
+        let Some(told) = run_sample(fixture, &Sample::Now, world)? else {
+            return Ok(());
+        };
+        let came = told.returned("the time")?;
+        ensure(came == now_ms, || format!("the time must be {now_ms}, and was {came}"))?;
+    }
+    Ok(())
+}
+
+/// Random numbers are the same for the same seed, and others for another one.
+///
+/// # Errors
+/// A violation when they are not.
+pub fn random_numbers_follow_from_the_seed(fixture: &dyn ProgramFixture) -> Checked {
+    let mut numbers = Vec::new();
+    for seed in [7, 7, 8] {
+        let mut world = World::new();
+        world.0.seed = seed;
+        let Some(told) = run_sample(fixture, &Sample::Random, world)? else {
+            return Ok(());
+        };
+        numbers.push(told.returned("a random number")?);
+    }
+    let follow = numbers.first() == numbers.get(1) && numbers.get(1) != numbers.get(2);
+    ensure(follow, || format!("numbers must follow from the seed: {numbers:?} of 7, 7 and 8"))
 }
 
 /// The same program with the same answers makes the same calls, with the same bytes as arguments, and

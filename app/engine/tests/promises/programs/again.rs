@@ -162,6 +162,36 @@ async fn an_engine_that_is_dropped_between_two_calls_is_taken_up_by_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_program_that_runs_again_has_the_time_and_the_random_numbers_of_its_first_run() {
+    let (pay, gate) = (CounterTool::new("pay", EffectClass::Effectful), Gate::new());
+    let source = "call pay {\"n\":1,\"at\":\"$NOW\",\"luck\":\"$RANDOM\"}\ncall look {\"luck\":\"$RANDOM\"}\n\
+                  call pay {\"n\":2,\"at\":\"$NOW\",\"luck\":\"$RANDOM\"}\nreturn $NOW";
+    let stage = stage([run(source)], [pay.tool(), look().before(&gate)]);
+    let conversation = stage.world.open("s").await;
+    let input = conversation.send(hello()).await.unwrap();
+    until(|| pay.total() == 1 && stage.tools.running() == 1).await;
+    let next = stage.world.next_process();
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    gate.open();
+    let conversation = next.open("s").await;
+    let report = soon(conversation.outcome(input)).await.unwrap();
+    let log = next.log();
+    let answered = log.iter().find(|one| matches!(one.fact, Fact::SampleEnded(_))).unwrap().ts;
+    assert_eq!(report.answer, answered.to_string());
+    assert_eq!((pay.total(), pay.repeated()), (2, vec![]));
+    let made = log.iter().filter_map(|one| match &one.fact {
+        Fact::ProgramCalled(fact) => Some(fact.item.arguments.clone()),
+        _ => None,
+    });
+    let made: Vec<serde_json::Value> =
+        made.map(|arguments| serde_json::from_str(&arguments).unwrap()).collect();
+    let [first, second, third] = &made[..] else { panic!("{made:?}") };
+    assert_eq!((&first["at"], &third["at"]), (&answered.0.into(), &answered.0.into()));
+    assert_ne!(first["luck"], second["luck"]);
+    assert_ne!(second["luck"], third["luck"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_replay_that_makes_other_calls_is_a_fault_and_the_model_is_told_what_stands() {
     let pay = CounterTool::new("pay", EffectClass::Effectful);
     let whole = stage([run(PAYS)], [pay.tool(), look()]);

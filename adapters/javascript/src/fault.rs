@@ -84,6 +84,11 @@ pub(crate) fn thrown(thrown: ThrownValue, compiling: bool) -> ProgramFault {
             words,
             "Call it with other arguments, or catch the error and go on without it.",
         ),
+        "AwaitMissing" => hinted(
+            "type_error",
+            words,
+            "Write await before the call, or await Promise.all([..]) for several calls.",
+        ),
         "TypeError" => hinted("type_error", words, "Check what kind of value it is."),
         "ReferenceError" => hinted("unbound_var", words, "Declare the name before it is used."),
         NO_ERROR => hinted(

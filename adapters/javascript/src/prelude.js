@@ -24,7 +24,7 @@
   const { parse, stringify } = JSON;
   const { apply, construct, ownKeys, getPrototypeOf, defineProperty } = Reflect;
   const { getOwnPropertyDescriptor } = Reflect;
-  const { freeze, keys, setPrototypeOf, hasOwn } = Object;
+  const { freeze, keys, setPrototypeOf, hasOwn, create } = Object;
   const { isArray } = Array;
   const BaseError = Error, Later = Promise, Text = String, Guard = Proxy;
   const { then } = Promise.prototype;
@@ -76,6 +76,29 @@
       full(Text(stack));
       end();
     }
+  };
+  // The promise of a tool's answer has only what a promise is awaited by: a program that reads anything else of
+  // it, or shows a promise, has forgotten to await it. The error names the place of the call.
+  const unawaited = new WeakMap();
+  const { get: callOf, set: keepCall } = WeakMap.prototype;
+  const awaits = { __proto__: null, then: true, catch: true, finally: true, constructor: true };
+  const onlyAwaited = new Guard(create(Later.prototype), {
+    __proto__: null,
+    get(target, key, promise) {
+      if (key === Symbol.toStringTag || typeof key === "string" && awaits[key]) return target[key];
+      throw apply(callOf, unawaited, [promise]);
+    },
+  });
+  const promised = (missing, start) => {
+    const promise = new Later(start);
+    apply(keepCall, unawaited, [promise, named("AwaitMissing", missing)]);
+    return setPrototypeOf(promise, onlyAwaited);
+  };
+  const awaited = (value) => {
+    if (!(value instanceof Later)) return;
+    const call = apply(callOf, unawaited, [value]);
+    if (call !== undefined) throw call;
+    throw named("AwaitMissing", "await is missing before a promise that is shown or passed on");
   };
   // Promises that were rejected and that nobody has looked at.
   const unheeded = new Map();
@@ -133,6 +156,7 @@
       let value = given;
       count += 1;
       if (count % 500 === 0) charge(500);
+      awaited(value);
       if (typeof value === "object" && value !== null && value.toJSON !== none) {
         if (typeof value.toJSON === "function") value = value.toJSON(key);
       }
@@ -203,6 +227,7 @@
   const spread = (value) => {
     if (typeof value === "string" || isArray(value)) charge(2 + value.length / 4);
     else if (typeof value === "object" && value !== null) {
+      awaited(value);
       charge(5 + keys(value).length * 2 + many(value) / 2);
     }
     return value;
@@ -453,6 +478,7 @@
   const whole = (object, key) => {
     const { value: inner } = getOwnPropertyDescriptor(object, key);
     const outer = { [key](...given) {
+      awaited(given[0]);
       charge(20 + size(given[0]) / 2);
       const made = apply(inner, this, given);
       if (isArray(made)) charge(made.length);
@@ -727,10 +753,13 @@
   // Tools.
   const settle = { __proto__: null };
   const own = { __proto__: null };
+  const plainName = new RegExp("^[A-Za-z_$][\\w$]*$");
   for (let at = 0; at < names.length; at += 1) {
     const name = names[at];
+    const place = apply(exec, plainName, [name]) !== null ? "." + name : "[" + stringify(name) + "]";
+    const missing = "await is missing before tools" + place + "(...)";
     own[name] = function (given) {
-      return new Later((resolve, reject) => {
+      return promised(missing, (resolve, reject) => {
         const object = given === undefined ? {} : given;
         if (typeof object !== "object" || object === null || isArray(object)) {
           throw named("ToolArguments", "the tool " + name + " takes one object");

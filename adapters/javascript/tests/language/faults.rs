@@ -2,7 +2,7 @@
 
 use windlass_core::ProgramEnd;
 
-use crate::{fault, run};
+use crate::{fault, run, value};
 
 #[test]
 fn faults_say_what_and_where() {
@@ -138,5 +138,60 @@ fn what_is_thrown_and_is_no_error_is_told() {
         let fault = fault(source);
         assert_eq!(fault.class, "runtime_error", "{source}: {fault}");
         assert_eq!(fault.message, words, "{source}");
+    }
+}
+
+#[test]
+fn a_promise_that_is_used_as_the_answer_lacks_an_await() {
+    let call = "await is missing before tools.look(...)";
+    for (source, line, column, message) in [
+        ("const x = tools.look({ a: 1 });\nprint(x);", Some(1), Some(17), call),
+        ("const x = tools.look({ a: 1 });\nreturn x.a;", Some(1), Some(17), call),
+        ("const { a } = tools.look({ a: 1 });\na", Some(1), Some(21), call),
+        ("1;\nreturn [tools.look({}), tools.look({})];", Some(2), Some(15), call),
+        ("return { a: tools.look({}) };", Some(1), Some(19), call),
+        ("for (const x of tools.look({})) print(x);", Some(1), Some(23), call),
+        ("return `${tools.look({})}`;", Some(1), Some(17), call),
+        ("return tools.look({}) + 1;", Some(1), Some(14), call),
+        ("return tools.look({}).map(x => x);", Some(1), Some(14), call),
+        ("return JSON.stringify(tools.look({}));", Some(1), Some(29), call),
+        ("return Object.keys(tools.look({}));", Some(1), Some(26), call),
+        ("return { ...tools.look({}) };", Some(1), Some(19), call),
+        ("return await tools.look({ a: tools.look({}) });", Some(1), Some(36), call),
+        ("memory.a = tools.look({});\n1", Some(1), Some(18), call),
+        (
+            "tools['a-b']({}).length",
+            Some(1),
+            Some(13),
+            "await is missing before tools[\"a-b\"](...)",
+        ),
+        (
+            "const f = async () => 1;\nprint(f());",
+            Some(2),
+            Some(6),
+            "await is missing before a promise that is shown or passed on",
+        ),
+    ] {
+        let told = fault(source);
+        let place = (told.line, told.column);
+        let meant = ("type_error", message, line);
+        assert_eq!((&*told.class, &*told.message, told.line), meant, "{source}");
+        assert_eq!(place, (line, column), "{source}");
+        assert!(told.hint.is_some_and(|hint| hint.contains("await")), "{source}");
+    }
+    for (source, meant) in [
+        ("const x = tools.look({ a: 1 }); (await x).a", "1"),
+        ("tools.look({ a: 1 }).then(x => x.a).catch(() => 2).finally(() => 3)", "1"),
+        (
+            "const x = tools.look({}); [x instanceof Promise, typeof x, String(Object(x) === x)]",
+            "[true,\"object\",\"true\"]",
+        ),
+        ("const all = [1, 2].map(a => tools.look({ a })); (await Promise.all(all)).length", "2"),
+        (
+            "const all = {}; for (const a of [1, 2]) all[a] = tools.look({ a }); (await all[2]).a",
+            "2",
+        ),
+    ] {
+        assert_eq!(value(source), meant, "{source}");
     }
 }

@@ -24,7 +24,7 @@ use crate::id::{CallId, InputId, Seq, TurnId};
 use crate::image::Image;
 use crate::item::{CallItem, Item};
 use crate::outcome::InterruptSource;
-use crate::program::CallReport;
+use crate::program::{CallReport, ProgramFailure};
 use crate::record::RecordedFact;
 use crate::render::PromptItem;
 use crate::request_record::FailedAttempt;
@@ -80,6 +80,9 @@ pub struct History {
     /// Value that the latest answer's program returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     returned: Option<Arc<str>>,
+    /// Failure of the last program of the open turn, if it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    program_failure: Option<Arc<ProgramFailure>>,
     /// Inline program of the latest answer, once the answer has entered the conversation. There it
     /// is no call, but its hooks may still be pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]

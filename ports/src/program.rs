@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Definition, ProgramEnd, ProgramFault, ProgramLimits, RetainedChange, RetainedMemory,
+    Definition, ProgramEnd, ProgramFailure, ProgramFault, ProgramLimits, RetainedChange,
+    RetainedMemory,
 };
 
 use crate::cancel::CancelSignal;
@@ -57,6 +58,10 @@ pub struct ProgramEnvironment {
     pub tools: Vec<Arc<str>>,
     /// Its inputs, as JSON text of an object, if there are any.
     pub data: Option<Arc<str>>,
+    /// Failure of the program before it in the same turn, if that one failed. The program reads it as
+    /// its input `fail`, an object of `reason`, `message` and empty `details`, or finds nothing there.
+    /// An input of this name replaces it.
+    pub failure: Option<Arc<ProgramFailure>>,
     /// Memory of earlier programs, in the format of this runtime.
     pub memory: Arc<RetainedMemory>,
     /// Present time of the program in milliseconds since the Unix epoch. It stands still.

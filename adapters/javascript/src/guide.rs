@@ -34,6 +34,7 @@ JSON, else text; a tool that is marked `-> text` gives text, of which `JSON.pars
 `const [a, b] = await Promise.all([tools.x({}), tools.y({})])`.
 - Await every call. One that fails and that nobody awaits ends the program.
 - `memory` is an object, and `memory.name` is read in later programs. `tools` and `memory` cannot be declared again.
+- `data.fail` is `{ reason, message, details }` of the program before, if it failed in this turn.
 - `Date` shows the time of your answer, in UTC, and stands still. `Math.random()` follows from the record.
 - Results, arguments, prints and `memory` hold JSON values. A `Map` becomes an object or a list of pairs, a `Set` a list.
 ";

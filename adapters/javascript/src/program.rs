@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-use windlass_core::{Definition, ProgramEnd, ProgramFault, RetainedChange, RetainedMemory};
+use serde_json::{Map, Value, json};
+use windlass_core::{
+    Definition, ProgramEnd, ProgramFailure, ProgramFault, RetainedChange, RetainedMemory,
+};
 use windlass_ports::{
     PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramStep,
     RunningProgram, json_preview, text_output,
@@ -34,13 +36,7 @@ impl PreparedProgram for CheckedProgram {
 
     fn start(self: Box<Self>) -> Result<Box<dyn RunningProgram>, ProgramFault> {
         let Self { checked, world } = *self;
-        let data = match &world.data {
-            None => "{}".to_owned(),
-            Some(text) => object(text).map(|object| text_of(&object)).ok_or_else(|| {
-                let words = "the inputs are no JSON object, or are nested too deep";
-                hinted("invalid_data", words, "Give the session's programs an object.")
-            })?,
-        };
+        let data = text_of(&inputs(&world)?);
         let kept = parse_memory(&world.memory)?;
         let shared = Arc::new(HostState::new(world.limits, world.cancel.clone()));
         let memory = text_of(&kept);
@@ -55,6 +51,23 @@ impl PreparedProgram for CheckedProgram {
             first: 0,
         }))
     }
+}
+
+/// Returns the inputs of a program, with the failure of the program before it.
+fn inputs(world: &ProgramEnvironment) -> Result<Map<String, Value>, ProgramFault> {
+    let mut inputs = match &world.data {
+        None => Map::new(),
+        Some(text) => object(text).ok_or_else(|| {
+            let words = "the inputs are no JSON object, or are nested too deep";
+            hinted("invalid_data", words, "Give the session's programs an object.")
+        })?,
+    };
+    if let Some(failure) = &world.failure {
+        let ProgramFailure { reason, message } = &**failure;
+        let failure = json!({ "reason": reason, "message": message, "details": {} });
+        inputs.entry("fail").or_insert(failure);
+    }
+    Ok(inputs)
 }
 
 fn text_of(object: &Map<String, Value>) -> String {

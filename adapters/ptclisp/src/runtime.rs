@@ -41,7 +41,7 @@ impl ProgramRuntime for PtcLisp {
     ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
         let limits = limits(&world.limits);
         let tools: BTreeSet<Arc<str>> = world.tools.iter().cloned().collect();
-        let (session, data) = match (session(world), data(world)) {
+        let (session, data) = match (session(world), inputs(world)) {
             (Ok(session), Ok(data)) => (session, data),
             (Err(fault), _) | (_, Err(fault)) => {
                 // What is wrong with the program itself is found all the same.
@@ -78,7 +78,24 @@ fn session(world: &ProgramEnvironment) -> Result<RetainedSession, Fault> {
         .map_err(|why| Fault::new(FaultClass::World, format!("what lasts cannot be read: {why}")))
 }
 
-/// Reads the inputs of the program.
+/// Name of the input that holds the failure of the program before.
+const FAILURE: &str = "fail";
+
+/// Returns the inputs of the program, with the failure of the program before it.
+fn inputs(world: &ProgramEnvironment) -> Result<BTreeMap<Arc<str>, Value>, Fault> {
+    let mut inputs = data(world)?;
+    inputs.entry(Arc::from(FAILURE)).or_insert_with(|| match &world.failure {
+        None => Value::Nil,
+        Some(failure) => Value::record([
+            ("reason", Value::Kw(Arc::from(&*failure.reason))),
+            ("message", Value::Str(Arc::from(&*failure.message))),
+            ("details", Value::record([])),
+        ]),
+    });
+    Ok(inputs)
+}
+
+/// Reads the inputs of the session.
 fn data(world: &ProgramEnvironment) -> Result<BTreeMap<Arc<str>, Value>, Fault> {
     let Some(text) = &world.data else {
         return Ok(BTreeMap::new());

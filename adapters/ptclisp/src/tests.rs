@@ -203,6 +203,30 @@ fn where_there_are_no_tools_a_program_that_names_one_is_refused() {
 }
 
 #[test]
+fn the_failure_of_the_program_before_is_an_input() {
+    let failure = windlass_core::ProgramFailure {
+        reason: "type_error".to_owned(),
+        message: "no \"number\"".to_owned(),
+    };
+    let failed = ProgramEnvironment { failure: Some(Arc::new(failure)), ..world() };
+    let own = ProgramEnvironment { data: Some("{\"fail\":7}".into()), ..failed.clone() };
+    let told = r#"{"details":{},"message":"no \"number\"","reason":"type_error"}"#;
+    for (source, world, meant) in [
+        ("data/fail", &world(), "null"),
+        ("data/fail", &failed, told),
+        (
+            "[(= :type_error (:reason data/fail)) (keys data/fail)]",
+            &failed,
+            r#"[true,["details","message","reason"]]"#,
+        ),
+        ("data/fail", &own, "7"),
+    ] {
+        let (_, done) = run_in(source, world, "1");
+        assert_eq!(done.end, ProgramEnd::Value { value: meant.into() }, "{source}");
+    }
+}
+
+#[test]
 fn inputs_are_read_and_those_that_are_not_there_refuse_the_program() {
     let mut world = world();
     world.data = Some(r#"{"rows": [{"n": 1}, {"n": 2}], "x-y": 3}"#.into());

@@ -68,6 +68,7 @@ impl History {
             FactGroup::Run(RunFact::CallObserved(fact)) => self.observe(recorded, fact)?,
             FactGroup::Turn(TurnFact::TurnSettled(fact)) => {
                 self.discard_sample();
+                self.program_failure = None;
                 if let Some(notice) = &fact.notice {
                     let kind = ConversationUnitKind::Context {
                         name: None,

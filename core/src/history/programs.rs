@@ -9,7 +9,9 @@ use crate::error::InvalidFact;
 use crate::fact::ProgramRun;
 use crate::id::{CallId, Seq};
 use crate::item::CallItem;
-use crate::program::{CallOutcome, ReportedCall, ReportedCalls, RetainedMemory, call_line};
+use crate::program::{
+    CallOutcome, ProgramFailure, ReportedCall, ReportedCalls, RetainedMemory, call_line,
+};
 use crate::record::RecordedFact;
 use crate::render::PromptItem;
 use crate::time::Timestamp;
@@ -53,6 +55,12 @@ impl History {
     #[must_use]
     pub fn answered(&self) -> Option<Timestamp> {
         self.answered
+    }
+
+    /// Returns the failure of the last program of the open turn, if it failed.
+    #[must_use]
+    pub fn program_failure(&self) -> Option<&Arc<ProgramFailure>> {
+        self.program_failure.as_ref()
     }
 
     /// Returns the value that the latest answer's program returned, as JSON text.
@@ -117,6 +125,7 @@ impl History {
             return Err(invalid_fact(recorded, "no such program is out"));
         }
         self.memories.apply(recorded.seq, &fact.outcome);
+        self.program_failure = ProgramFailure::of(fact).map(Arc::new);
         if fact.fault.is_none() {
             self.returned = fact.outcome.end.returned().cloned();
         }

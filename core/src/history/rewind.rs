@@ -28,6 +28,7 @@ impl History {
         self.asked.clear();
         self.failed.clear();
         self.returned = None;
+        self.program_failure = None;
         if let Some(notice) = &fact.notice {
             let lifetime = ContextLifetime::Turn;
             self.begin(recorded, ConversationUnitKind::Context { name: None, lifetime });

@@ -20,7 +20,8 @@ impl History {
             Some(observation.output.len())
         });
         let returned = self.returned.iter().map(|text| text.len());
-        let left = returned.chain([self.memories.bytes()]);
+        let failure = self.program_failure.iter().map(|failure| failure.message.len());
+        let left = returned.chain(failure).chain([self.memories.bytes()]);
         let more = waiting.chain(given).chain(observed).chain(left);
         let more = more.fold(0, usize::saturating_add);
         shown.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))

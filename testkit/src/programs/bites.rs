@@ -40,6 +40,7 @@ fn every_case_finds_its_fault() -> Checked {
         ("a_program_that_has_ended_goes_no_further", EndsAgainAndAgain, "step 2 of a program"),
         ("prints_are_told_line_by_line", PrintsInOneLine, "was printed"),
         ("inputs_are_read", HasOtherInputs, "the input limit is 12"),
+        ("the_failure_before_is_an_input", ForgetsFailures, "the failure must be"),
         ("inputs_that_are_no_object_are_refused", HasOtherInputs, "must be refused"),
         ("a_call_has_its_arguments", CallsWithoutArguments, "look must be called with"),
         ("answers_are_data_or_text", WrapsAnswers, "to a program, and was"),

@@ -33,6 +33,7 @@ pub(super) enum Fault {
     PrintsInOneLine,
     HasOtherInputs,
     HasItsOwnClock,
+    ForgetsFailures,
     CallsWithoutArguments,
     WrapsAnswers,
     PanicsOverLongAnswers,
@@ -121,6 +122,7 @@ impl ProgramRuntime for Runtime {
         let mut world = world.clone();
         match self.0 {
             Fault::HasOtherInputs => world.data = Some("{\"limit\":0,\"names\":0}".into()),
+            Fault::ForgetsFailures => world.failure = None,
             Fault::HasItsOwnClock => {
                 let run = RUNS.fetch_add(1, Ordering::SeqCst);
                 (world.now_ms, world.seed) = (run, run);

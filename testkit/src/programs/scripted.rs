@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use windlass_core::ProgramFault;
 use windlass_ports::{
     GuideSyntax, PreparedProgram, ProgramEnvironment, ProgramGuide, ProgramRuntime, RunningProgram,
@@ -35,8 +35,8 @@ pub const SCRIPTED: &str = "scripted";
 /// Empty lines and lines that begin with `#` do nothing. A program that comes to its end ends with the
 /// value `$LAST`, which is null at first. Wherever JSON stands, `$NAME` and the text `"$NAME"` within it
 /// are the value of that name: a variable, `$LAST`, `$round` of the innermost loop, `$data.KEY` for an
-/// input, `$kept.KEY` for what is kept, `$NOW` for the time in milliseconds, `$RANDOM` for a number that
-/// follows from the seed and the steps. A text that begins with `$$` is one that begins with `$`.
+/// input, `$data.fail` for the failure of the program before, `$kept.KEY` for what is kept, `$NOW` for the
+/// time in milliseconds, `$RANDOM` for a number that follows from the seed and the steps. A text that begins with `$$` is one that begins with `$`.
 ///
 /// `prepare` refuses unknown lines, tools and names. A line is a step, and so is each round of a loop,
 /// each turn of `spin` and each call of `each`; memory is what all values that were made take, though they
@@ -135,12 +135,18 @@ impl PreparedProgram for Prepared {
 
     fn start(self: Box<Self>) -> Result<Box<dyn RunningProgram>, ProgramFault> {
         let kept = kept_before(&self.world)?;
-        let data = match &self.world.data {
+        let mut data = match &self.world.data {
             None => Map::new(),
             Some(text) => object(text).ok_or_else(|| {
                 ProgramFault::new("invalid_data", "the inputs are no JSON object; give one")
             })?,
         };
+        let failure = self.world.failure.as_ref();
+        let failure = failure.map(|failure| {
+            let (reason, message) = (&failure.reason, &failure.message);
+            json!({ "reason": reason, "message": message, "details": {} })
+        });
+        data.entry("fail").or_insert(json!(failure));
         Ok(Box::new(Run::new(self.ops, self.world, data, kept)))
     }
 }

@@ -1,5 +1,6 @@
 //! Values: what a program computes with. Clones are cheap, nesting is bounded, nothing here runs.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -132,6 +133,14 @@ impl Value {
     /// Makes a keyword without charging memory.
     pub(crate) fn keyword(name: &str) -> Value {
         Value::Kw(Arc::from(name))
+    }
+
+    /// Makes a map with keywords as keys without charging memory.
+    pub fn record<'a>(entries: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
+        let entries = entries.into_iter().map(|(name, value)| (Value::keyword(name), value));
+        let entries: BTreeMap<Value, Value> = entries.collect();
+        let shape = ValueSize::of(entries.iter().flat_map(|(key, value)| [key, value]));
+        Value::Map(Arc::new(Entries { entries: entries.into(), shape }))
     }
 
     /// The smallest form of an integer.

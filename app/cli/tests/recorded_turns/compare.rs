@@ -49,7 +49,7 @@ pub(crate) fn differences(case: &Case, told: &RunReport) -> Vec<Differs> {
     let recorded = (expect["status"] == "ok").then(|| plain(&expect["return"]).to_string());
     let here = told.value.as_ref().map(|value| match case.says(value) {
         true => "the text of an answer".to_owned(),
-        false => value.to_string(),
+        false => unworded(value.clone()).to_string(),
     });
     let nothing = || "nothing".to_owned();
     compared.add("value", &recorded.unwrap_or_else(nothing), &here.unwrap_or_else(nothing));
@@ -175,7 +175,7 @@ fn result(snapshot: &TurnSnapshot) -> String {
         (Some(_), Some(ProgramEnd::Fail { value })) => format!("fail {value}"),
         (Some(why), _) => why.class.clone(),
         (None, Some(ProgramEnd::Value { value } | ProgramEnd::Return { value })) => {
-            value.to_string()
+            unworded(serde_json::from_str(value).unwrap()).to_string()
         }
         (None, Some(ProgramEnd::Fail { .. } | ProgramEnd::Fault(_)) | None) => "no result".into(),
     }
@@ -198,9 +198,17 @@ fn plain(value: &Value) -> Value {
                 return serde_json::from_str(number).unwrap_or_else(|_| json!(number));
             }
             let entries = entries.iter();
-            entries.map(|(key, value)| (key.clone(), plain(value))).collect()
+            unworded(entries.map(|(key, value)| (key.clone(), plain(value))).collect())
         }
         other => other.clone(),
+    }
+}
+
+/// A failure without its words, any other value as it is.
+fn unworded(value: Value) -> Value {
+    match (value.get("reason"), value.get("message")) {
+        (Some(reason), Some(_)) => json!({ "reason": reason }),
+        _ => value,
     }
 }
 

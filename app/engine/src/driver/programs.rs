@@ -105,6 +105,7 @@ impl Driver {
             environment: ProgramEnvironment {
                 tools: tools.map(|tool| Arc::from(tool.name.as_str())).collect(),
                 data: program.data.clone(),
+                failure: self.machine.history().program_failure().cloned(),
                 memory: self.machine.history().memory().clone(),
                 now_ms: self.machine.history().answered().map_or(0, |answered| answered.0),
                 seed: program_seed(&self.machine.session().id, id),

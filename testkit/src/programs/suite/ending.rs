@@ -1,6 +1,9 @@
 //! Cases about how a program ends, what it prints and what it reads.
 
-use windlass_core::ProgramEnd;
+use std::sync::Arc;
+
+use serde_json::json;
+use windlass_core::{ProgramEnd, ProgramFailure};
 use windlass_ports::ProgramStep;
 
 use super::checks::{apart, ensure, json, obliging, run, run_sample, well_formed, written};
@@ -160,6 +163,30 @@ pub fn inputs_that_are_no_object_are_refused(fixture: &dyn ProgramFixture) -> Ch
         let begun: String = data.chars().take(20).collect();
         ensure(told.refused, || format!("inputs {begun:?} must be refused: {:?}", told.done.end))?;
         well_formed(told.fault("inputs")?, "inputs that are no object")?;
+    }
+    Ok(())
+}
+
+/// The failure of the program before is the input `fail`, unless the session has an input of this name.
+/// Without one nothing is there.
+///
+/// # Errors
+/// A violation when it is something else.
+pub fn the_failure_before_is_an_input(fixture: &dyn ProgramFixture) -> Checked {
+    let failure = ProgramFailure { reason: "type_error".into(), message: "no \"number\"".into() };
+    let told = json!({ "reason": "type_error", "message": "no \"number\"", "details": {} });
+    for (failure, data, meant) in [
+        (None, None, json!(null)),
+        (Some(failure.clone()), None, told),
+        (Some(failure), Some("{\"fail\":7}"), json!(7)),
+    ] {
+        let mut world = World::new();
+        (world.0.failure, world.0.data) = (failure.map(Arc::new), data.map(Arc::from));
+        let Some(told) = run_sample(fixture, &Sample::Data("fail"), world)? else {
+            return Ok(());
+        };
+        let came = told.returned("the failure before")?;
+        ensure(came == meant, || format!("the failure must be {meant}, and was {came}"))?;
     }
     Ok(())
 }

@@ -161,6 +161,7 @@ macro_rules! program_cases {
             prints_are_told_line_by_line,
             inputs_are_read,
             inputs_that_are_no_object_are_refused,
+            the_failure_before_is_an_input,
             a_call_has_its_arguments,
             answers_are_data_or_text,
             tools_of_a_workspace_give_text,

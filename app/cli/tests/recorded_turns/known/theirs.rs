@@ -172,7 +172,12 @@ pub(crate) const THEIRS: &[Known] = &[
             (
                 OLD,
                 "fail-visible-in-next-turn",
-                &[("success 1", "false"), ("result 1", "arithmetic_error")],
+                &[
+                    ("value", r#"{"reason":"arithmetic_error"}"#),
+                    ("success 1", "false"),
+                    ("result 1", "arithmetic_error"),
+                    ("result 2", r#"{"reason":"arithmetic_error"}"#),
+                ],
             ),
             (
                 OLD,

@@ -6,6 +6,7 @@ mod calling;
 mod contracts;
 mod deaf;
 mod fairness;
+mod failures;
 mod keeping;
 mod limits;
 mod snapshots;

@@ -126,7 +126,10 @@ pub use output::{
     read_output_tool,
 };
 pub use program::{
-    CallOutcome, CallReport, Definition, LaterPrograms, PROGRAM_TOOL, ProgramCallRecord, ProgramEffects, ProgramEnd, ProgramFailure, ProgramFault, ProgramLimits, ProgramMode, ProgramOutcome, ProgramTransport, ReportLimits, ReportedCall, ReportedCalls, RetainedChange, RetainedMemory, SampleKind, feedback, program_seed, program_tool,
+    CallOutcome, CallReport, Definition, LaterPrograms, PROGRAM_TOOL, ProgramCallRecord,
+    ProgramEffects, ProgramEnd, ProgramFailure, ProgramFault, ProgramLimits, ProgramMode,
+    ProgramOutcome, ProgramTransport, ReportLimits, ReportedCall, ReportedCalls, RetainedChange,
+    RetainedMemory, SampleKind, feedback, program_seed, program_tool,
 };
 pub use reason::Reason;
 pub use record::{Draft, EnvelopeHeader, FACT_VERSION, RecordedFact};

@@ -143,9 +143,9 @@ fn words(text: &str) -> Option<DateParts> {
     let mut noon = None;
     for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {
         let starts = |name: &&str| word.starts_with(*name);
-        if let Some(at) = MONTHS.iter().position(|name| starts(name)) {
+        if let Some(at) = MONTHS.iter().position(starts) {
             month = i64::try_from(at + 1).ok();
-        } else if DAYS.iter().any(|name| starts(&name)) {
+        } else if DAYS.iter().any(starts) {
             // The rest tells the day.
         } else if ["am", "pm"].contains(&word) {
             noon = Some(word == "pm");

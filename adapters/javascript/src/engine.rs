@@ -11,6 +11,7 @@ use crate::check::{LIBRARY, OWN};
 use crate::date;
 use crate::fault::{self, ThrownValue, no_memory, parse_position, too_deep};
 use crate::host_state::{HostState, LOOK};
+use crate::key_ledger::{KeyLedger, KeyPrice};
 use crate::random::RandomNumbers;
 
 /// The stack that reading a program may take. It bounds how deep a source is nested.
@@ -217,6 +218,11 @@ impl Engine {
             memory: most.saturating_add(before),
             throws: ["throw", "reject"].iter().any(|word| source.contains(word)),
         };
+        for text in [data, memory] {
+            if engine.shared.pay_for_keys(|keys| keys.json(text)) {
+                engine.work()?;
+            }
+        }
         let room = engine.memory.saturating_add(ENDING);
         engine.runtime.set_memory_limit(room);
         let handler = engine.shared.clone();
@@ -264,6 +270,9 @@ impl Engine {
         good: bool,
         text: &str,
     ) -> Result<(), ProgramFault> {
+        if good && self.shared.pay_for_keys(|keys| keys.json(text)) {
+            return self.work();
+        }
         let give = (id, good, text);
         self.within(|_, host| host.get::<_, Function<'_>>("give")?.call::<_, ()>(give))
     }
@@ -444,13 +453,32 @@ fn prepare(
     let deep = Function::new(ctx.clone(), move |stack: String| {
         nested.end_at(too_deep(), parse_position(&stack));
     })?;
+    let ledger = own();
+    let weigh = Function::new(ctx.clone(), move |kind: i32, key: Value<'_>| {
+        ledger.pay_for_keys(|keys| price(keys, kind, &key))
+    })?;
     let names: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
     let library = LIBRARY.to_vec();
     prelude.call((
-        [call, print, fail, pay, tick, over, full, deep].to_vec(),
+        [call, print, fail, pay, tick, over, full, deep, weigh].to_vec(),
         names,
         library,
         data,
         memory,
     ))
+}
+
+/// Returns the price of a key: 0 of a property, 1 of a map or a set; 2 is a text of JSON.
+fn price(keys: &mut KeyLedger, kind: i32, key: &Value<'_>) -> KeyPrice {
+    if let Some(number) = key.as_number() {
+        return Some(keys.number(number));
+    }
+    let Some(Ok(text)) = key.as_string().map(|text| text.to_string()) else {
+        return Some(keys.unreadable());
+    };
+    match kind {
+        0 => keys.property(&text),
+        1 => Some(keys.text(&text)),
+        _ => keys.json(&text),
+    }
 }

@@ -8,6 +8,7 @@ use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{CancelSignal, ProgramCall};
 
 use crate::fault::{at_position, less};
+use crate::key_ledger::{KeyLedger, KeyPrice};
 
 /// Steps that one check of the engine counts as; the engine checks once in ten thousand of its own
 /// operations. Most of those are counted as rounds and calls already; the rest are loops within
@@ -23,6 +24,7 @@ pub(crate) struct HostState {
     /// True if the program has begun: what stands around it costs it nothing.
     begun: AtomicBool,
     over: AtomicBool,
+    keys: Mutex<KeyLedger>,
     inner: Mutex<HostStateInner>,
 }
 
@@ -47,6 +49,7 @@ impl HostState {
             steps: AtomicU64::new(0),
             begun: AtomicBool::new(false),
             over: AtomicBool::new(false),
+            keys: Mutex::default(),
             inner: Mutex::default(),
         }
     }
@@ -80,6 +83,18 @@ impl HostState {
             return true;
         }
         false
+    }
+
+    /// Counts the steps that a use of keys costs. Returns true if the program must end.
+    pub(crate) fn pay_for_keys(&self, price: impl FnOnce(&mut KeyLedger) -> KeyPrice) -> bool {
+        let price = price(&mut self.keys.lock());
+        // Before the program has begun, nothing is counted.
+        let Some(steps) = price.filter(|steps| *steps <= self.limits.steps) else {
+            let words = "too many keys of the program have one hash, and each lookup takes long";
+            self.end(less("fuel_exceeded", words));
+            return true;
+        };
+        self.spend(steps)
     }
 
     /// Counts from now on.

@@ -60,15 +60,26 @@ impl Insertions {
         name: Option<&str>,
         walk: impl FnOnce(&mut Self),
     ) {
+        // A large number as a key is looked at, too.
+        let large = |name: &str| match by == self.key {
+            true => format!("||{name}>>>0!=={name}||{name}>1048575"),
+            false => String::new(),
+        };
         if let Some(name) = name {
-            self.begin(span.start, format!("(typeof {name}!==\"number\"?__windlass.{by}({name}):"));
+            let large = large(name);
+            self.begin(
+                span.start,
+                format!("(typeof {name}!==\"number\"{large}?__windlass.{by}({name}):"),
+            );
             walk(self);
             self.end(span.end, ")");
             return;
         }
+        let large = large("__windlass_k");
         self.begin(span.start, "(typeof(__windlass_k=(");
         walk(self);
-        self.end(span.end, format!("))!==\"number\"?__windlass.{by}(__windlass_k):__windlass_k)"));
+        let ends = format!("))!==\"number\"{large}?__windlass.{by}(__windlass_k):__windlass_k)");
+        self.end(span.end, ends);
     }
 
     /// An operand that is looked at, unless it is small.

@@ -10,6 +10,7 @@ mod host_state;
 mod inserted_code;
 mod insertions;
 mod instrument;
+mod key_ledger;
 mod program;
 mod random;
 mod weigh;

@@ -1,7 +1,7 @@
 // What stands around a program: it is called once, before the program, with the functions of the host.
 (function (host, names, library, dataText, memoryText) {
   "use strict";
-  const [call, print, fail, pay, count, over, full, deep] = host;
+  const [call, print, fail, pay, count, over, full, deep, weigh] = host;
   const top = globalThis;
 
   // What ends a program. The engine asks the host now and then whether it may go on; where it may not, it
@@ -20,6 +20,28 @@
   const tick = (rounds) => {
     if (count(rounds)) end();
     return 0;
+  };
+  // Keys are paid for by how many of them have one hash, once there may be many. Of a property the price is that
+  // of its text, of a map's key that of the text or number.
+  let uses = 0;
+  const few = 500;
+  const property = (name) => {
+    uses += 1;
+    if (uses > few && weigh(0, name)) end();
+  };
+  const entry = (value) => {
+    if (typeof value !== "string" && typeof value !== "number") return;
+    uses += 1;
+    if (uses > few && weigh(1, value)) end();
+  };
+  const properties = (object) => {
+    const names = keys(object);
+    if (names.length > few) for (let at = 0; at < names.length; at += 1) property(names[at]);
+    return names;
+  };
+  const json = (text) => {
+    if (typeof text === "string" && text.length > 8000 && weigh(2, text)) end();
+    return text;
   };
   const { parse, stringify } = JSON;
   const { apply, construct, ownKeys, getPrototypeOf, defineProperty } = Reflect;
@@ -188,7 +210,7 @@
         return true;
       }
       say("{");
-      const names = keys(value);
+      const names = properties(value);
       let any = false;
       for (let at = 0; at < names.length; at += 1) {
         const before = parts.length;
@@ -228,7 +250,7 @@
     if (typeof value === "string" || isArray(value)) charge(2 + value.length / 4);
     else if (typeof value === "object" && value !== null) {
       awaited(value);
-      charge(5 + keys(value).length * 2 + many(value) / 2);
+      charge(5 + properties(value).length * 2 + many(value) / 2);
     }
     return value;
   };
@@ -256,10 +278,11 @@
     return name;
   };
   const key = (value) => {
-    if (typeof value === "object" && value !== null || typeof value === "function") {
-      return sized(ownKeys({ __proto__: null, [value]: 0 })[0]);
-    }
-    return sized(value);
+    const name = typeof value === "object" && value !== null || typeof value === "function"
+      ? ownKeys({ __proto__: null, [value]: 0 })[0] : value;
+    if (typeof name === "string") property(sized(name));
+    else if (typeof name === "number" && (name >>> 0 !== name || name > 1048575)) property(Text(name));
+    return name;
   };
   const rounds = () => {
     over();
@@ -475,28 +498,55 @@
     return all;
   } }.flat);
   // What goes through all of an object, whose size is known only then.
-  const whole = (object, key) => {
+  const whole = (object, key, before) => {
     const { value: inner } = getOwnPropertyDescriptor(object, key);
     const outer = { [key](...given) {
       awaited(given[0]);
       charge(20 + size(given[0]) / 2);
-      const made = apply(inner, this, given);
+      if (typeof given[0] === "object" && given[0] !== null && !isArray(given[0])) properties(given[0]);
+      const made = apply(inner, this, before === undefined ? given : before(given));
       if (isArray(made)) charge(made.length);
-      else if (typeof made === "object" && made !== null) charge(keys(made).length * 2);
+      else if (typeof made === "object" && made !== null) charge(properties(made).length * 2);
       return made;
     } }[key];
     own_(object, key, outer);
     apply(mark, priced, [outer]);
   };
-  for (const key of ["keys", "values", "entries", "fromEntries", "groupBy", "freeze", "seal",
+  // What is made of pairs gets pairs that nothing changes between the look at them and their use.
+  const pairs = (given) => {
+    const list = isArray(given[0]) ? given[0] : [...given[0]];
+    const clean = [];
+    for (let at = 0; at < list.length; at += 1) {
+      const pair = list[at];
+      if (typeof pair !== "object" || pair === null) throw new TypeError("a list of pairs is needed here");
+      clean[at] = [key(pair[0]), pair[1]];
+    }
+    given[0] = clean;
+    return given;
+  };
+  const grouped = (look) => (given) => {
+    const by = given[1];
+    if (typeof by === "function") given[1] = (...one) => look(apply(by, undefined, one));
+    return given;
+  };
+  whole(Object, "fromEntries", pairs);
+  whole(Object, "groupBy", grouped(key));
+  for (const key of ["keys", "values", "entries", "freeze", "seal",
     "isFrozen", "isSealed", "getOwnPropertyNames", "getOwnPropertySymbols", "getOwnPropertyDescriptors"]) {
     whole(Object, key);
   }
-  whole(Map, "groupBy");
+  whole(Map, "groupBy", grouped((value) => {
+    entry(value);
+    return value;
+  }));
   whole(Array, "from");
   whole(Array, "of");
   whole(Reflect, "ownKeys");
-  wrapped(JSON, "parse", paid((self, [value]) => 20 + size(value) / 2));
+  wrapped(JSON, "parse", (self, given) => {
+    given[0] = json(typeof given[0] === "string" ? given[0] : Text(given[0]));
+    charge(20 + size(given[0]) / 2);
+    return self;
+  });
   own_(JSON, "stringify", { stringify(value, replacer, space) {
     charge(5);
     const text = write(value, true);
@@ -511,9 +561,20 @@
       return self;
     });
   }
+  const members = (value) => {
+    const count = many(value);
+    const each = within(setProto, sizeOfSet, value) === undefined ? eachEntry : eachValue;
+    if (count > few) apply(each, value, [(_, key) => entry(key)]);
+    return count;
+  };
+  const made_ = (value) => {
+    if (typeof value === "object") members(value);
+    return value;
+  };
   for (const key of ["union", "intersection", "difference", "symmetricDifference", "isSubsetOf",
     "isSupersetOf", "isDisjointFrom"]) {
-    wrapped(Set.prototype, key, paid((self, [other]) => 5 + (many(self) + many(other)) * 4));
+    wrapped(Set.prototype, key,
+      paid((self, [other]) => 5 + (members(self) + members(other)) * 4), made_);
   }
   // Functions that are called with a list of what they are given.
   const handed = (given) => {
@@ -624,7 +685,10 @@
     [Set, ["add", "has", "delete"]],
   ]) {
     for (const name of names) {
-      wrapped(kind.prototype, name, paid((self, given) => 8 + texts(self, given)));
+      wrapped(kind.prototype, name, paid((self, given) => {
+        entry(given[0]);
+        return 8 + texts(self, given);
+      }));
     }
   }
   wrapped(Date, "parse", paid(() => 20));
@@ -690,7 +754,7 @@
     for (let at = 1; at < given.length; at += 1) {
       const from = given[at];
       if (typeof from !== "object" && typeof from !== "function" || from === null) continue;
-      charge(keys(from).length * 2);
+      charge(properties(from).length * 2);
       if (typeof given[0] === "function" && apply(hasOwn, undefined, [from, "prototype"])) {
         fixed(given[0], "prototype");
       }
@@ -706,7 +770,7 @@
     });
   }
   wrapped(Object, "defineProperties", (self, given) => {
-    charge(5 + keys(given[1]).length);
+    charge(5 + properties(given[1]).length);
     if (apply(hasOwn, undefined, [given[1], "prototype"])) fixed(given[0], "prototype");
     return self;
   });
@@ -716,6 +780,20 @@
     fixed(given[given.length > 3 ? 3 : 0], given[1]);
     return self;
   });
+  for (const [object, names, at] of [
+    [Object, ["hasOwn", "getOwnPropertyDescriptor"], 1],
+    [Reflect, ["has", "get", "deleteProperty", "getOwnPropertyDescriptor"], 1],
+    [Object.prototype, ["hasOwnProperty", "propertyIsEnumerable"], 0],
+    [Symbol, ["for"], 0],
+  ]) {
+    for (const name of names) {
+      wrapped(object, name, (self, given) => {
+        given[at] = key(given[at]);
+        charge(texts(self, given));
+        return self;
+      });
+    }
+  }
   // All others, by the texts that they are given.
   for (const key of ownKeys(Math)) {
     if (typeof Math[key] !== "function") continue;

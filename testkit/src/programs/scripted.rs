@@ -36,7 +36,8 @@ pub const SCRIPTED: &str = "scripted";
 /// value `$LAST`, which is null at first. Wherever JSON stands, `$NAME` and the text `"$NAME"` within it
 /// are the value of that name: a variable, `$LAST`, `$round` of the innermost loop, `$data.KEY` for an
 /// input, `$data.fail` for the failure of the program before, `$kept.KEY` for what is kept, `$NOW` for the
-/// time in milliseconds, `$RANDOM` for a number that follows from the seed and the steps. A text that begins with `$$` is one that begins with `$`.
+/// time in milliseconds, `$RANDOM` for a number that follows from the seed and the steps. A text that begins
+/// with `$$` is one that begins with `$`.
 ///
 /// `prepare` refuses unknown lines, tools and names. A line is a step, and so is each round of a loop,
 /// each turn of `spin` and each call of `each`; memory is what all values that were made take, though they

@@ -61,7 +61,7 @@ async fn whoever_asks_a_driver_that_has_ended_is_told_so() {
     let conversation = world.open("s").await;
     conversation.close().await;
     let closed = |ended: &DriverEnd| matches!(ended, DriverEnd::Closed);
-    let state = soon(conversation.state()).await;
+    let state = soon(Box::pin(conversation.state())).await;
     assert!(matches!(state, Err(SendError::Ended(ended)) if closed(&ended)));
     assert!(closed(&soon(conversation.flush()).await.unwrap_err()));
     let refused = soon(conversation.send(hello())).await;

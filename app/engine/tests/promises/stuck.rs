@@ -105,7 +105,7 @@ async fn a_shutdown_ends_and_names_what_did_not_come_to_rest() {
         }
     };
     assert!(matches!(&*ended, DriverEnd::Abandoned), "{ended:?}");
-    assert!(soon(conversation.state()).await.is_err());
+    assert!(soon(Box::pin(conversation.state())).await.is_err());
     let facts = world.log();
     assert!(facts.iter().all(|one| !matches!(one.fact, Fact::InputQueued(_))));
 }

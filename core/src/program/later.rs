@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::feedback::list;
 use super::{Definition, ProgramEnd, ProgramOutcome};
 
-/// What the programs after a program find.
+/// Definitions that the programs after a program find, and the number of these programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LaterPrograms {
     /// Definitions that last after the program.

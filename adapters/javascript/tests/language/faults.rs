@@ -162,13 +162,13 @@ fn a_promise_that_is_used_as_the_answer_lacks_an_await() {
         (
             "tools['a-b']({}).length",
             Some(1),
-            Some(13),
+            Some(1),
             "await is missing before tools[\"a-b\"](...)",
         ),
         (
             "const f = async () => 1;\nprint(f());",
             Some(2),
-            Some(6),
+            Some(7),
             "await is missing before a promise that is shown or passed on",
         ),
     ] {

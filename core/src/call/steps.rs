@@ -110,8 +110,8 @@ const USED_UP: &str = "Not started: limit. The budget of the turn is used up. Re
 
 /// Result of a call that repeats an effect of a failed program, for the model.
 const REPEATED: &str = "Not started: an earlier program of this turn made the same call and failed \
-                        after it. The effect of that call stands, or may stand. If it is to happen \
-                        once more, make the call again in your next program.";
+                        after it. The effects of its calls stand, or may stand. If they are to happen \
+                        once more, make the calls again in your next program.";
 
 /// Returns the result of a surplus call, for the model.
 fn surplus(turn: &Turn) -> String {

@@ -16,7 +16,7 @@ const MAX_EFFECTS: usize = 1_000;
 ///
 /// A program that failed is usually written again, with its earlier calls in it. An effectful call
 /// that repeats one of the failed program is not started: its result tells the model that the
-/// effect stands. The next program may make the call.
+/// effects of that program stand. The next program may make the calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ProgramEffects(Vec<ProgramEffect>);
@@ -72,11 +72,14 @@ impl ProgramEffects {
         })
     }
 
-    /// Records that the result of a call of this program tells about the effect.
+    /// Records that the result of a call of this program tells about the effects of earlier ones.
+    /// One such result speaks of all of them, so that a model repeats a program once at most.
     pub(crate) fn tell(&mut self, program: CallId, call: Digest) {
-        let mut known = self.0.iter_mut();
-        if let Some(known) = known.find(|known| known.call == call && known.told.is_none()) {
-            known.told = Some(program);
+        if !self.repeats(program, call) {
+            return;
+        }
+        for known in self.0.iter_mut().filter(|known| known.program != program) {
+            known.told.get_or_insert(program);
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A program that failed is written again with its earlier calls in it. An effectful call that
 //! equals one of a failed program of the same turn, which took effect or may have, does not start
-//! in the first program that makes it again: its result says why. Later programs may make it.
+//! in the first program that makes it again: its result says why, for all calls of failed programs.
+//! Later programs may make them.
 //!
 //! It kills: a corrected program that does over what the failed one has done.
 
@@ -73,11 +74,16 @@ impl<'a> Reader<'a> {
         let Some((program, effect)) = self.effect(log, call) else {
             return Ok(());
         };
-        let unawares = self
-            .effects
+        hold(26, !self.repeats(program, effect), || {
+            format!("call {call} repeats an effect of a failed program")
+        })
+    }
+
+    /// True if a call of this program repeats an effect that its model was not told about before.
+    fn repeats(&self, program: CallId, effect: Effect<'a>) -> bool {
+        self.effects
             .get(&effect)
-            .is_some_and(|(by, told)| *by != program && told.is_none_or(|told| told == program));
-        hold(26, !unawares, || format!("call {call} repeats an effect of a failed program"))
+            .is_some_and(|(by, told)| *by != program && told.is_none_or(|told| told == program))
     }
 
     fn on_ended(&mut self, log: &'a [RecordedFact], call: CallId, status: ObservationStatus) {
@@ -92,8 +98,9 @@ impl<'a> Reader<'a> {
                 self.effects.insert(effect, (program, None));
             }
             (false, ObservationStatus::NotStarted) if !self.decided.contains(&call) => {
-                if let Some((_, told)) = self.effects.get_mut(&effect) {
-                    told.get_or_insert(program);
+                if self.repeats(program, effect) {
+                    let others = self.effects.values_mut().filter(|(by, _)| *by != program);
+                    others.for_each(|(_, told)| _ = told.get_or_insert(program));
                 }
             }
             (_, _) => {}

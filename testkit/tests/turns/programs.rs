@@ -224,9 +224,9 @@ fn an_effect_of_a_failed_program_is_not_started_again_before_the_model_is_told()
           25 ProgramCalled program 21: write {}
           26 ProgramCalled program 21: write {"a":2}
           27 ProgramCalled program 21: write {}
-          28 CallObserved call 25 not_started: Not started: an earlier program of this turn made the same call and failed after it. The effect of that call stands, or may stand. If it is to happen once more, make the call again in your next program.
+          28 CallObserved call 25 not_started: Not started: an earlier program of this turn made the same call and failed after it. The effects of its calls stand, or may stand. If they are to happen once more, make the calls again in your next program.
           29 CallDecided call 26 allow: the permissions allow it
-          30 CallObserved call 27 not_started: Not started: an earlier program of this turn made the same call and failed after it. The effect of that call stands, or may stand. If it is to happen once more, make the call again in your next program.
+          30 CallObserved call 27 not_started: Not started: an earlier program of this turn made the same call and failed after it. The effects of its calls stand, or may stand. If they are to happen once more, make the calls again in your next program.
           31 CallStarted call 26 attempt 1 => runs
         > done 0 paid => call 26 observed at 32
              run call 21@32
@@ -244,26 +244,19 @@ fn an_effect_of_a_failed_program_is_not_started_again_before_the_model_is_told()
           40 ProgramCalled program 36: write {}
           41 ProgramCalled program 36: write {"a":1}
           42 CallDecided call 40 allow: the permissions allow it
-          43 CallObserved call 41 not_started: Not started: an earlier program of this turn made the same call and failed after it. The effect of that call stands, or may stand. If it is to happen once more, make the call again in your next program.
-          44 CallStarted call 40 attempt 1 => runs
-        > done 0 paid => call 40 observed at 45
-             run call 36@45
+          43 CallDecided call 41 allow: the permissions allow it
+          44 CallStarted call 40 attempt 1
+          45 CallStarted call 41 attempt 1
+             run call 40@44
+             run call 41@45
+        > done 0 paid => call 40 observed at 46
         > program 0 value 1
-          46 ProgramRun program 36 value 1
-          47 CallObserved call 36 done: The program ended with this value:
-        <data>
-        1
-        </data>
-          48 SampleStarted sample 4 attempt 1 because tool results => runs
-        > call run_program {"source":"z"} => read-only call 49 decided
-        > end stop => call 49@52
+        > call run_program {"source":"z"}
+        > end stop
         > program 0 calls write {}
-          53 ProgramCalled program 49: write {}
-          54 CallDecided call 53 allow: the permissions allow it
-          55 CallStarted call 53 attempt 1 => runs
-        > done 0 paid => call 53 observed at 56
-             run call 49@56
-        > program 0 return 1 => program 49 returned at 57, turn completed at 59
+        > done 0 paid => call 41 observed at 47
+             run call 36@47
+        > program 0 return 1 => program 36 returned at 48, turn completed at 50
     "#]]);
 }
 

@@ -2,6 +2,9 @@
 
 #![expect(dead_code, reason = "they are read by the description alone")]
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::shapes::UsageShape;
@@ -40,9 +43,9 @@ pub(crate) struct SnapshotShape {
     repairs: Vec<String>,
     /// Calls of the model and its program, in the order in which they were made.
     tool_calls: Vec<CycleCallShape>,
-    /// Memory for later programs, as their runtime writes it.
+    /// Memory for later programs after the cycle.
     #[schema(required = false)]
-    memory: String,
+    memory: ProgramMemoryShape,
     /// Conversation that the model received.
     messages: MessagesShape,
     /// Reported tokens of all attempts.
@@ -53,6 +56,23 @@ pub(crate) struct SnapshotShape {
     /// Cause of the failure.
     #[schema(required = false)]
     failure: ProgramFaultShape,
+}
+
+/// Memory for later programs, as their runtime writes it.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = ProgramMemory)]
+pub(crate) enum ProgramMemoryShape {
+    /// Whole memory, from a session of an earlier version.
+    Whole(String),
+    /// Definitions by name.
+    Definitions {
+        /// Whole memory of an earlier version, which the definitions change.
+        #[schema(required = false)]
+        base: String,
+        /// Values by name; null for a definition of the base that is removed.
+        entries: BTreeMap<String, Option<String>>,
+    },
 }
 
 /// Purpose of a model call.
@@ -184,7 +204,8 @@ mod tests {
     use utoipa::PartialSchema;
     use windlass_engine::core::{
         CallId, CallItem, Cycle, CycleCall, CycleMessages, Observation, ObservationStatus,
-        ProgramEnd, ProgramFault, SampleKind, Timestamp, TurnId, TurnSnapshot, Usage,
+        ProgramEnd, ProgramFault, RetainedMemory, SampleKind, Timestamp, TurnId, TurnSnapshot,
+        Usage,
     };
 
     use super::*;
@@ -238,7 +259,10 @@ mod tests {
             prints: vec!["p".into()],
             repairs: vec!["r".into()],
             tool_calls: vec![call],
-            memory: Some("m".into()),
+            memory: Some(Arc::new(RetainedMemory {
+                base: Some("m".into()),
+                ..RetainedMemory::default()
+            })),
             messages: CycleMessages::default(),
             usage: Some(Usage::default()),
         };

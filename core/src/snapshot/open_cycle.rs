@@ -121,11 +121,10 @@ fn unfinished(words: &str) -> ProgramFault {
 }
 
 fn ended_badly(ran: &ProgramRun) -> Option<ProgramFault> {
-    if let Some(fault) = &ran.fault {
-        return Some(ProgramFault::new("rejected", fault.clone()));
-    }
     match &ran.outcome.end {
-        ProgramEnd::Value { .. } | ProgramEnd::Return { .. } => None,
+        ProgramEnd::Value { .. } | ProgramEnd::Return { .. } => {
+            ran.fault.as_ref().map(|fault| ProgramFault::new("rejected", fault.clone()))
+        }
         ProgramEnd::Fail { value } => Some(ProgramFault::new("fail", String::from(&**value))),
         ProgramEnd::Fault(fault) => Some(fault.clone()),
     }

@@ -106,10 +106,9 @@ impl Tally {
             overflow: false,
             window: settings.is_some_and(|settings| settings.window.tokens > 0),
             returns: settings.and_then(|settings| {
-                let shape = settings.options.output_schema.as_ref();
-                let program = settings.options.program.as_ref();
-                let few = program.map(|program| program.corrections.min(limits.samples / 4));
-                shape.map(|shape| shape.max_re_asks).or(few)
+                let (shape, program) = (&settings.options.output_schema, &settings.options.program);
+                let few = program.as_ref().map(|one| one.corrections.min(limits.samples / 4));
+                shape.as_ref().map(|shape| shape.max_re_asks).or(few)
             }),
             fault: None,
             program: settings
@@ -318,7 +317,9 @@ impl Tally {
         let done = !self.streams && !self.brought.is_empty() && self.brought.iter().all(seen);
         if done && self.rejected {
             self.rejected = false;
-            let most = self.returns.unwrap_or(0);
+            // An answer with too many calls ends the turn.
+            let within = self.spent.calls <= self.limits.calls;
+            let most = self.returns.filter(|_| within).unwrap_or(0);
             self.spent.re_asks += u32::from(self.spent.re_asks < most);
         }
         if done && self.denied && !self.stopped {
@@ -366,9 +367,8 @@ impl Tally {
         let ContextSource::Hook { decided } = &fact.from else {
             return Ok(());
         };
-        let answers = reading::answers_the_model(log, *decided);
         let ends = self.brought.is_empty() || (self.returned && reading::at_the_end(log, *decided));
-        if answers && ends && !self.continued {
+        if reading::answers_the_model(log, *decided) && ends && !self.continued {
             self.continued = true;
             self.spent.continuations += 1;
         }

@@ -30,7 +30,7 @@ pub(crate) const DESIGN: &[Known] = &[
             (
                 NEW,
                 "single-shot-runtime-error",
-                &[("outcome", "exhausted: samples"), ("kind 1", "must_return")],
+                &[("outcome", "invalid_output"), ("kind 1", "must_return")],
             ),
             (OLD, "single-shot-runtime-error", &[("kind 1", "must_return")]),
         ],
@@ -52,13 +52,7 @@ pub(crate) const DESIGN: &[Known] = &[
             (
                 NEW,
                 "other-language-block",
-                &[
-                    ("value", "the text of an answer"),
-                    ("requests", "1"),
-                    ("cycles", "1"),
-                    ("success 1", "true"),
-                    ("result 1", "no result"),
-                ],
+                &[("program 1", r#""```python\nprint(1)\n```""#), ("result 1", "not_run")],
             ),
             (
                 NEW,
@@ -79,13 +73,7 @@ pub(crate) const DESIGN: &[Known] = &[
             (
                 NEW,
                 "tc-fenced-content-rejected",
-                &[
-                    ("value", "the text of an answer"),
-                    ("requests", "1"),
-                    ("cycles", "1"),
-                    ("success 1", "true"),
-                    ("result 1", "no result"),
-                ],
+                &[("program 1", r#""```clojure\n(return 1)\n```""#), ("result 1", "not_run")],
             ),
         ],
     },
@@ -130,13 +118,9 @@ pub(crate) const DESIGN: &[Known] = &[
             (
                 BOTH,
                 "max-turns-fallback-uses-latest-success",
-                &[("outcome", "exhausted: samples"), ("value", "nothing")],
+                &[("outcome", "invalid_output"), ("value", "nothing")],
             ),
-            (
-                OLD,
-                "max-turns-no-success",
-                &[("outcome", "exhausted: samples"), ("value", "nothing")],
-            ),
+            (OLD, "max-turns-no-success", &[("outcome", "invalid_output"), ("value", "nothing")]),
             (
                 OLD,
                 "token-limit-partial-no-success",
@@ -157,6 +141,14 @@ pub(crate) const DESIGN: &[Known] = &[
         turns: &[
             (BOTH, "token-limit-partial-no-success", &[("requests", "1")]),
             (OLD, "token-limit-fail", &[("requests", "1")]),
+        ],
+    },
+    Known {
+        what: "the value of a definition",
+        turns: &[
+            (NEW, "defn-persists", &[("result 1", "null")]),
+            (OLD, "def-persists", &[("result 1", "null"), ("result 2", "null")]),
+            (OLD, "def-overwrite", &[("result 1", "null"), ("result 2", "null")]),
         ],
     },
     Known {

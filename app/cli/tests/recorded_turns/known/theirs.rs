@@ -71,7 +71,7 @@ pub(crate) const THEIRS: &[Known] = &[
                 OLD,
                 "single-shot-with-tools-bare",
                 &[
-                    ("outcome", "exhausted: samples"),
+                    ("outcome", "invalid_output"),
                     ("value", "nothing"),
                     ("success 1", "false"),
                     ("result 1", "unknown_tool"),
@@ -82,7 +82,7 @@ pub(crate) const THEIRS: &[Known] = &[
                 OLD,
                 "must-return-tool-call-still-runs",
                 &[
-                    ("outcome", "exhausted: samples"),
+                    ("outcome", "invalid_output"),
                     ("value", "nothing"),
                     ("success 2", "false"),
                     ("result 2", "unknown_tool"),
@@ -115,7 +115,7 @@ pub(crate) const THEIRS: &[Known] = &[
                 OLD,
                 "single-shot-runtime-error",
                 &[
-                    ("outcome", "exhausted: samples"),
+                    ("outcome", "invalid_output"),
                     ("value", "nothing"),
                     ("success 1", "false"),
                     ("result 1", "arithmetic_error"),
@@ -139,7 +139,7 @@ pub(crate) const THEIRS: &[Known] = &[
                     ("value", "1"),
                     ("requests", "3"),
                     ("success 1", "true"),
-                    ("result 1", r##""#'n""##),
+                    ("result 1", "null"),
                     ("memory 1", "n"),
                     ("success 2", "true"),
                     ("result 2", "1"),

@@ -64,6 +64,8 @@ pub struct ProgramEnvironment {
     pub failure: Option<Arc<ProgramFailure>>,
     /// Memory of earlier programs, in the format of this runtime.
     pub memory: Arc<RetainedMemory>,
+    /// True if the program must return. A definition at its end then is no value: `null`.
+    pub must_return: bool,
     /// Present time of the program in milliseconds since the Unix epoch. It stands still.
     pub now_ms: u64,
     /// Seed of the random numbers of the program.

@@ -31,6 +31,8 @@ struct ReadyProgram {
 struct RunLimits {
     value_bytes: usize,
     kept_bytes: usize,
+    /// True if a definition at the end is no value.
+    must_return: bool,
 }
 
 impl LoadedProgram {
@@ -46,6 +48,7 @@ impl LoadedProgram {
             bounds: RunLimits {
                 value_bytes: size(world.limits.value_bytes),
                 kept_bytes: size(world.limits.retained_bytes),
+                must_return: world.must_return,
             },
             stop: world.cancel.clone(),
         })))
@@ -198,8 +201,9 @@ impl PtcLispRun {
 
     fn end(&self, outcome: &RunOutcome) -> Result<ProgramEnd, Fault> {
         Ok(match &outcome.end {
-            // A definition in the end is no value.
-            RunEnd::Value(Value::Var(_)) => ProgramEnd::Value { value: Arc::from("null") },
+            RunEnd::Value(Value::Var(_)) if self.bounds.must_return => {
+                ProgramEnd::Value { value: Arc::from("null") }
+            }
             RunEnd::Value(value) => ProgramEnd::Value { value: self.text(value)? },
             RunEnd::Return(value) => ProgramEnd::Return { value: self.text(value)? },
             RunEnd::Fail(value) => ProgramEnd::Fail { value: self.text(value)? },

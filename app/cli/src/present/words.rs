@@ -41,7 +41,9 @@ pub(super) fn outcome_words(outcome: &TurnOutcome) -> String {
         TurnOutcome::NoAnswer => "the model ended without an answer".to_owned(),
         TurnOutcome::Refused => "the model refused".to_owned(),
         TurnOutcome::InvalidOutput { fault } => {
-            format!("there is no answer that can be used: {fault}")
+            format!(
+                "no answer fits what is asked for (--answer-schema, or a program with a result): {fault}"
+            )
         }
         TurnOutcome::Interrupted { reason, .. } => format!("interrupted: {reason}"),
         TurnOutcome::Blocked { reason } => format!("blocked: {reason}"),

@@ -107,6 +107,7 @@ impl Driver {
                 data: program.data.clone(),
                 failure: self.machine.history().program_failure().cloned(),
                 memory: self.machine.history().memory().clone(),
+                must_return: turn.must_return(kind),
                 now_ms: self.machine.history().answered().map_or(0, |answered| answered.0),
                 seed: program_seed(&self.machine.session().id, id),
                 limits: program.limits.within(&self.config.programs),

@@ -158,7 +158,7 @@ async fn programs_are_told_with_all_that_came_of_them() {
     assert_eq!((&one["program"], &one["raw_response"]), (&json!(looks), &json!(looks)));
     assert_eq!(one["result"], json!({"end": "value", "value": "[[1],[1]]"}));
     assert_eq!(one["prints"], json!(["looking"]));
-    assert_eq!(one["memory"], r#"{"scripted":{"seen":[[1],[1]]}}"#);
+    assert_eq!(one["memory"], json!({"entries": {"seen": "[[1],[1]]"}}));
     assert_eq!((&one["kind"], &one["success"]), (&json!("normal"), &json!(true)));
     let calls = one["tool_calls"].as_array().unwrap();
     let told: Vec<_> = calls

@@ -144,14 +144,6 @@ pub(crate) const DESIGN: &[Known] = &[
         ],
     },
     Known {
-        what: "the value of a definition",
-        turns: &[
-            (NEW, "defn-persists", &[("result 1", "null")]),
-            (OLD, "def-persists", &[("result 1", "null"), ("result 2", "null")]),
-            (OLD, "def-overwrite", &[("result 1", "null"), ("result 2", "null")]),
-        ],
-    },
-    Known {
         what: "a sample that failed",
         turns: &[
             (BOTH, "llm-error-second-turn", &[("cycles", "2")]),

@@ -139,7 +139,7 @@ pub(crate) const THEIRS: &[Known] = &[
                     ("value", "1"),
                     ("requests", "3"),
                     ("success 1", "true"),
-                    ("result 1", "null"),
+                    ("result 1", r##""#'n""##),
                     ("memory 1", "n"),
                     ("success 2", "true"),
                     ("result 2", "1"),

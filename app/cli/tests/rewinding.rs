@@ -40,6 +40,7 @@ fn a_session_returns_to_before_its_last_turns_and_goes_on() {
     let none = place.run(&["rewind", "one", "--turns", "1"]);
     assert_eq!(none.code, 2, "{}", none.err);
     assert!(none.err.contains("has no turn to rewind"), "{}", none.err);
+    assert!(none.err.contains("`windlass fork one --at SEQ`"), "{}", none.err);
 
     ok(place.run(&["resume", "one", "hello again"]));
     let shown = ok(place.run(&["show", "one"])).out;

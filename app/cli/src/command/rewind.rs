@@ -67,7 +67,10 @@ fn failure(session: &SessionId, error: RewindError) -> Failure {
                 1 => "1 turn; --turns N is at most that".to_owned(),
                 many => format!("{many} turns; --turns N is at most that"),
             };
-            Failure::usage(format!("the conversation of session {session} has {turns}"))
+            Failure::usage(format!(
+                "the conversation of session {session} has {turns}. A compaction ends the reach of \
+                 a rewind: `windlass fork {session} --at SEQ` starts further back"
+            ))
         }
     }
 }

@@ -16,7 +16,7 @@ pub enum TurnOutcome {
     NoAnswer,
     /// The model refused to answer.
     Refused,
-    /// The model answered, and its output violates the output schema.
+    /// The output violates the output schema, or the last program had no result.
     InvalidOutput {
         /// Description of the fault.
         fault: String,

@@ -8,8 +8,8 @@ const INTRODUCTION: &str = "\
 # Programs in JavaScript
 
 You answer with a JavaScript program: the body of an async function, in strict mode. There is no timer, \
-no network, no file, no module, no `eval` and no big integer. A program is checked before anything of it runs: \
-an undeclared name or an unknown tool refuses all of it.
+no network, no file, no module, no `eval` and no big integer. A program with an \
+undeclared name or an unknown tool is refused as a whole, before anything of it runs.
 
 ";
 
@@ -35,7 +35,7 @@ JSON, else text; a tool that is marked `-> text` gives text, of which `JSON.pars
 - Await every call. One that fails and that nobody awaits ends the program.
 - `memory` is an object, and `memory.name` is read in later programs. `tools` and `memory` cannot be declared again.
 - `data.fail` is `{ reason, message, details }` of the program before, if it failed in this turn.
-- `Date` shows the time of your answer, in UTC, and stands still. `Math.random()` follows from the record.
+- `Date` shows the time of your answer, in UTC, and stands still. `Math.random()` works; a program that is run again gets the same numbers.
 - Results, arguments, prints and `memory` hold JSON values. A `Map` becomes an object or a list of pairs, a `Set` a list.
 ";
 

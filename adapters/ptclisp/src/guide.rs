@@ -8,8 +8,8 @@ use crate::schema;
 const INTRODUCTION: &str = "# Programs in PTC-Lisp
 
 PTC-Lisp is a small Clojure. There is no Java, no file, no clock, no randomness, no macro and no atom. Only \
-iterate, cycle, repeat and repeatedly give lazy sequences. A program is checked before anything of it runs: \
-an unknown name, input or tool refuses all of it.
+iterate, cycle, repeat and repeatedly give lazy sequences. A program with an unknown name, \
+input or tool is refused as a whole, before anything of it runs.
 
 ";
 
@@ -34,6 +34,7 @@ Literals: 42 1.5 "text" :keyword true false nil [1 2] {:a 1} #{1 2} #"regex" \c
 Taking apart, in let, fn, defn, loop, for: [a b & rest] and {:keys [a b] :or {b 0} :as all} and {:strs [a b]} and {x :key}
 Keywords are functions: (:a m). In a map :a and "a" are one key, for reading and for changing: (:a m), (get m "a"), (update m :a inc) and (dissoc m :a) work on JSON objects too, which have texts as keys. In a tool's arguments the - of a keyword becomes _.
 Tools: (tool/name {:arg value}). A tool gives data where all of its answer is JSON, else text; one that is marked -> text gives text, of which (json/parse-string s) makes data. Tools can be called anywhere, also in map, for and your own functions. Those that the branches of pmap and pcalls call run at the same time.
+Failure before: data/fail is {:reason :message :details} of the program before, if it failed in this turn, else nil.
 
 Functions used most (Clojure's, and there are more; (doc f) prints how one is called and what it gives, (apropos "text") lists names):
 "#;

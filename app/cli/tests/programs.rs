@@ -322,14 +322,14 @@ fn the_limits_of_programs_are_flags_and_stay_with_the_session() {
         let given = with(source, &[&more[..], limits].concat());
         place.run(&given.words());
         assert_eq!(class(&place, "s"), class_of, "{limits:?}");
-        let settings = &place.log("s")[0]["body"]["settings"];
-        assert!(settings["options"]["program"]["limits"].is_object(), "{settings}");
     }
     // A session keeps them until a flag says otherwise.
     let place = Place::new();
     let given = with("(return (reduce + (range 1000)))", &["--session", "s", "--max-samples", "1"]);
     let few = place.run(&[&given.words()[..], &["--program-steps", "50"]].concat());
     assert_eq!(few.code, 6, "{}", few.err);
+    let settings = &place.log("s")[0]["body"]["settings"];
+    assert_eq!(settings["options"]["program"]["limits"]["steps"], 50, "{settings}");
     let again = place.run(&["resume", "s", "again"]);
     assert_eq!(again.code, 6, "{}", again.err);
     let more = place.run(&["resume", "s", "once more", "--program-steps", "90000"]);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args as ClapArgs;
 use serde::Deserialize;
-use windlass_engine::core::ProgramLimits;
+use windlass_engine::core::{Limits, ProgramLimits};
 
 use super::parse::{duration, size};
 
@@ -14,11 +14,9 @@ pub(crate) struct ProgramLimitArgs {
     /// Most steps of a program, as its runtime counts them [default: 10000000].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) program_steps: Option<u64>,
-    /// Longest computation of a program, for example 30s; waiting for its calls does not count
-    /// [default: 10m].
-    ///
-    /// The time begins again after each call, or each group of calls that run at once.
-    #[arg(long, value_name = "DUR", value_parser = duration)]
+    /// Longest computation of a program between two waits for its calls, at most 10m, for example
+    /// 30s [default: 10m].
+    #[arg(long, value_name = "DUR", value_parser = compute_time)]
     pub(crate) program_time: Option<Duration>,
     /// Most memory of a program, for example 64MiB [default: 128MiB].
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -59,6 +57,15 @@ impl ProgramLimitArgs {
     }
 }
 
+/// Parses the longest computation: the limit of a call applies to a program, too.
+fn compute_time(text: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    match time <= Duration::from_millis(Limits::default().call_ms) {
+        true => Ok(time),
+        false => Err("it is at most 10m".to_owned()),
+    }
+}
+
 /// The same limits in a configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -82,7 +89,7 @@ impl ProgramLimitFields {
             let read = said.as_deref().map(size).transpose();
             read.map_err(|why| format!("program_limits: {field}: {why}"))
         };
-        let time = self.time.as_deref().map(duration).transpose();
+        let time = self.time.as_deref().map(compute_time).transpose();
         Ok(ProgramLimitArgs {
             program_steps: self.steps,
             program_time: time.map_err(|why| format!("program_limits: time: {why}"))?,

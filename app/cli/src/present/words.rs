@@ -41,9 +41,7 @@ pub(super) fn outcome_words(outcome: &TurnOutcome) -> String {
         TurnOutcome::NoAnswer => "the model ended without an answer".to_owned(),
         TurnOutcome::Refused => "the model refused".to_owned(),
         TurnOutcome::InvalidOutput { fault } => {
-            format!(
-                "no answer fits what is asked for (--answer-schema, or a program with a result): {fault}"
-            )
+            format!("no usable answer (see --answer-schema): {fault}")
         }
         TurnOutcome::Interrupted { reason, .. } => format!("interrupted: {reason}"),
         TurnOutcome::Blocked { reason } => format!("blocked: {reason}"),

@@ -205,11 +205,11 @@ fn plain(value: &Value) -> Value {
 }
 
 /// A failure without its words, any other value as it is.
-fn unworded(value: Value) -> Value {
-    match (value.get("reason"), value.get("message")) {
-        (Some(reason), Some(_)) => json!({ "reason": reason }),
-        _ => value,
+fn unworded(mut value: Value) -> Value {
+    if let (true, Some(members)) = (value.get("reason").is_some(), value.as_object_mut()) {
+        members.remove("message");
     }
+    value
 }
 
 /// A value as the text that a tool's output is.

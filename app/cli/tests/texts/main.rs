@@ -139,7 +139,7 @@ fn results_of_the_file_tools() {
     expect_file!["results_of_the_file_tools.txt"].assert_eq(&asked.calls());
 }
 
-#[cfg(feature = "javascript")]
+#[cfg(all(feature = "javascript", feature = "ptclisp"))]
 #[test]
 fn guides_of_programs() {
     let place = Place::new();
@@ -164,6 +164,7 @@ fn guides_of_programs() {
     expect_file!["guide_of_javascript.txt"].assert_eq(&guide(&place, &flags, returns));
 }
 
+#[cfg(feature = "javascript")]
 #[test]
 fn results_of_programs() {
     let place = Place::new();
@@ -181,7 +182,7 @@ fn results_of_programs() {
     expect_file!["results_of_programs.txt"].assert_eq(&asked.calls());
 }
 
-#[cfg(feature = "javascript")]
+#[cfg(all(feature = "javascript", feature = "ptclisp"))]
 #[test]
 fn corrections_of_programs() {
     let place = Place::new();

@@ -54,7 +54,8 @@ fn is_of_another(fact: &Fact, command: &SessionCommand) -> bool {
         SessionCommand::Answer { answer, .. } => {
             matches!(fact, Fact::ApprovalAnswered(fact) if !decides(fact, answer))
         }
-        // These have nothing beside their key, or are compared where they are sent.
+        // An interrupt is acknowledged as the first one under its key; others have nothing to
+        // compare, or are compared where they are sent.
         SessionCommand::WithdrawInput { .. }
         | SessionCommand::Send(_)
         | SessionCommand::Configure { .. }

@@ -110,7 +110,7 @@ export function outcome(settled) {
   if (name === "completed") return { words: "completed", tone: "good" };
   if (name === "no_answer") return { words: "ended without an answer", tone: "ask" };
   if (name === "refused") return { words: "the model refused", tone: "ask" };
-  if (name === "invalid_output") return { words: `the answer does not fit: ${fault}`, tone: "bad" };
+  if (name === "invalid_output") return { words: `no usable answer: ${fault}`, tone: "bad" };
   if (name === "interrupted") {
     const why = reason ? `: ${reason}` : "";
     return { words: `interrupted by ${by === "person" ? "a person" : words(by)}${why}`, tone: "ask" };

@@ -51,11 +51,6 @@ pub(crate) const DESIGN: &[Known] = &[
             ),
             (
                 NEW,
-                "other-language-block",
-                &[("program 1", r#""```python\nprint(1)\n```""#), ("result 1", "not_run")],
-            ),
-            (
-                NEW,
                 "retry-consumed-by-parse-error",
                 &[
                     ("value", "the text of an answer"),
@@ -69,6 +64,16 @@ pub(crate) const DESIGN: &[Known] = &[
                 NEW,
                 "tc-bad-json-final",
                 &[("result 2", "invalid_output"), ("result 3", "no result")],
+            ),
+        ],
+    },
+    Known {
+        what: "a block that is no program here",
+        turns: &[
+            (
+                NEW,
+                "other-language-block",
+                &[("program 1", r#""```python\nprint(1)\n```""#), ("result 1", "not_run")],
             ),
             (
                 NEW,
@@ -142,6 +147,17 @@ pub(crate) const DESIGN: &[Known] = &[
             (BOTH, "token-limit-partial-no-success", &[("requests", "1")]),
             (OLD, "token-limit-fail", &[("requests", "1")]),
         ],
+    },
+    Known {
+        what: "the failure of a tool, as the next program reads it",
+        turns: &[(
+            NEW,
+            "tool-raise",
+            &[
+                ("value", r#"{"details":{},"reason":"tool_error"}"#),
+                ("result 2", r#"{"details":{},"reason":"tool_error"}"#),
+            ],
+        )],
     },
     Known {
         what: "a sample that failed",

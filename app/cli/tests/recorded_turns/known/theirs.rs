@@ -173,10 +173,10 @@ pub(crate) const THEIRS: &[Known] = &[
                 OLD,
                 "fail-visible-in-next-turn",
                 &[
-                    ("value", r#"{"reason":"arithmetic_error"}"#),
+                    ("value", r#"{"details":{},"reason":"arithmetic_error"}"#),
                     ("success 1", "false"),
                     ("result 1", "arithmetic_error"),
-                    ("result 2", r#"{"reason":"arithmetic_error"}"#),
+                    ("result 2", r#"{"details":{},"reason":"arithmetic_error"}"#),
                 ],
             ),
             (

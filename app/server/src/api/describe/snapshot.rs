@@ -83,8 +83,8 @@ pub(crate) enum SampleKindShape {
     Normal,
     /// Last call for work: its program cannot call tools.
     MustReturn,
-    /// Re-ask after invalid output.
-    Retry,
+    /// Re-ask: the answer did not match the output schema, or the last program had no result.
+    ReAsk,
 }
 
 /// End of a program.

@@ -13,7 +13,8 @@ use crate::guide::ProgramGuide;
 /// Runs programs of one language.
 ///
 /// It only computes: no clock but the time that it is given, no randomness but numbers from the
-/// seed that it is given, no file, no network, and no thread that outlives a call. All its methods may take as long as the limits allow, so callers must be allowed to block.
+/// seed that it is given, no file, no network, and no thread that outlives a call. All its methods
+/// may take as long as the limits allow, so callers must be allowed to block.
 ///
 /// Laws:
 /// - *checked*: `prepare` runs nothing of the program, and rejects one that names an unavailable
@@ -64,7 +65,8 @@ pub struct ProgramEnvironment {
     pub failure: Option<Arc<ProgramFailure>>,
     /// Memory of earlier programs, in the format of this runtime.
     pub memory: Arc<RetainedMemory>,
-    /// True if the program must return. A definition at its end then is no value: `null`.
+    /// True if the program must return. A definition at its end then is no value: `null`, in a
+    /// language in which a definition has a value of its own.
     pub must_return: bool,
     /// Present time of the program in milliseconds since the Unix epoch. It stands still.
     pub now_ms: u64,

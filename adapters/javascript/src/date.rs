@@ -29,8 +29,8 @@ const ZONES: [(&str, i64); 11] = [
 /// Returns the time of a text in milliseconds since the Unix epoch, or NaN if it is no date.
 ///
 /// Texts are in the form of ISO 8601 (`2026-11-26`, `2026-11-26T06:00:00.000Z`, `2026-11-26 06:00`), of
-/// RFC 2822 and of `toString` (`Thu, 26 Nov 2026 06:00:00 +0100`), or `Nov 26, 2026 6:00 PM` and
-/// `11/26/2026`. A text without a zone is in UTC.
+/// RFC 2822 and of `toString` (`Thu, 26 Nov 2026 06:00:00 +0100`), or `Nov 26, 2026 6:00 PM`,
+/// `11/26/2026` and `2026/11/26`. A text without a zone is in UTC.
 pub(crate) fn parse(text: &str) -> f64 {
     let text = text.trim();
     if text.len() > MAX_TEXT {
@@ -69,10 +69,13 @@ fn days_before(year: i64, month: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// Takes exactly so many digits.
+/// Most digits of a number in a date.
+const MAX_DIGITS: usize = 6;
+
+/// Takes exactly so many digits, at most [`MAX_DIGITS`].
 fn digits(text: &str, count: usize) -> Option<(i64, &str)> {
     let (number, rest) = text.split_at_checked(count)?;
-    let all = number.bytes().all(|b| b.is_ascii_digit());
+    let all = count <= MAX_DIGITS && number.bytes().all(|b| b.is_ascii_digit());
     Some((number.parse().ok().filter(|_| all)?, rest))
 }
 
@@ -80,7 +83,9 @@ fn iso(text: &str) -> Option<DateParts> {
     let (year, rest) = match text.strip_prefix('+') {
         Some(rest) => digits(rest, 6)?,
         None => match text.strip_prefix('-') {
-            Some(rest) => digits(rest, 6).map(|(year, rest)| (-year, rest))?,
+            Some(rest) => {
+                digits(rest, 6).filter(|(year, _)| *year > 0).map(|(year, rest)| (-year, rest))?
+            }
             None => digits(text, 4)?,
         },
     };
@@ -96,13 +101,10 @@ fn iso(text: &str) -> Option<DateParts> {
         return Some(parts);
     }
     let time = rest.strip_prefix(['T', 't', ' '])?.trim_start();
-    let end = time.find(['Z', 'z', '+', '-']).unwrap_or(time.len());
-    let (clock, zone) = time.split_at_checked(end)?;
+    let begins = |c: char| c.is_ascii_alphabetic() || ['+', '-'].contains(&c);
+    let (clock, named) = time.split_at_checked(time.find(begins).unwrap_or(time.len()))?;
     parts.time_ms = time_ms(clock.trim_end())?;
-    parts.offset = match zone {
-        "" | "Z" | "z" => 0,
-        zone => offset(zone)?,
-    };
+    parts.offset = if named.is_empty() { 0 } else { zone(&named.to_ascii_lowercase())? };
     Some(parts)
 }
 
@@ -120,6 +122,14 @@ fn time_ms(text: &str) -> Option<i64> {
     let ms: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
     let time = ((hour * 60 + minute) * 60 + second) * 1_000 + ms;
     (is_time && is_fraction && time <= 86_400_000).then_some(time)
+}
+
+/// Reads `z`, `est`, `gmt+01:00` or an offset as minutes.
+fn zone(word: &str) -> Option<i64> {
+    if let Some((_, hours)) = ZONES.iter().find(|(name, _)| *name == word) {
+        return Some(hours * 60);
+    }
+    offset(word.strip_prefix("gmt").or_else(|| word.strip_prefix("utc")).unwrap_or(word))
 }
 
 /// Reads `+01:00`, `+0100` or `+01` as minutes.
@@ -149,21 +159,21 @@ fn words(text: &str) -> Option<DateParts> {
             // The rest tells the day.
         } else if ["am", "pm"].contains(&word) {
             noon = Some(word == "pm");
-        } else if let Some((_, hours)) = ZONES.iter().find(|(name, _)| *name == word) {
-            parts.offset = hours * 60;
+        } else if let Some(minutes) = zone(word) {
+            parts.offset = minutes;
         } else if word.contains(':') {
             let bare = word.trim_end_matches(['a', 'p', 'm', 'z']);
             if let Some(half) = word.strip_prefix(bare).filter(|half| ["am", "pm"].contains(half)) {
                 noon = Some(half == "pm");
             }
             parts.time_ms = time_ms(bare)?;
-        } else if let Some(zone) = word.strip_prefix("gmt").or_else(|| word.strip_prefix("utc")) {
-            parts.offset = offset(zone)?;
-        } else if word.starts_with(['+', '-']) {
-            parts.offset = offset(word)?;
-        } else if let [of_month, day, year] = word.split('/').collect::<Vec<_>>()[..] {
-            month = of_month.parse().ok();
-            numbers.extend([(day.len(), day.parse().ok()?), (year.len(), year.parse().ok()?)]);
+        } else if let [one, two, three] = word.split('/').collect::<Vec<_>>()[..] {
+            // The year is first if it has four digits.
+            let (of_month, day, year) =
+                if one.len() == 4 { (two, three, one) } else { (one, two, three) };
+            let number = |text: &str| digits(text, text.len()).map(|(number, _)| number);
+            month = number(of_month);
+            numbers.extend([(day.len(), number(day)?), (year.len(), number(year)?)]);
         } else {
             numbers.push((word.len(), digits(word, word.len())?.0));
         }
@@ -217,6 +227,11 @@ mod tests {
             ("1 Jan 99", 915_148_800_000.0),
             (" 2026-11-26 ", day),
             ("Nov 26, 2026 01:00 EST", six),
+            ("Thu, 26 Nov 2026 07:00:00 +01:00", six),
+            ("Thu, 26 Nov 2026 07:00:00 GMT+01:00", six),
+            ("2026/11/26", day),
+            ("2026/11/26 06:00", six),
+            ("2026-11-26 06:00:00 UTC", six),
         ] {
             assert_eq!(parse(text), ms, "{text}");
         }
@@ -238,6 +253,10 @@ mod tests {
             "+999999-01-01",
             "1/2",
             "1e3",
+            "-000000-01-01",
+            "Jan 1 999999999",
+            "Jan 1 9223372036854775807",
+            "1/1/99999999999",
             "\u{e4}\u{e4}",
         ] {
             assert!(parse(text).is_nan(), "{text}");

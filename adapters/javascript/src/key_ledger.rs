@@ -18,9 +18,6 @@ const MAX_INDEXES: u32 = 1_000;
 /// Smallest index that is counted: of those below it few are in one chain.
 const SMALLEST_INDEX: u32 = 1 << 20;
 
-/// Texts of JSON that are shorter have too few keys for long chains.
-const SHORT_JSON: usize = 8_192;
-
 /// Bits of a hash by which chains are told apart: at first, and at most.
 const BITS: (u32, u32) = (10, 16);
 
@@ -72,9 +69,6 @@ impl KeyLedger {
 
     /// Counts the keys of all objects in a text of JSON.
     pub(crate) fn json(&mut self, text: &str) -> KeyPrice {
-        if text.len() < SHORT_JSON {
-            return Some(0);
-        }
         let (mut rest, mut steps) = (text, 0_u64);
         while let Some((_, begun)) = rest.split_once('"') {
             let Some(end) = string_end(begun) else { break };

@@ -36,11 +36,16 @@
   };
   const properties = (object) => {
     const names = keys(object);
-    if (names.length > few) for (let at = 0; at < names.length; at += 1) property(names[at]);
+    if (uses + names.length > few) for (let at = 0; at < names.length; at += 1) property(names[at]);
+    else uses += names.length;
     return names;
   };
+  let units = 0;
   const json = (text) => {
-    if (typeof text === "string" && text.length > 8000 && weigh(2, text)) end();
+    if (typeof text !== "string") return text;
+    units += text.length;
+    // A text with half of a surrogate pair could not be read.
+    if (units > 8000 && weigh(2, apply(toWellFormed, text, []))) end();
     return text;
   };
   const { parse, stringify } = JSON;

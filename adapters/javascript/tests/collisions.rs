@@ -59,7 +59,7 @@ const indexes = (count, same) => {
 const texts = (count, same) => Array.from({ length: count }, (_, n) => text(n, same));
 ";
 
-const WORKS: [(&str, &str); 10] = [
+const WORKS: [(&str, &str); 13] = [
     ("object", "const o = {}; for (const k of texts(#, same)) o[k] = 1;"),
     ("index", "const o = {}; for (const k of indexes(#, same)) o[k] = 1;"),
     ("index as a text", "const o = {}; for (const k of indexes(#, same)) o[String(k)] = 1;"),
@@ -75,6 +75,20 @@ const WORKS: [(&str, &str); 10] = [
     (
         "json",
         "JSON.parse('{' + texts(#, same).map(k => JSON.stringify(k) + ':1').join(',') + '}');",
+    ),
+    (
+        "json with half a pair",
+        "JSON.parse('{\"x\":\"\\ud800\",' + texts(#, same).map(k => JSON.stringify(k) + ':1').join(',') + '}');",
+    ),
+    (
+        "json in small parts",
+        "const all = texts(#, same); for (let n = 0; n < all.length; n += 100) \
+         JSON.parse('{' + all.slice(n, n + 100).map(k => '\"' + k + '\":1').join(',') + '}');",
+    ),
+    (
+        "copies in small parts",
+        "const all = texts(#, same), o = {}; for (let n = 0; n < all.length; n += 100) \
+         Object.assign(o, JSON.parse('{' + all.slice(n, n + 100).map(k => '\"' + k + '\":1').join(',') + '}'));",
     ),
 ];
 

@@ -83,12 +83,14 @@ impl RetainedSession {
     }
 
     fn changes(&mut self, outcome: &RunOutcome, most: usize) -> Result<Vec<RetainedChange>, Fault> {
-        let mut changes = Vec::new();
+        let (mut changes, mut room) = (Vec::new(), most);
         for name in &outcome.defined {
             let Some(value) = outcome.definitions.get(name) else {
                 continue;
             };
-            let text = value_text(value, most).map_err(|error| too_long(&error))?;
+            let text = value_text(value, room).map_err(|error| too_long(&error))?;
+            // What is written is all alive.
+            room = room.saturating_sub(text.len());
             if self.text(name, most).as_deref() != Some(&*text) {
                 changes.push(RetainedChange::set(name, &text));
             }

@@ -64,6 +64,11 @@ fn of_schema(schema: &Value, depth: u32) -> String {
             choice(names, |name| of_type(name.as_str().unwrap_or_default(), schema, depth))
         }
         Some(name) => of_type(name.as_str().unwrap_or_default(), schema, depth),
+        None if schema.get("properties").is_some() => of_type("object", schema, depth),
+        // It is described by other schemas.
+        None if ["$ref", "allOf"].iter().any(|key| schema.get(key).is_some()) => {
+            "as the schema says".to_owned()
+        }
         None => "any value".to_owned(),
     }
 }

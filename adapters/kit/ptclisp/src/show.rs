@@ -18,11 +18,11 @@ const PREVIEW_CHARS: usize = 60;
 
 /// The beginning of the readable form, with the size of a value that is cut; a function by its parameters.
 pub fn preview(value: &Value) -> String {
-    if let Value::Fn(closure) = value {
-        return format!("(fn [{}])", closure.params());
-    }
     let mut out = String::new();
-    begin(&mut out, value);
+    match value {
+        Value::Fn(closure) => out = format!("(fn [{}])", closure.params()),
+        _ => begin(&mut out, value),
+    }
     let Some((end, _)) = out.char_indices().nth(PREVIEW_CHARS) else {
         return out;
     };

@@ -288,6 +288,15 @@ fn a_replacement_has_the_groups_of_its_match() {
 }
 
 #[test]
+fn apropos_finds_names_by_their_letters_and_then_by_their_meaning() {
+    assert_eq!(value("(apropos \"upper-\")"), "[\"upper-case\"]");
+    assert_eq!(value("(apropos \"Square root\")"), "[\"sqrt\"]");
+    assert_eq!(value("(= (take 1 (apropos \"round\")) [\"round\"])"), "true");
+    assert_eq!(value("(some #{\"floor\"} (apropos \"round\"))"), "\"floor\"");
+    assert_eq!(value("[(apropos \"shout\") (apropos \"  \")]"), "[[] []]");
+}
+
+#[test]
 fn doc_says_what_a_name_does() {
     let prints = support::run("(doc map) (doc \"try\") (doc 'update) (doc nothing)").prints;
     assert_eq!(prints[0], "(map f coll)\n(map f c1 c2 ...)\n  Apply f to each element in coll");

@@ -7,6 +7,9 @@ use crate::fault::{Halt, misfit};
 use crate::library::{docs, names, pure};
 use crate::value::Value;
 
+/// Bytes of the texts that a search reads in the time of a step.
+const BYTES_A_STEP: u64 = 64;
+
 /// The name that is asked about.
 fn subject(value: &Value) -> Option<String> {
     match value {
@@ -39,13 +42,14 @@ fn apropos(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
         return misfit("apropos", args);
     };
     let text = text.trim().to_lowercase();
-    let mut found = Vec::new();
+    let mut found: Vec<&str> = Vec::new();
     if !text.is_empty() {
-        for name in names().filter(|name| name.contains(&text)) {
-            found.push(ctx.text(name)?);
-        }
+        ctx.spend_steps(docs::BYTES / BYTES_A_STEP)?;
+        found.extend(names().filter(|name| name.contains(&text)));
+        found.extend(docs::meaning(&text).filter(|name| !name.contains(&text)));
     }
-    ctx.vec(found)
+    let found: Result<Vec<Value>, Halt> = found.into_iter().map(|name| ctx.text(name)).collect();
+    ctx.vec(found?)
 }
 
 pub(super) const NATIVES: &[NativeFunction] = &[

@@ -283,7 +283,7 @@ cat :: Is the transducer that joins collections: (into [] cat colls)
 (ex-message e) :: Gives the message of what was caught
 (ex-data e) :: Gives the data of what was thrown with ex-info
 (doc name) :: Prints how a function or a form is called
-(apropos text) :: Gives the names with the text in them
+(apropos text) :: Gives the names with the text in them, then those with it in their meaning
 (dir) :: Gives nothing: names are found with apropos
 (source name) :: Prints that functions of the language have no source
 (export-meta name) :: Gives nil
@@ -332,6 +332,17 @@ pub(super) fn text(name: &str) -> Option<String> {
     let (calls, sentence) = by_name().get(name)?;
     Some(format!("{}\n  {sentence}", calls.replace(" | ", "\n")))
 }
+
+/// Returns the names with this text in the sentence about them, in order. Letters count in either case.
+pub(super) fn meaning(text: &str) -> impl Iterator<Item = &'static str> {
+    let text = text.to_lowercase();
+    let found =
+        by_name().iter().filter(move |(_, (_, sentence))| sentence.to_lowercase().contains(&text));
+    found.map(|(name, _)| *name)
+}
+
+/// Bytes of all texts.
+pub(super) const BYTES: u64 = TEXTS.len() as u64;
 
 /// The calls of a name and its sentence.
 fn by_name() -> &'static BTreeMap<&'static str, (&'static str, &'static str)> {

@@ -35,20 +35,22 @@ pub(crate) fn run() -> anyhow::Result<()> {
     }
     say("The model calls real tools on them. Each fact of the turn is durable before it counts.");
     step("build", cargo().args(["build", "--package", "windlass-cli"]))?;
-    let workspace = folder.path();
-    step("a turn", windlass("run", workspace).args(["--provider", "demo", QUESTION]))?;
+    let state = tempfile::tempdir().context("making a state folder for the demo")?;
+    let windlass = |command: &str| windlass(command, folder.path(), state.path());
+    step("a turn", windlass("run").args(["--provider", "demo", QUESTION]))?;
     say("\nWhat is left of it is its log, from which everything else is told:");
-    step("the sessions", &mut windlass("sessions", workspace))?;
-    step("the check of every log", &mut windlass("verify", workspace))?;
+    step("the sessions", &mut windlass("sessions"))?;
+    step("the check of every log", &mut windlass("verify"))?;
     say("\nThe folder is removed again. Try it in one of your own: windlass run \"...\"");
     Ok(())
 }
 
-/// Command of the app on the demo's folder, without the user's keys.
-fn windlass(command: &str, workspace: &Path) -> Command {
+/// Command of the app on the demo's folder, without the user's keys and state.
+fn windlass(command: &str, workspace: &Path, state: &Path) -> Command {
     let mut cargo = cargo();
     cargo.args(["run", "--quiet", "--package", "windlass-cli", "--", command]);
     cargo.arg("--workspace").arg(workspace);
+    cargo.env("WINDLASS_HOME", state).env_remove("WINDLASS_STORE");
     for setting in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"] {
         cargo.env_remove(setting);
     }

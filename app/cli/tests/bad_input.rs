@@ -226,7 +226,7 @@ fn a_session_that_another_process_runs() {
 fn a_corrupt_log_is_refused_with_its_place() {
     let place = Place::new();
     assert_eq!(place.run(&["run", "hello", "--session", "s"]).code, 0);
-    let path = place.file(".windlass/lanes/0000/00000001.seg");
+    let path = place.stored("lanes/0000/00000001.seg");
     let mut bytes = std::fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
@@ -247,7 +247,7 @@ fn a_truncated_log_loses_only_what_was_never_acknowledged() {
     let tools = place.counter("effectful");
     let prompt = r#"repeat 3: count {"n":1}"#;
     assert_eq!(place.run(&["run", prompt, "--session", "s", "--tools", &tools]).code, 0);
-    let path = place.file(".windlass/lanes/0000/00000001.seg");
+    let path = place.stored("lanes/0000/00000001.seg");
     let bytes = std::fs::read(&path).unwrap();
     let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
     std::fs::write(&path, &bytes[..end - 10]).unwrap();

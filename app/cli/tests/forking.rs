@@ -47,7 +47,7 @@ fn a_session_is_forked_goes_on_twice_and_moves_like_any_other() {
     // The output is the fork's own, and goes where the fork goes.
     ok(place.run(&["erase", "one", "--yes"]));
     ok(place.run(&["verify", "two"]));
-    ok(place.run(&["copy", "--from", "file:.windlass", "--to", "sled:there", "two"]));
+    ok(place.run(&["copy", "--from", &place.store_url(), "--to", "sled:there", "two"]));
     ok(place.run(&["verify", "two", "--store", "sled:there"]));
     let exported = ok(place.run(&["export", "two", "--with-outputs"])).out;
     std::fs::write(place.file("two.jsonl"), exported).unwrap();

@@ -239,7 +239,7 @@ fn a_server_and_a_store_are_not_named_at_once_and_arguments_precede_variables() 
     let server = Server::start(&place, &["--token-file", "token"]);
     let url = format!("http://{}", server.at());
     let there = ["inputs", "s", "list", "--server", &url, "--token-file", "token"];
-    for store in [["--store", "file:.windlass"], ["--workspace", "."]] {
+    for store in [["--store", &place.store_url()], ["--workspace", "."]] {
         let refused = place.run(&[&there[..], &store].concat());
         assert_eq!(refused.code, 2, "{}", refused.err);
         assert!(refused.err.contains(store[0]), "{}", refused.err);
@@ -253,7 +253,7 @@ fn a_server_and_a_store_are_not_named_at_once_and_arguments_precede_variables() 
     assert_eq!(with(&["inputs", "s"], "WINDLASS_SERVER", &url), Some(0));
     let away = "http://127.0.0.1:1";
     assert_eq!(with(&["inputs", "s"], "WINDLASS_SERVER", away), Some(1));
-    for store in [["--store", "file:.windlass"], ["--workspace", "."]] {
+    for store in [["--store", &place.store_url()], ["--workspace", "."]] {
         let words = [&["inputs", "s"][..], &store].concat();
         assert_eq!(with(&words, "WINDLASS_SERVER", away), Some(0), "{words:?}");
     }

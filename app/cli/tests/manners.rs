@@ -119,12 +119,12 @@ fn a_store_that_was_misspelt_is_told_and_not_created() {
         assert_eq!(place.run(&["doctor", "--store", store]).code, 0);
         assert!(!place.file("typo").exists(), "{store}");
     }
-    for store in ["sled:.windlass", "file:lake"] {
+    for store in [place.store_url().replace("file:", "sled:").as_str(), "file:lake"] {
         let done = place.run(&["run", "hello", "--store", store]);
         assert_eq!(done.code, 2, "{store}: {}", done.err);
         assert!(done.err.contains("another kind"), "{}", done.err);
     }
-    assert!(!place.file(".windlass/db").exists());
+    assert!(!place.stored("db").exists());
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_session_that_goes_on_says_what_is_not_as_it_was() {
     let words = ["run", "hello", "--session", "s", "--tools", &tools];
     assert_eq!(place.run(&words).code, 0);
     let elsewhere = Place::new();
-    let store = format!("file:{}", place.file(".windlass").display());
+    let store = place.store_url();
     let done = elsewhere.run(&["resume", "s", "hello", "--store", &store]);
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(done.err.contains("it was opened in"), "{}", done.err);

@@ -36,7 +36,7 @@ fn a_log_is_cut_off_where_a_person_says_and_what_is_cut_off_is_saved() {
     assert_eq!(fs::read_to_string(place.file("mine")).unwrap(), "mine");
     let nobody = place.run(&["repair", "t", "--truncate-at", "3"]);
     assert_eq!(nobody.code, 2, "{}", nobody.err);
-    ok(place.run(&["copy", "--from", "file:.windlass", "--to", "sled:other"]));
+    ok(place.run(&["copy", "--from", &place.store_url(), "--to", "sled:other"]));
     assert_eq!(repair(&["--store", "sled:other"]).code, 2);
     assert_eq!(ok(place.run(&["log", "s"])).out, whole);
     let done = ok(repair(&[]));
@@ -52,7 +52,7 @@ fn a_log_is_cut_off_where_a_person_says_and_what_is_cut_off_is_saved() {
 
 /// The place of a text in the one segment of the store in the workspace, changed by one bit.
 fn hurt(place: &Place, text: &str) {
-    let segment = place.file(".windlass/lanes/0000/00000001.seg");
+    let segment = place.stored("lanes/0000/00000001.seg");
     let mut bytes = fs::read(&segment).unwrap();
     let found = bytes.windows(text.len()).position(|at| at == text.as_bytes());
     bytes[found.unwrap() + text.len() / 2] ^= 1;
@@ -99,7 +99,7 @@ fn a_damaged_log_is_repaired_and_all_that_is_sound_behind_the_damage_is_saved() 
 fn a_session_that_damage_hides_is_told_and_its_loss_can_be_accepted() {
     let place = Place::new();
     ok(place.run(&["run", "hello", "--session", "a"]));
-    let segment = place.file(".windlass/lanes/0000/00000001.seg");
+    let segment = place.stored("lanes/0000/00000001.seg");
     let from = usize::try_from(fs::metadata(&segment).unwrap().len()).unwrap();
     ok(place.run(&["run", "hello", "--session", "x"]));
     let to = usize::try_from(fs::metadata(&segment).unwrap().len()).unwrap();
@@ -109,7 +109,8 @@ fn a_session_that_damage_hides_is_told_and_its_loss_can_be_accepted() {
     fs::write(&segment, bytes).unwrap();
 
     let name = format!("0000/00000001@{from}");
-    for words in [vec!["verify"], vec!["copy", "--from", "file:.windlass", "--to", "file:there"]] {
+    for words in [vec!["verify"], vec!["copy", "--from", &place.store_url(), "--to", "file:there"]]
+    {
         let told = place.run(&words);
         assert_eq!(told.code, 5, "{words:?}: {}", told.err);
         assert!(told.out.contains("a: "), "{}", told.out);
@@ -152,7 +153,7 @@ fn a_session_that_is_damaged_from_its_beginning_is_erased() {
     assert!(repair.err.contains("erase"), "{}", repair.err);
     assert_eq!(place.run(&["erase", "s"]).code, 2);
     ok(place.run(&["erase", "s", "--yes"]));
-    assert!(!place.file(".windlass/blobs/s").exists());
+    assert!(!place.stored("blobs/s").exists());
     assert_eq!(place.run(&["log", "s"]).code, 2);
     assert_eq!(place.run(&["erase", "s", "--yes"]).code, 2);
     let verified = ok(place.run(&["verify"])).out;
@@ -174,7 +175,7 @@ fn settled_sessions_that_are_old_enough_are_erased_with_their_outputs() {
     assert!(done.err.contains("erased: 2"), "{}", done.err);
     assert_eq!(ok(place.run(&["sessions"])).out, "");
     for session in ["a", "b"] {
-        assert!(!place.file(".windlass/blobs").join(session).exists());
+        assert!(!place.stored("blobs").join(session).exists());
     }
     let elsewhere = place.run(&["vacuum", "--store", "file:nowhere"]);
     assert_eq!(elsewhere.code, 2, "{}", elsewhere.err);

@@ -79,7 +79,7 @@ fn a_log_of_this_very_engine_is_decided_as_it_was_and_nothing_is_written() {
     let place = Place::new();
     two_turns(&place);
     let mut before = Vec::new();
-    files(&place.file(".windlass"), &mut before);
+    files(&place.state(), &mut before);
     let told = place.run(&["replay", "s", "--verify"]);
     assert_eq!(told.code, 0, "{} {}", told.out, told.err);
     assert_eq!(told.err, "");
@@ -89,7 +89,7 @@ fn a_log_of_this_very_engine_is_decided_as_it_was_and_nothing_is_written() {
     assert!(told.out.contains(" 0 different, 0 unverifiable"), "{}", told.out);
     assert!(told.out.contains("rendered, 0 of them different"), "{}", told.out);
     let mut after = Vec::new();
-    files(&place.file(".windlass"), &mut after);
+    files(&place.state(), &mut after);
     assert_eq!(before, after);
 }
 
@@ -210,7 +210,7 @@ fn a_log_that_is_damaged_is_refused() {
     let place = Place::new();
     two_turns(&place);
     let mut logs = Vec::new();
-    files(&place.file(".windlass"), &mut logs);
+    files(&place.state(), &mut logs);
     let (path, mut bytes) = logs.into_iter().max_by_key(|(_, bytes)| bytes.len()).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;

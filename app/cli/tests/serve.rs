@@ -68,7 +68,7 @@ fn a_new_token_is_printed_with_its_hash_and_nothing_is_served() {
     let hash = lines.next().unwrap().strip_prefix("sha256 ").unwrap();
     assert_eq!(sha256(token), hash);
     assert_eq!(token.len(), "windlass_".len() + 64);
-    assert!(!place.file(".windlass").exists());
+    assert!(!place.state().exists());
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn it_is_not_to_be_reached_from_elsewhere_without_tokens() {
         let done = place.run(&[&["serve"], words].concat());
         assert_eq!(done.code, 2, "{words:?}: {}", done.err);
         assert!(done.err.contains(why), "{words:?}: {}", done.err);
-        assert!(!place.file(".windlass").exists(), "{words:?}");
+        assert!(!place.state().exists(), "{words:?}");
     };
     for at in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
         refused(&["--listen", at], "tokens must be configured");

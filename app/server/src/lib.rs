@@ -19,5 +19,5 @@ mod tenant;
 pub use access::{Access, Grant, Quota, Right, Rights, TokenHash, new_token};
 pub use app::{Server, ServerParts};
 pub use limits::ServerLimits;
-pub use tenant::{Refusal, SessionOptions, Tenant, TenantFactory};
+pub use tenant::{Refusal, ServedSessions, SessionOptions, Tenant, TenantFactory};
 pub use windlass_engine;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use windlass_engine::Engine;
-use windlass_engine::core::{ContextPart, Limits, Mode, Permissions, ProgramTransport, Settings};
+use windlass_engine::core::{
+    ContextPart, Fact, Limits, Mode, Permissions, ProgramTransport, RecordedFact, Settings,
+};
 use windlass_engine::ports::{BlobStore, LogStore};
 
 use crate::api::{LimitsShape, ModeShape, PermissionsShape, TransportShape};
@@ -25,8 +27,34 @@ pub struct Tenant {
     pub blobs: Arc<dyn BlobStore>,
     /// Working folder of its tools, as its sessions record it.
     pub workspace: Option<String>,
+    /// Sessions of the store that it serves.
+    pub served: ServedSessions,
     /// Source of its sessions' settings.
     pub factory: Arc<dyn TenantFactory>,
+}
+
+/// Sessions that a tenant serves, of those that its store has of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServedSessions {
+    /// All of them.
+    All,
+    /// Those that were opened for its workspace, or for none. Others do not exist for its clients.
+    OfWorkspace,
+}
+
+impl Tenant {
+    /// Returns true if a session with this first fact is served.
+    pub(crate) fn serves(&self, first: &RecordedFact) -> bool {
+        let Fact::SessionOpened(opened) = &first.fact else {
+            return true;
+        };
+        match self.served {
+            ServedSessions::All => true,
+            ServedSessions::OfWorkspace => {
+                opened.workspace.is_none() || opened.workspace == self.workspace
+            }
+        }
+    }
 }
 
 /// Settings that a tenant's sessions run with.

@@ -64,7 +64,7 @@ pub(crate) enum Command {
     Resume(ResumeArgs),
     /// Serve sessions over HTTP, with a web page.
     Serve(ServeArgs),
-    /// List the sessions of a store.
+    /// List the sessions of this workspace.
     Sessions(SessionsArgs),
     /// Show a session, or print the whole output of one call.
     Show(ShowArgs),
@@ -174,6 +174,9 @@ pub(crate) struct CompactArgs {
 /// Arguments of `windlass sessions`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SessionsArgs {
+    /// List the sessions of every workspace.
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Print one JSON object a line.
     #[arg(long)]
     pub(crate) json: bool,

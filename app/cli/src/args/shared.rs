@@ -14,11 +14,14 @@ use super::parse::{
 /// Workspace and store of a command.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct LocationArgs {
-    /// Folder that the tools work in.
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) workspace: PathBuf,
-    /// Store of the logs [default: file:.windlass in the workspace].
+    /// Folder that the tools work in [default: the current one].
     ///
+    /// A session of another folder continues in this one only if it is named here.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Store of the logs [default: file:STATE/store in your state folder].
+    ///
+    /// The state folder is WINDLASS_HOME, else XDG_STATE_HOME/windlass, else ~/.local/state/windlass.
     /// One of file:PATH, sled:PATH, postgres://HOST/DATABASE, nats://HOST/PLACE and memory:. Use the
     /// variable for a URL with a password.
     #[arg(long, value_name = "URL", env = "WINDLASS_STORE", hide_env_values = true)]

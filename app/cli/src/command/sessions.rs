@@ -21,6 +21,8 @@ struct SessionRow {
     open: bool,
     outcome: Option<TurnOutcome>,
     prompt: String,
+    /// Folder that it was opened for.
+    workspace: Option<String>,
     /// Origin of the session.
     lineage: Option<Lineage>,
     /// Usage of its ended turns, with their agents.
@@ -31,22 +33,57 @@ struct SessionRow {
 pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitKind, Failure> {
     let site = Workspace::new(&args.place)?;
     let store = site.open_to_read().await?.store;
+    let here = site.recorded();
+    let is_here = |workspace: &Option<String>| workspace.as_ref().is_none_or(|of| *of == here);
+    let (mut listed, mut elsewhere) = (0_u64, 0_u64);
     let mut after: Option<SessionId> = None;
     loop {
         let heads = store.sessions(SessionFilter::ALL, after.as_ref(), PAGE).await?;
         for head in &heads {
+            if !args.all && !is_here(&opened_in(store.as_ref(), &head.id).await) {
+                elsewhere += 1;
+                continue;
+            }
+            listed += 1;
             let summary = summary(store.as_ref(), &head.id).await;
-            let text = if args.json { object(&head.id, &summary) } else { row(&head.id, &summary) };
+            let text = match (args.json, args.all) {
+                (true, _) => object(&head.id, &summary),
+                (false, false) => row(&head.id, &summary),
+                (false, true) => format!("{}{}", row(&head.id, &summary), place(&summary)),
+            };
             print_line(&text).map_err(closed)?;
         }
-        if after.is_none() && heads.is_empty() {
-            print_notice(&format!("there are no sessions in {}", site.store));
-        }
         if heads.len() < PAGE {
+            notice(&site, listed, elsewhere);
             return Ok(ExitKind::Completed);
         }
         after = heads.last().map(|head| head.id.clone());
     }
+}
+
+/// Says why a list is empty, and how many sessions are not in it.
+fn notice(site: &Workspace, listed: u64, elsewhere: u64) {
+    if listed == 0 {
+        let of = match elsewhere {
+            0 => String::new(),
+            _ => format!(" of {}", site.workspace.display()),
+        };
+        print_notice(&visible(&format!("there are no sessions{of} in {}", site.store)));
+    }
+    match elsewhere {
+        0 => {}
+        1 => print_notice("1 session of another workspace: --all lists it"),
+        many => print_notice(&format!("{many} sessions of other workspaces: --all lists them")),
+    }
+}
+
+/// Returns the workspace that a session was opened for. One with an unreadable log is of none.
+async fn opened_in(store: &dyn LogStore, id: &SessionId) -> Option<String> {
+    let first = store.read(id, Seq::ZERO, 1).await.ok()?.into_iter().next()?;
+    let Fact::SessionOpened(opened) = first.fact else {
+        return None;
+    };
+    opened.workspace
 }
 
 /// Summarises a session. One with an unreadable log is listed with its error.
@@ -66,6 +103,7 @@ async fn summary(store: &dyn LogStore, id: &SessionId) -> SessionRow {
             summary.facts = fact.seq.0;
             if let Fact::SessionOpened(opened) = &fact.fact {
                 summary.lineage = Some(opened.lineage.clone());
+                summary.workspace.clone_from(&opened.workspace);
             }
             if let Fact::TurnOpened(_) = &fact.fact {
                 summary.turns += 1;
@@ -112,10 +150,16 @@ fn row(id: &SessionId, summary: &SessionRow) -> String {
     visible(&format!("{id}  {state:<11}  {turns:<9}  {from}{words}"))
 }
 
+/// Returns the workspace of a session, as a list of all workspaces shows it.
+fn place(summary: &SessionRow) -> String {
+    let shown = summary.workspace.as_ref().map(|workspace| format!("  in {workspace}"));
+    visible(&shown.unwrap_or_default())
+}
+
 fn object(id: &SessionId, summary: &SessionRow) -> String {
     let object = json!({
         "session": id, "state": state(summary), "turns": summary.turns, "facts": summary.facts,
-        "prompt": summary.prompt, "lineage": summary.lineage, "spent": summary.spent,
+        "prompt": summary.prompt, "workspace": summary.workspace, "lineage": summary.lineage, "spent": summary.spent,
         "trouble": summary.trouble,
     });
     object.to_string()

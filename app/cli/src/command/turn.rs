@@ -103,6 +103,9 @@ async fn attempt(
     };
     let store = (task.layer)(opened.store);
     let recorded = recorded(store.as_ref(), task, id).await?;
+    if let Some(session) = recorded.as_ref().filter(|_| !task.resumes) {
+        site.reject_elsewhere(session)?;
+    }
     let kept = StoreHandle { store: store.clone(), blobs: opened.blobs, node: opened.node };
     let rig = turn_runtime(task, &site, kept, recorded.as_ref())?;
     check(task, &rig.settings, recorded.as_ref())?;
@@ -113,7 +116,7 @@ async fn attempt(
         Some(_) => Start::Existing,
         None => Start::New(Box::new(OpenSession {
             owner: super::me(),
-            workspace: Some(site.workspace.display().to_string()),
+            workspace: Some(site.recorded()),
             settings: rig.settings.clone(),
             lineage: Lineage::Root,
         })),

@@ -4,6 +4,7 @@ mod built_in;
 mod goal;
 mod hooks;
 mod instructions;
+mod left_store;
 mod node;
 mod output_schema;
 mod own_tools;
@@ -21,6 +22,7 @@ mod session_context;
 mod settings;
 mod store;
 mod tools;
+mod user_state;
 mod wire;
 mod workspace;
 

@@ -4,17 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_engine::CopyTarget;
+use windlass_engine::core::Session;
 use windlass_engine::ports::{BlobStore, LogStore, StoreError};
 use windlass_file::{FileBlobs, FileStore, UnattributedDamage};
 use windlass_memory::{MemoryBlobs, MemoryStore};
 
 use super::node::Node;
 use super::store::{self, Backend, OpenBackend, OpenFuture};
+use super::{left_store, user_state};
 use crate::args::LocationArgs;
 use crate::exit::{ExitKind, Failure};
-
-/// Folder of this program's state in a workspace.
-const STATE: &str = ".windlass";
 
 /// Workspace and store of a command.
 #[derive(Debug, Clone)]
@@ -25,6 +24,8 @@ pub(crate) struct Workspace {
     pub(crate) store: StoreUrl,
     /// True if the user named the store.
     named: bool,
+    /// True if the user named the workspace.
+    chosen: bool,
 }
 
 /// URL of a store.
@@ -76,23 +77,61 @@ impl StoreHandle {
 impl Workspace {
     /// Parses the URL of a store without a workspace.
     pub(crate) fn named(url: &str) -> Result<Self, Failure> {
-        Ok(Self { workspace: PathBuf::new(), store: StoreUrl::parse(url)?, named: true })
+        Ok(Self {
+            workspace: PathBuf::new(),
+            store: StoreUrl::parse(url)?,
+            named: true,
+            chosen: false,
+        })
     }
 
     /// Reads the workspace and store from the arguments.
     pub(crate) fn new(place: &LocationArgs) -> Result<Self, Failure> {
-        let shown = place.workspace.display();
-        let workspace = place.workspace.canonicalize().map_err(|error| {
+        let folder = place.workspace.as_deref().unwrap_or(Path::new("."));
+        let shown = folder.display();
+        let workspace = folder.canonicalize().map_err(|error| {
             Failure::usage(format!("cannot open the workspace {shown}: {error}"))
         })?;
         if !workspace.is_dir() {
             return Err(Failure::usage(format!("the workspace {shown} is not a folder")));
         }
         let store = match &place.store {
-            None => StoreUrl::File(workspace.join(STATE)),
+            None => {
+                let store = user_state::default_store()?;
+                left_store::report(&workspace, &store);
+                StoreUrl::File(store)
+            }
             Some(url) => StoreUrl::parse(url)?,
         };
-        Ok(Self { workspace, store, named: place.store.is_some() })
+        let (named, chosen) = (place.store.is_some(), place.workspace.is_some());
+        Ok(Self { workspace, store, named, chosen })
+    }
+
+    /// Returns the workspace as sessions record it.
+    pub(crate) fn recorded(&self) -> String {
+        self.workspace.display().to_string()
+    }
+
+    /// Returns true if the user named the store: then all of its sessions are meant.
+    #[cfg(feature = "server")]
+    pub(crate) fn has_named_store(&self) -> bool {
+        self.named
+    }
+
+    /// Rejects a session of another workspace for a new prompt under its name, unless the user named
+    /// this workspace or the store: names are unique in a store, so another session may be meant.
+    pub(crate) fn reject_elsewhere(&self, session: &Session) -> Result<(), Failure> {
+        let here = self.recorded();
+        let opened_in = session.workspace.as_deref().filter(|opened_in| *opened_in != here);
+        match opened_in.filter(|_| !self.chosen && !self.named) {
+            None => Ok(()),
+            Some(opened_in) => Err(Failure::usage(format!(
+                "session {id} belongs to the workspace {opened_in}, and this is {here}: choose \
+                 another name, continue it there with --workspace {opened_in}, or here with \
+                 windlass resume {id}",
+                id = session.id
+            ))),
+        }
     }
 
     /// Opens the store for a command that needs an existing one. A named store must exist, so that

@@ -12,9 +12,10 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A workspace for one test.
+/// A workspace for one test, and a state folder for its user.
 pub(crate) struct Place {
     dir: TempDir,
+    user: TempDir,
 }
 
 /// A finished command.
@@ -27,7 +28,7 @@ pub(crate) struct Done {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { dir: TempDir::new().unwrap() }
+        Self { dir: TempDir::new().unwrap(), user: TempDir::new().unwrap() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -38,15 +39,31 @@ impl Place {
         self.dir.path().join(name)
     }
 
+    /// The state folder of the user.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.user.path().join("state")
+    }
+
+    /// A path in the default store.
+    pub(crate) fn stored(&self, name: &str) -> PathBuf {
+        self.state().join("store").join(name)
+    }
+
+    /// The URL of the default store.
+    pub(crate) fn store_url(&self) -> String {
+        format!("file:{}", self.state().join("store").display())
+    }
+
     /// A command in this workspace that sees no key and no configuration of whoever tests.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
         command
             .args(words)
-            .current_dir(self.dir.path())
+            .current_dir(self.path())
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.dir.path().join("home"))
+            .env("HOME", self.file("home"))
+            .env("WINDLASS_HOME", self.state())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -40,6 +40,7 @@ impl TerminalProcess {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", place.file("home"))
+            .env("WINDLASS_HOME", place.state())
             .env("SHELL", "/bin/sh")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -36,7 +36,7 @@ fn an_export_takes_the_agents_along_where_it_is_told_to() {
         let words = ["export", id, "--with-outputs", "--store", store];
         run(&[&words[..], more].concat())
     };
-    let here = "file:.windlass";
+    let here = &place.store_url();
     let family = export("s", here, &["--with-agents"]);
     assert_eq!(family.err, "", "nobody is left behind");
     let of_two = r#","sessions":2}"#;

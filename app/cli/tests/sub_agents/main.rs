@@ -100,7 +100,7 @@ fn stays_with_its_session(place: &Place, child: &str) {
     assert!(exported.err.contains(&how), "{}", exported.err);
     let whole = place.run(&["export", child]);
     assert_eq!(whole.err, "", "it sent out nobody");
-    let from = ["--from", "file:.windlass", "--to", "file:copies"];
+    let from = ["--from", &place.store_url(), "--to", "file:copies"];
     let copied = place.run(&[&["copy", "s"][..], &from].concat());
     assert_eq!(copied.code, 0, "{}", copied.err);
     assert!(copied.err.contains(&left), "{}", copied.err);

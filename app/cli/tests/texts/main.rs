@@ -65,7 +65,6 @@ fn git(place: &Place, arguments: &[&str]) {
 fn instructions_and_context() {
     let place = Place::new();
     git(&place, &["init", "-q", "-b", "main"]);
-    fs::write(place.file(".gitignore"), ".windlass\n").unwrap();
     fs::write(place.file("AGENTS.md"), "Run `make check` before you say that it works.\n").unwrap();
     git(&place, &["add", "."]);
     git(&place, &["commit", "-q", "-m", "one"]);

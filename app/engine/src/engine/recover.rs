@@ -10,7 +10,7 @@ use windlass_ports::{Ports, SessionFilter, StoreError};
 use super::{Engine, Start};
 use crate::driver::DriverParts;
 use crate::error::StartError;
-use crate::program;
+use crate::{lookup, program};
 
 /// Most sessions of each kind that the report lists.
 const NAMED: usize = 1_000;
@@ -26,6 +26,8 @@ pub struct RecoveryReport {
     /// their names. Opening one would fail its calls or allow what a hook forbids, so they are
     /// skipped. Open them in an engine that has these parts.
     pub missing: Vec<(SessionId, Vec<String>)>,
+    /// Number of sessions of other workspaces, which are skipped.
+    pub of_other_workspace: usize,
     /// Sessions that cannot be opened, with their errors. In most cases their logs are damaged.
     pub failed: Vec<(SessionId, StartError)>,
     /// Number of further sessions with missing parts or failures that are not listed.
@@ -50,6 +52,30 @@ impl Engine {
         tenant: Option<&str>,
         at_once: usize,
     ) -> Result<RecoveryReport, StoreError> {
+        self.recover_all(tenant, None, at_once).await
+    }
+
+    /// Recovers unfinished work of one workspace, as [`recover`](Self::recover) does. Sessions that
+    /// were opened for another one are counted and unchanged: the tools of this engine work
+    /// elsewhere.
+    ///
+    /// # Errors
+    /// As [`recover`](Self::recover).
+    pub async fn recover_workspace(
+        &self,
+        tenant: Option<&str>,
+        workspace: &str,
+        at_once: usize,
+    ) -> Result<RecoveryReport, StoreError> {
+        self.recover_all(tenant, Some(workspace), at_once).await
+    }
+
+    async fn recover_all(
+        &self,
+        tenant: Option<&str>,
+        workspace: Option<&str>,
+        at_once: usize,
+    ) -> Result<RecoveryReport, StoreError> {
         let filter = SessionFilter {
             tenant: tenant.map(str::to_owned),
             open: Some(true),
@@ -66,17 +92,39 @@ impl Engine {
             let ids = heads.into_iter().map(|head| head.id);
             let mut opening = stream::iter(ids)
                 .map(|id| async move {
-                    let opened = self.recover_session(&id).await;
+                    let opened = match self.is_elsewhere(&id, workspace).await {
+                        Ok(true) => Ok(None),
+                        Ok(false) => self.recover_session(&id).await.map(Some),
+                        Err(error) => Err(error),
+                    };
                     (id, opened)
                 })
                 .buffer_unordered(at_once.max(1));
             while let Some((id, opened)) = opening.next().await {
-                recovered.count(id, opened);
+                match opened {
+                    Ok(None) => recovered.of_other_workspace += 1,
+                    Ok(Some(())) => recovered.count(id, Ok(())),
+                    Err(error) => recovered.count(id, Err(error)),
+                }
             }
             if !more {
                 return Ok(recovered);
             }
         }
+    }
+
+    /// Returns true if a session was opened for another workspace than this one.
+    async fn is_elsewhere(
+        &self,
+        id: &SessionId,
+        workspace: Option<&str>,
+    ) -> Result<bool, StartError> {
+        let Some(here) = workspace else {
+            return Ok(false);
+        };
+        let info = lookup::read(self.inner.ports.store.as_ref(), id).await?;
+        let opened_in = info.opened().and_then(|opened| opened.workspace.as_deref());
+        Ok(opened_in.is_some_and(|opened_in| opened_in != here))
     }
 
     pub(super) async fn recover_session(&self, id: &SessionId) -> Result<(), StartError> {

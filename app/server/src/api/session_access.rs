@@ -115,7 +115,9 @@ pub(crate) async fn lookup(
     id: &SessionId,
 ) -> Result<Option<Arc<RecordedFact>>, Problem> {
     match caller.tenant.engine.lookup(id, caller.scope()).await {
-        Ok(looked) if is_of(caller, &looked.owner) => Ok(Some(looked.first)),
+        Ok(looked) if is_of(caller, &looked.owner) && caller.tenant.serves(&looked.first) => {
+            Ok(Some(looked.first))
+        }
         Ok(_) | Err(StartError::Unknown(_)) => Ok(None),
         Err(error) => Err(failure::start(&error)),
     }

@@ -203,14 +203,15 @@ impl ViewCache {
         }
     }
 
-    /// Returns a session of a listing. Folds the log only if a turn is open or an input waits.
+    /// Returns a session of a listing, unless it is not served. Folds the log only if a turn is open or an input waits.
     pub(crate) async fn listed(
         &self,
         tenant: &Tenant,
         id: &SessionId,
         summary: &SessionSummary,
     ) -> Result<Option<SessionView>, Problem> {
-        let Some(first) = first(tenant.store.as_ref(), id).await? else {
+        let first = first(tenant.store.as_ref(), id).await?;
+        let Some(first) = first.filter(|first| tenant.serves(first)) else {
             return Ok(None);
         };
         if summary.is_open() {

@@ -175,6 +175,7 @@ impl World {
             store: self.store_of(node),
             blobs: self.blobs.clone(),
             workspace: None,
+            served: windlass_server::ServedSessions::All,
             factory: Arc::new(self.house()),
         };
         let tenants: Vec<_> = ["acme", "other"].map(tenant).into();

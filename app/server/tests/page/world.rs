@@ -127,6 +127,7 @@ impl World {
             store,
             blobs,
             workspace: None,
+            served: windlass_server::ServedSessions::All,
             factory: Arc::new(OneTenantFactory {
                 tools,
                 limits: self.limits,

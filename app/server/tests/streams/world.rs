@@ -121,6 +121,7 @@ impl World {
             store: store.clone(),
             blobs: Arc::new(blobs.clone()),
             workspace: None,
+            served: windlass_server::ServedSessions::All,
             factory: Arc::new(Plain),
         };
         let server = Server::new(ServerParts {

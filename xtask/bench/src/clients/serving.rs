@@ -123,6 +123,7 @@ fn server(model: &str, dir: &Path, host: &str) -> anyhow::Result<Server> {
             store,
             blobs,
             workspace: None,
+            served: windlass_server::ServedSessions::All,
             factory: Arc::new(Any),
         }],
         access: Arc::new(access),

@@ -15,7 +15,9 @@ use tokio::net::TcpListener;
 use windlass_engine::core::Scope;
 use windlass_engine::ports::{BlobStore, LogStore};
 use windlass_engine::{ComputeSlots, Config, NodeLoad};
-use windlass_server::{Access, Grant, Rights, Server, ServerParts, Tenant, TokenHash};
+use windlass_server::{
+    Access, Grant, Rights, ServedSessions, Server, ServerParts, Tenant, TokenHash,
+};
 
 use crate::StoreLayer;
 use crate::args::{ServeArgs, SettingsArgs};
@@ -217,7 +219,14 @@ fn tenants(
     kept: &TenantPorts,
 ) -> Result<Vec<Tenant>, Failure> {
     if file.tenants.is_empty() {
-        let place = TenantWorkspace { folder: site.workspace.clone(), agents: !args.no_agents };
+        let place = TenantWorkspace {
+            folder: site.workspace.clone(),
+            agents: !args.no_agents,
+            served: match site.has_named_store() {
+                true => ServedSessions::All,
+                false => ServedSessions::OfWorkspace,
+            },
+        };
         // The person who starts the server is its only client, so any runtime is allowed.
         let offers = SessionChoices {
             models: Vec::new(),
@@ -245,6 +254,7 @@ fn tenants(
         let place = TenantWorkspace {
             folder: folder(&entry.workspace).map_err(named)?,
             agents: entry.agents.unwrap_or(true) && !args.no_agents,
+            served: ServedSessions::All,
         };
         let shape = entry.shape().map_err(Failure::usage).map_err(named)?;
         let offers = entry.offers().map_err(Failure::usage).map_err(named)?;

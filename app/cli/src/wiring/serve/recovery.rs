@@ -1,7 +1,7 @@
 //! Recovery: continues sessions that were unfinished when the last process ended.
 
 use windlass_engine::{AdoptionPolicy, Engine};
-use windlass_server::Tenant;
+use windlass_server::{ServedSessions, Tenant};
 
 /// Sessions that are opened at a time.
 const AT_ONCE: usize = 16;
@@ -9,6 +9,8 @@ const AT_ONCE: usize = 16;
 /// Sessions of one tenant.
 pub(crate) struct Recovery {
     tenant: String,
+    /// Workspace whose sessions are served, if not all are.
+    workspace: Option<String>,
     engine: Engine,
     /// True if there may be other nodes.
     clustered: bool,
@@ -16,7 +18,12 @@ pub(crate) struct Recovery {
 
 impl Recovery {
     pub(super) fn of(tenant: &Tenant, among: bool) -> Self {
-        Self { clustered: among, tenant: tenant.name.clone(), engine: tenant.engine.clone() }
+        let workspace = match tenant.served {
+            ServedSessions::All => None,
+            ServedSessions::OfWorkspace => tenant.workspace.clone(),
+        };
+        let (tenant, engine) = (tenant.name.clone(), tenant.engine.clone());
+        Self { clustered: among, tenant, workspace, engine }
     }
 
     /// Opens every unfinished session, so that it continues. Sessions that cannot be opened are
@@ -27,7 +34,11 @@ impl Recovery {
             return;
         }
         let tenant = self.tenant.as_str();
-        let recovered = match self.engine.recover(Some(tenant), AT_ONCE).await {
+        let recovered = match &self.workspace {
+            None => self.engine.recover(Some(tenant), AT_ONCE).await,
+            Some(here) => self.engine.recover_workspace(Some(tenant), here, AT_ONCE).await,
+        };
+        let recovered = match recovered {
             Ok(recovered) => recovered,
             Err(error) => {
                 tracing::error!(
@@ -49,6 +60,13 @@ impl Recovery {
         }
         if recovered.unnamed > 0 {
             tracing::warn!(tenant, more = recovered.unnamed, "not resumed, and not named");
+        }
+        if recovered.of_other_workspace > 0 {
+            tracing::warn!(
+                tenant,
+                sessions = recovered.of_other_workspace,
+                "not resumed: unfinished sessions of other workspaces"
+            );
         }
         tracing::info!(
             tenant,

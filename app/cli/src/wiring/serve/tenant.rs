@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_engine::core::{Limits, Settings};
 use windlass_engine::ports::{ExternalApprover, Ports};
 use windlass_engine::{Config, Engine, Peers};
-use windlass_server::Tenant;
+use windlass_server::{ServedSessions, Tenant};
 
 use super::TenantPorts;
 use super::tenant_settings::{SessionChoices, TenantSettings};
@@ -21,6 +21,8 @@ pub(super) struct TenantWorkspace {
     pub(super) folder: PathBuf,
     /// True to give models its `AGENTS.md` files.
     pub(super) agents: bool,
+    /// Sessions that are served: all of the tenant's, or those of the folder.
+    pub(super) served: ServedSessions,
 }
 
 /// Composes a tenant. Clients of the server answer approvals.
@@ -39,7 +41,7 @@ pub(super) fn tenant(
     let hooks = wiring::hooks(shape.hooks.as_deref(), &known)?;
     let offered = AvailableExtensions { tools, hooks: hooks.hooks(), redaction: hooks.redaction() };
     let provider = chosen.port.clone();
-    let shown = workspace.folder.display().to_string();
+    let (shown, served) = (workspace.folder.display().to_string(), workspace.served);
     let house = TenantSettings::new(shape, offers, chosen, offered)?.with_workspace(workspace);
     let ports = Ports {
         provider,
@@ -65,6 +67,7 @@ pub(super) fn tenant(
         store: kept.store.clone(),
         blobs: kept.blobs.clone(),
         workspace: Some(shown),
+        served,
         factory: Arc::new(house),
     })
 }

@@ -288,6 +288,10 @@ fn words_that_do_not_go_together_are_refused() {
         (&["--answer-signature", "{n"], "signature"),
         (&["--program-steps", "9"], "--program ptclisp"),
         (&["--program", "ptclisp", "--program-memory", "64KB"], "not a size"),
+        (&["--program", "ptclisp", "--program-depth", "2001"], "1..=2000"),
+        (&["--program", "ptclisp", "--program-source", "1MiB"], "at most 64KiB"),
+        (&["--programs-at-once", "0"], "from 1 to 1000"),
+        (&["--program-idle", "soon"], "not a duration"),
     ] {
         let run = place.run(&[&["run", "hello"], words].concat());
         assert_eq!(run.code, 2, "{words:?}: {}", run.err);
@@ -310,6 +314,9 @@ fn the_limits_of_programs_are_flags_and_stay_with_the_session() {
     for (limits, source, class_of) in [
         (&["--program-steps", "50"][..], "(return (reduce + (range 1000)))", "fuel_exceeded"),
         (&["--program-memory", "4KiB"], "(return (count (vec (range 9000))))", "memory_exceeded"),
+        (&["--program-depth", "9"], "(defn f [n] (inc (f n))) (return (f 1))", "depth_exceeded"),
+        (&["--program-rounds", "9"], ENDLESS, "loop_limit_exceeded"),
+        (&["--program-source", "9"], "(return 1234567)", "program_too_large"),
         (&["--program-calls", "1"], &looks, "tool_call_limit_exceeded"),
         (&["--program-prints", "3"], r#"(println "long")"#, "print_limit_exceeded"),
         (&["--program-result", "5"], r#"(return "a long one")"#, "value_limit_exceeded"),

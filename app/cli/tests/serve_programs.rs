@@ -120,7 +120,8 @@ fn what_is_configured_is_usual_and_a_wish_takes_its_place() {
 #[test]
 fn the_limits_of_programs_that_are_configured_hold_for_every_session() {
     let place = Place::new();
-    let limits = "program_limits = { steps = 5000, memory = \"1MiB\", time = \"2s\" }";
+    let limits = "program_limits = { steps = 5000, memory = \"1MiB\", time = \"2s\", depth = 50, \
+                  rounds = 70, source = \"4KiB\" }";
     let server = serve(&place, &format!("programs = [\"ptclisp\"]\n{limits}"));
     let (status, opened) = open(&server, &json!({"program": "ptclisp"}));
     assert_eq!(status, 201, "{opened}");
@@ -129,6 +130,8 @@ fn the_limits_of_programs_that_are_configured_hold_for_every_session() {
     let limits = &settings["options"]["program"]["limits"];
     let said = ["steps", "memory_bytes", "compute_ms"].map(|name| limits[name].as_u64().unwrap());
     assert_eq!(said, [5_000, 1 << 20, 2_000], "{limits}");
+    let said = ["depth", "loop_rounds", "source_bytes"].map(|name| limits[name].as_u64().unwrap());
+    assert_eq!(said, [50, 70, 4 << 10], "{limits}");
     assert!(settings["instructions"].as_str().unwrap().contains("PTC-Lisp"));
     drop(server);
     let wrong = configuration("program_limits = { memory = \"much\" }");

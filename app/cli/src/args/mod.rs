@@ -18,7 +18,7 @@ pub(crate) use parse::{
     CallPattern, amount, duration, mode, pattern, permissions, price, strategy, transport,
 };
 use parse::{age, session, words};
-pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields};
+pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSharingArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use shared::{InputArgs, LocationArgs, RecordingArgs, SettingsArgs};
 
@@ -133,6 +133,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) shape: SettingsArgs,
     #[command(flatten)]
+    pub(crate) sharing: ProgramSharingArgs,
+    #[command(flatten)]
     pub(crate) recording: RecordingArgs,
 }
 
@@ -150,6 +152,8 @@ pub(crate) struct ResumeArgs {
     pub(crate) place: LocationArgs,
     #[command(flatten)]
     pub(crate) shape: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) sharing: ProgramSharingArgs,
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::{LocationArgs, SettingsArgs};
+use super::{LocationArgs, ProgramSharingArgs, SettingsArgs};
 
 /// Arguments of `windlass serve`.
 #[derive(Debug, ClapArgs)]
@@ -45,4 +45,6 @@ pub(crate) struct ServeArgs {
     pub(crate) place: LocationArgs,
     #[command(flatten)]
     pub(crate) shape: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) sharing: ProgramSharingArgs,
 }

@@ -2,7 +2,7 @@
 
 use super::turn::{self, TurnRequest};
 use crate::StoreLayer;
-use crate::args::{CompactArgs, InputArgs};
+use crate::args::{CompactArgs, InputArgs, ProgramSharingArgs};
 use crate::exit::{ExitKind, Failure};
 
 pub(super) async fn compact(args: CompactArgs, layer: StoreLayer) -> Result<ExitKind, Failure> {
@@ -14,6 +14,7 @@ pub(super) async fn compact(args: CompactArgs, layer: StoreLayer) -> Result<Exit
         input: InputArgs::default(),
         place: args.place,
         settings: args.shape,
+        sharing: ProgramSharingArgs::default(),
         layer,
         recording: args.recording,
     })

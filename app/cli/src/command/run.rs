@@ -14,6 +14,7 @@ pub(super) async fn run(args: RunArgs, layer: StoreLayer) -> Result<ExitKind, Fa
         input: args.input,
         place: args.place,
         settings: args.shape,
+        sharing: args.sharing,
         layer,
         recording: args.recording,
     })
@@ -29,6 +30,7 @@ pub(super) async fn resume(args: ResumeArgs, layer: StoreLayer) -> Result<ExitKi
         input: args.input,
         place: args.place,
         settings: args.shape,
+        sharing: args.sharing,
         layer,
         recording: args.recording,
     })

@@ -14,7 +14,7 @@ use super::follow::TurnFollower;
 use super::{prompt, session_checks};
 use crate::StoreLayer;
 use crate::approver::TerminalApprover;
-use crate::args::{InputArgs, LocationArgs, RecordingArgs, SettingsArgs};
+use crate::args::{InputArgs, LocationArgs, ProgramSharingArgs, RecordingArgs, SettingsArgs};
 use crate::exit::{ExitKind, Failure};
 use crate::present::{
     HumanPresenter, JsonPresenter, Presenter, mode_name, permissions_name, print_error,
@@ -43,6 +43,7 @@ pub(crate) struct TurnTask {
     pub(crate) input: InputArgs,
     pub(crate) place: LocationArgs,
     pub(crate) settings: SettingsArgs,
+    pub(crate) sharing: ProgramSharingArgs,
     pub(crate) layer: StoreLayer,
     pub(crate) recording: RecordingArgs,
 }
@@ -296,7 +297,7 @@ fn turn_runtime(
     let posture = posture(asks.map_or(&settings, |turn| &turn.settings));
     let approver = TerminalApprover::new(super::me(), posture).with_agent_names(kept.store.clone());
     let approver = Arc::new(approver);
-    Ok(wiring::build_runtime(kept, chosen, own, approver, settings))
+    Ok(wiring::build_runtime(kept, chosen, own, approver, settings, task.sharing))
 }
 
 fn has_goal(task: &TurnTask, recorded: Option<&Session>) -> bool {

@@ -34,6 +34,7 @@ use windlass_engine::ports::{Approver, Hooks, Ports};
 use windlass_engine::{Config, Engine, Toolbox};
 use windlass_replay::Recorder;
 
+use crate::args::ProgramSharingArgs;
 use crate::signals;
 
 pub(crate) use goal::with_goal;
@@ -79,6 +80,7 @@ pub(crate) fn build_runtime(
     own: UserExtensions,
     approver: Arc<dyn Approver>,
     settings: Settings,
+    sharing: ProgramSharingArgs,
 ) -> Runtime {
     let ports = Ports {
         provider: chosen.port,
@@ -92,11 +94,11 @@ pub(crate) fn build_runtime(
     };
     // The person at the terminal sets the limits, so the upper bounds equal them. The process
     // itself determines the grace period after a signal.
-    let config = Config {
+    let config = sharing.apply(Config {
         limits: ceiling(&settings.limits),
         programs: programs::ceiling(&settings),
         ..Config::default()
-    };
+    });
     Runtime {
         engine: Engine::new(ports, config),
         settings,

@@ -14,8 +14,8 @@ use windlass_server::{Grant, Quota, Right, Rights, ServerLimits, TokenHash};
 
 use super::tenant_settings::SessionChoices;
 use crate::args::{
-    CallPattern, ProgramLimitFields, SettingsArgs, amount, duration, mode, pattern, permissions,
-    price, strategy, transport,
+    CallPattern, ProgramLimitFields, ProgramSharingArgs, SettingsArgs, amount, duration, mode,
+    pattern, permissions, price, strategy, transport,
 };
 use crate::exit::Failure;
 use crate::wiring::runtime;
@@ -38,6 +38,10 @@ pub(super) struct ServerFile {
     pub(super) live: Option<String>,
     /// Same as the flag `--most-sessions`.
     pub(super) most_sessions: Option<u32>,
+    /// Same as the flag `--programs-at-once`.
+    programs_at_once: Option<usize>,
+    /// Same as the flag `--program-idle`.
+    program_idle: Option<String>,
     /// Limits of the server.
     pub(super) bounds: ServerLimits,
     /// Tenants of the server.
@@ -203,10 +207,23 @@ impl ServerFile {
         if self.most_sessions == Some(0) {
             return Err("most_sessions is at least 1".to_owned());
         }
+        self.sharing()?;
         if let Some(bound) = self.bounds.zero_limit() {
             return Err(format!("the bound {bound} is 0: raise it, or leave it out"));
         }
         self.grants().map(|_| ())
+    }
+
+    /// Returns how programs share the process.
+    pub(super) fn sharing(&self) -> Result<ProgramSharingArgs, String> {
+        if self.programs_at_once.is_some_and(|most| !(1..=1_000).contains(&most)) {
+            return Err("programs_at_once is a number from 1 to 1000".to_owned());
+        }
+        let idle = self.program_idle.as_deref().map(duration).transpose();
+        Ok(ProgramSharingArgs {
+            programs_at_once: self.programs_at_once,
+            program_idle: idle.map_err(|why| format!("program_idle: {why}"))?,
+        })
     }
 
     /// Returns the grants by token.
@@ -369,6 +386,8 @@ mod tests {
                 origins = ["https://chat.example.org"]
                 live = "nats://live.example.org/windlass?creds=live.creds"
                 most_sessions = 500
+                programs_at_once = 7
+                program_idle = "30s"
 
                 [bounds]
                 connections = 100
@@ -399,6 +418,9 @@ mod tests {
         .unwrap();
         assert_eq!(file.bounds.connections, 100);
         assert_eq!(file.most_sessions, Some(500));
+        let sharing = file.sharing().unwrap();
+        assert_eq!(sharing.programs_at_once, Some(7));
+        assert_eq!(sharing.program_idle.unwrap().as_secs(), 30);
         assert!(file.live.as_deref().unwrap().contains("live.example.org"));
         assert_eq!(file.bounds.headers, ServerLimits::default().headers);
         let tenant = &file.tenants[0];
@@ -443,6 +465,8 @@ mod tests {
             ("hosts = [\"a/b\"]".to_owned(), "is not a host"),
             ("origins = [\"*\"]".to_owned(), "is not an origin"),
             ("most_sessions = 0\n".to_owned(), "at least 1"),
+            ("programs_at_once = 0\n".to_owned(), "from 1 to 1000"),
+            ("program_idle = \"soon\"\n".to_owned(), "program_idle: not a duration"),
             ("live = \"http://s3cret@h\"\n".to_owned(), "servers of live events"),
             (tenant.repeat(2), "two tenants"),
             (tenant.replace("\"a\"", "\"../a\""), "is not a tenant's name"),

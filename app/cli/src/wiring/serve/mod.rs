@@ -20,7 +20,7 @@ use windlass_server::{
 };
 
 use crate::StoreLayer;
-use crate::args::{ServeArgs, SettingsArgs};
+use crate::args::{ProgramSharingArgs, ServeArgs, SettingsArgs};
 use crate::exit::{ExitKind, Failure};
 use crate::wiring::node::{Node, SharedPorts};
 use crate::wiring::runtimes;
@@ -66,6 +66,8 @@ struct TenantPorts {
     cluster: Option<(SharedPorts, Arc<NodeLoad>)>,
     /// Slots in which the programs of all tenants compute.
     compute_slots: ComputeSlots,
+    /// How programs share the process.
+    sharing: ProgramSharingArgs,
 }
 
 /// Composes a server. Its stores have this layer.
@@ -89,13 +91,15 @@ pub(crate) async fn compose(
     is_guarded(&file, at)?;
     let own = own_token(args, &file)?;
     let site = Workspace::new(&args.place)?;
+    let sharing = args.sharing.or(file.sharing().map_err(Failure::usage)?);
     let among = ClusterOptions::read(args, &file, &site.store)?;
     let opened = site.open().await?;
     let kept = TenantPorts {
         store: layer(opened.store),
         blobs: opened.blobs,
         cluster: among.share(opened.node.as_ref()).await?,
-        compute_slots: ComputeSlots::new(Config::default().programs_at_once),
+        compute_slots: ComputeSlots::new(sharing.apply(Config::default()).programs_at_once),
+        sharing,
     };
     let tenants = tenants(args, &file, &site, &kept)?;
     let names: Vec<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();

@@ -54,6 +54,7 @@ pub(super) fn tenant(
         programs: wiring::runtimes(),
     };
     let config = Config { programs: house.max_program_limits(), ..config(house.usual()) };
+    let config = kept.sharing.apply(config);
     let peers = kept.cluster.as_ref().map(|(shared, load)| Peers {
         mailbox: shared.mailbox.clone(),
         live_bus: shared.live_bus.clone(),

@@ -15,6 +15,7 @@ mod attach;
 mod command;
 mod exit;
 mod present;
+mod secrets;
 mod signals;
 mod watch;
 mod wiring;
@@ -38,10 +39,16 @@ pub type StoreLayer = fn(Arc<dyn LogStore>) -> Arc<dyn LogStore>;
 /// that only read use the store itself.
 #[must_use]
 pub fn main(layer: StoreLayer) -> ExitCode {
+    if let Err(failure) = secrets::receive() {
+        return fail(&failure);
+    }
     let args = match Args::read() {
         Ok(args) => args,
         Err(error) => return refuse(&error),
     };
+    if let Err(failure) = secrets::hide(&wiring::secret_variables(&args.command)) {
+        return fail(&failure);
+    }
     tracing_subscriber::fmt()
         .with_env_filter(filter())
         .with_writer(std::io::stderr)
@@ -64,11 +71,13 @@ pub fn main(layer: StoreLayer) -> ExitCode {
     };
     match result {
         Ok(exit) => exit.into(),
-        Err(failure) => {
-            present::print_error(&failure.message);
-            failure.exit.into()
-        }
+        Err(failure) => fail(&failure),
     }
+}
+
+fn fail(failure: &Failure) -> ExitCode {
+    present::print_error(&failure.message);
+    failure.exit.into()
 }
 
 /// Returns the filter of the log. An unreadable filter is reported and replaced by the default.

@@ -58,7 +58,7 @@ fn a_session_stays_with_the_server_that_it_was_opened_with() {
     let words = ["run", "hello", "--session", "s", "--provider", "openai", "--base-url", &base_url];
     assert_eq!(place.run(&words).code, 0);
     let mut command = place.command(&["resume", "s", "and again"]);
-    command.env("OPENAI_BASE_URL", other.base_url()).env("OPENAI_API_KEY", "sk-test");
+    command.env("OPENAI_BASE_URL", other.base_url());
     let resumed = done(command.output().unwrap());
     assert_eq!(resumed.code, 0, "{}", resumed.err);
     assert_eq!((own.samples().len(), other.samples().len()), (2, 0));

@@ -128,6 +128,7 @@ pub(super) const SHARED: &[&str] = &[
     "futures-util",
     "getrandom",
     "memchr",
+    "nix",
     "num-bigint",
     "num-traits",
     "regex",

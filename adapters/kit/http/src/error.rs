@@ -17,6 +17,8 @@ pub const ERROR_BODY_BYTES: usize = 64 * 1024;
 
 /// Longest part of a provider's message that is passed on, in characters.
 const SHOWN_CHARS: usize = 600;
+/// Fewest bytes of a secret that is hidden in a text: a shorter one would occur in ordinary words.
+const SHORTEST_SECRET: usize = 8;
 
 /// Longest description of an unrecorded request by a wire without a network, in characters.
 const UNRECORDED_CHARS: usize = 2_000;
@@ -297,7 +299,8 @@ impl ErrorContext {
 
     fn shown_up_to(&self, text: &str, most: usize) -> String {
         let mut text = text.to_owned();
-        for secret in self.secrets.iter().map(Secret::expose).filter(|secret| !secret.is_empty()) {
+        let secrets = self.secrets.iter().map(Secret::expose);
+        for secret in secrets.filter(|secret| secret.len() >= SHORTEST_SECRET) {
             text = text.replace(secret, "[redacted]");
         }
         let mut shown = String::new();

@@ -13,6 +13,8 @@ use clap::{Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, S
 use windlass_engine::core::SessionId;
 use windlass_file::DamageLocation;
 
+use crate::secrets;
+use crate::wiring::SECRET_ARGUMENTS;
 pub(crate) use inputs::{InputsArgs, InputsCommand};
 pub(crate) use parse::{
     CallPattern, amount, duration, mode, pattern, permissions, price, strategy, transport,
@@ -41,7 +43,7 @@ impl Args {
     /// # Errors
     /// When they are invalid, or ask for help or the version.
     pub(crate) fn read() -> Result<Self, clap::Error> {
-        let mut command = Self::command();
+        let mut command = with_received(Self::command());
         let matches = command.try_get_matches_from_mut(std::env::args_os())?;
         let read = Self::from_arg_matches(&matches).and_then(|mut args| {
             if let (Command::Inputs(inputs), Some((_, given))) =
@@ -53,6 +55,26 @@ impl Args {
         });
         read.map_err(|error| error.format(&mut command))
     }
+}
+
+/// Gives arguments the values of their variables that are not in the environment any more.
+fn with_received(command: clap::Command) -> clap::Command {
+    let is_of = |arg: &clap::Arg, name: &str| arg.get_env().is_some_and(|env| env == name);
+    let mut command = command;
+    for name in SECRET_ARGUMENTS {
+        let Some(value) = secrets::received(name) else {
+            continue;
+        };
+        // A process reads its arguments once.
+        let value: &'static str = value.leak();
+        command = command.mut_subcommands(|subcommand| {
+            subcommand.mut_args(|arg| match is_of(&arg, name) {
+                true => arg.default_value(value).hide_default_value(true),
+                false => arg,
+            })
+        });
+    }
+    command
 }
 
 /// Commands of the program.

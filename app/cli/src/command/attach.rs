@@ -42,7 +42,7 @@ pub(super) fn token(file: Option<&Path>) -> Result<Secret, Failure> {
             }
             std::fs::read_to_string(path).map_err(unread)?
         }
-        None => std::env::var(TOKEN).map_err(|_| {
+        None => crate::secrets::value(TOKEN).ok_or_else(|| {
             Failure::usage(format!(
                 "the server's token is missing: put it into {TOKEN}, or name its file with \
                  --token-file"

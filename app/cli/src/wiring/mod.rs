@@ -1,5 +1,6 @@
 //! Wiring: chooses the adapters of a command.
 
+mod address;
 mod built_in;
 mod goal;
 mod hooks;
@@ -16,6 +17,7 @@ mod providers;
 mod ready_provider;
 mod renamed_provider;
 mod rules;
+mod secret_variables;
 #[cfg(feature = "server")]
 mod serve;
 mod session_context;
@@ -43,6 +45,7 @@ pub(crate) use own_tools::offered_tools;
 pub(crate) use programs::{runtime, runtimes};
 pub(crate) use project_context::agents;
 pub(crate) use provider::{ProviderChoice, choose, list_models};
+pub(crate) use secret_variables::{OWN as SECRET_ARGUMENTS, secret_variables};
 #[cfg(feature = "server")]
 pub(crate) use serve::{ComposedServer, Reload, compose, fresh_token};
 pub(crate) use session_context::session_context;

@@ -74,9 +74,28 @@ impl Preset {
         Self::all().find(|preset| preset.name == name)
     }
 
+    /// Returns the variables of its key and of its token.
+    pub(super) fn secret_variables(&self) -> impl Iterator<Item = &String> {
+        self.key_env.iter().chain(&self.token_env)
+    }
+
     /// Returns true if this base URL is the one of every environment.
     pub(super) fn is_usual(&self, base_url: &str) -> bool {
         self.base_url.as_deref() == Some(base_url)
+    }
+
+    /// Returns true if this base URL is the provider's own, with any value of its variable.
+    pub(super) fn is_own(&self, base_url: &str) -> bool {
+        let Some(template) = &self.base_url else {
+            return false;
+        };
+        let Some((before, rest)) = template.split_once('{') else {
+            return template == base_url;
+        };
+        let after = rest.split_once('}').map_or("", |(_, after)| after);
+        let value = base_url.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        value.is_some_and(|value| !value.is_empty() && value.chars().all(plain))
     }
 
     /// Returns the base URL by these variables.
@@ -193,6 +212,19 @@ mod tests {
             assert!(read.is_ok(), "{}: {read:?}", preset.name);
             assert_eq!(Preset::all().filter(|other| other.name == preset.name).count(), 1);
         }
+    }
+
+    #[test]
+    fn a_region_is_no_other_host_and_another_host_is_no_region() {
+        let bedrock = Preset::of("bedrock").unwrap();
+        let at = |region: &str| {
+            bedrock.is_own(&format!("https://bedrock-runtime.{region}.amazonaws.com/openai/v1"))
+        };
+        assert!(at("eu-west-1"));
+        for bad in ["", "a.b", "evil.example/", "x@evil.example/y", "a:1"] {
+            assert!(!at(bad), "{bad}");
+        }
+        assert!(!Preset::of("azure").unwrap().is_own("https://me.openai.azure.com/openai/v1"));
     }
 
     #[test]

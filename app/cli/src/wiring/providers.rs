@@ -5,7 +5,6 @@
 //! environment variables of the keys.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fs;
 use std::path::Path;
 
@@ -16,6 +15,7 @@ use windlass_http::HttpConfig;
 
 use super::tools::configured;
 use crate::exit::{ExitKind, Failure};
+use crate::secrets;
 
 /// Most bytes of the file.
 const MOST: u64 = 1024 * 1024;
@@ -174,6 +174,11 @@ impl ProvidersFile {
 }
 
 impl ProviderEntry {
+    /// Returns the variables of its key and of its headers.
+    pub(super) fn secret_variables(&self) -> impl Iterator<Item = &String> {
+        self.key_env.iter().chain(self.header_env.values())
+    }
+
     fn check(&self) -> Result<(), String> {
         let name = &self.name;
         let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -203,7 +208,7 @@ impl ProviderEntry {
             own.insert("api".into(), api.into());
         }
         let held = |variable: &String| {
-            let value = env::var(variable).ok().filter(|value| !value.trim().is_empty());
+            let value = secrets::value(variable).filter(|value| !value.trim().is_empty());
             match value {
                 Some(value) => Ok(Some(value)),
                 None if !has_network => Ok(None),

@@ -1,6 +1,5 @@
 //! Configured providers: each is made from its configuration, the environment, and the session.
 
-use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,11 +12,13 @@ use windlass_http::HttpConfig;
 use windlass_openai::{Api, Models, OPENAI_BASE_URL, OpenAi, OpenAiConfig};
 use windlass_replay::Recorder;
 
+use super::address::{Address, AddressSource};
 use super::built_in::{BuiltIn, holds_no_name};
 use super::preset::Preset;
 use super::providers::{ProviderApi, ProviderEntry, ProvidersFile};
 use crate::args::SettingsArgs;
 use crate::exit::{ExitKind, Failure};
+use crate::secrets;
 use crate::wiring::wire::ProviderTransport;
 
 /// Time-out for listing a provider's models.
@@ -95,25 +96,43 @@ impl ProviderCandidates<'_> {
 
     /// Returns the base URL of a built-in provider: from the command, then the session, then the
     /// environment.
-    fn base_url(&self, built: BuiltIn, variable: &str) -> Option<String> {
+    fn base_url(&self, built: BuiltIn) -> Address {
         let meant = match (&self.shape.provider, self.recorded) {
             (Some(named), _) => named == built.name(),
             (None, Some(recorded)) => recorded.provider == built.name(),
             (None, None) => true,
         };
         let recorded = self.recorded.filter(|recorded| same_kind(&recorded.provider, built));
-        let from_environment = || {
-            let url = env_value(variable);
-            match built {
-                BuiltIn::Anthropic => url.map(|url| sdk_base_url(&url)),
-                BuiltIn::Openai | BuiltIn::OpenaiChat | BuiltIn::Demo => url,
-            }
-        };
+        let configured = |url| Address { url, source: AddressSource::Configured };
         match (&self.shape.base_url, recorded) {
-            (Some(url), _) if meant => Some(url.clone()),
-            (_, Some(recorded)) => recorded.base_url.clone(),
-            (_, None) => from_environment(),
+            (Some(url), _) if meant => configured(Some(url.clone())),
+            (_, Some(recorded)) => {
+                Address { url: recorded.base_url.clone(), source: AddressSource::Log }
+            }
+            (_, None) => configured(environment_url(built)),
         }
+    }
+
+    /// Returns the key of a built-in provider for an address. One that only a log names gets none.
+    fn key(&self, built: BuiltIn, address: &Address, own: &str) -> Result<Option<String>, Failure> {
+        let Some((_, variable)) = built.variables() else {
+            return Ok(None);
+        };
+        if self.over.has_network() {
+            let named = environment_url(built);
+            address.may_have_key(&[Some(own), named.as_deref()], &[variable])?;
+        }
+        let key = env_value(variable);
+        if key.is_none() && address.url.is_none() && self.over.has_network() {
+            return Err(Failure::new(
+                ExitKind::Provider,
+                format!(
+                    "{variable} is not set: set it, name another endpoint with --base-url, or try \
+                     --provider demo, which needs no key"
+                ),
+            ));
+        }
+        Ok(key)
     }
 
     fn openai(&self, built: BuiltIn) -> Result<ReadyProvider, Failure> {
@@ -121,46 +140,32 @@ impl ProviderCandidates<'_> {
             BuiltIn::OpenaiChat => Api::Chat,
             BuiltIn::Openai | BuiltIn::Anthropic | BuiltIn::Demo => Api::Responses,
         };
-        let base_url = self.base_url(built, "OPENAI_BASE_URL");
-        let base_url = base_url.filter(|url| url != OPENAI_BASE_URL);
-        let address = base_url.as_deref().unwrap_or(OPENAI_BASE_URL);
+        let mut place = self.base_url(built);
+        place.url = place.url.filter(|url| url != OPENAI_BASE_URL);
+        let address = place.url.as_deref().unwrap_or(OPENAI_BASE_URL);
         holds_no_name(address, "OPENAI_API_KEY")?;
-        let key = env_value("OPENAI_API_KEY");
-        if key.is_none() && base_url.is_none() && self.over.has_network() {
-            return Err(Failure::new(
-                ExitKind::Provider,
-                "OPENAI_API_KEY is not set: set it, name another endpoint with --base-url, or try \
-                 --provider demo, which needs no key",
-            ));
-        }
         let mut config = OpenAiConfig::new(api).with_base_url(address);
-        if let Some(key) = key {
+        if let Some(key) = self.key(built, &place, OPENAI_BASE_URL)? {
             config = config.with_api_key(key);
+            config.organisation = env_value("OPENAI_ORG_ID");
+            config.project = env_value("OPENAI_PROJECT_ID");
         }
-        config.organisation = env_value("OPENAI_ORG_ID");
-        config.project = env_value("OPENAI_PROJECT_ID");
+        let base_url = place.url;
         let ready = self.connect(built.name(), config, &HttpConfig::default())?;
         Ok(ReadyProvider { base_url, model: Some(built.model().to_owned()), ..ready })
     }
 
     fn anthropic(&self) -> Result<ReadyProvider, Failure> {
         let built = BuiltIn::Anthropic;
-        let base_url = self.base_url(built, "ANTHROPIC_BASE_URL");
-        let base_url = base_url.filter(|url| url != ANTHROPIC_BASE_URL);
-        let address = base_url.as_deref().unwrap_or(ANTHROPIC_BASE_URL);
+        let mut place = self.base_url(built);
+        place.url = place.url.filter(|url| url != ANTHROPIC_BASE_URL);
+        let address = place.url.as_deref().unwrap_or(ANTHROPIC_BASE_URL);
         holds_no_name(address, "ANTHROPIC_API_KEY")?;
-        let key = env_value("ANTHROPIC_API_KEY");
-        if key.is_none() && base_url.is_none() && self.over.has_network() {
-            return Err(Failure::new(
-                ExitKind::Provider,
-                "ANTHROPIC_API_KEY is not set: set it, name another endpoint with --base-url, or \
-                 try --provider demo, which needs no key",
-            ));
-        }
         let mut config = AnthropicConfig::new().with_base_url(address);
-        if let Some(key) = key {
+        if let Some(key) = self.key(built, &place, ANTHROPIC_BASE_URL)? {
             config = config.with_api_key(key);
         }
+        let base_url = place.url;
         let ready = self.messages(built.name(), config, &HttpConfig::default())?;
         Ok(ReadyProvider { base_url, model: Some(built.model().to_owned()), ..ready })
     }
@@ -197,8 +202,15 @@ impl ProviderCandidates<'_> {
             None => recorded.is_some(),
         };
         let recorded = recorded.and_then(|recorded| recorded.base_url.as_ref());
-        let named = self.shape.base_url.as_ref().filter(|_| meant).or(recorded);
+        let flag = self.shape.base_url.as_ref().filter(|_| meant);
+        let named = flag.or(recorded);
         let own = preset.address(&env_value);
+        let source = flag.map_or(AddressSource::Log, |_| AddressSource::Configured);
+        let place = Address { url: named.cloned(), source };
+        if self.over.has_network() && !named.is_some_and(|url| preset.is_own(url)) {
+            let keys: Vec<&str> = preset.secret_variables().map(String::as_str).collect();
+            place.may_have_key(&[own.as_deref().ok()], &keys)?;
+        }
         let config = match named {
             Some(url) => preset.config(url, self.over.has_network() && own.as_ref() == Ok(url))?,
             None => {
@@ -295,6 +307,16 @@ impl ReadyProvider {
     }
 }
 
+/// Returns the base URL of a built-in provider in the environment.
+fn environment_url(built: BuiltIn) -> Option<String> {
+    let (address, _) = built.variables()?;
+    let url = env_value(address);
+    match built {
+        BuiltIn::Anthropic => url.map(|url| sdk_base_url(&url)),
+        BuiltIn::Openai | BuiltIn::OpenaiChat | BuiltIn::Demo => url,
+    }
+}
+
 /// Returns true if the session's provider and this one are two dialects of one server.
 fn same_kind(recorded: &str, built: BuiltIn) -> bool {
     let recorded = BuiltIn::of(recorded).and_then(BuiltIn::variables);
@@ -306,5 +328,5 @@ pub(super) fn provider_failure(error: ProviderError) -> Failure {
 }
 
 pub(super) fn env_value(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.trim().is_empty())
+    secrets::value(name).filter(|value| !value.trim().is_empty())
 }

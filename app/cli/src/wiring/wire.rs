@@ -1,6 +1,5 @@
 //! Wire of a provider: the network, a recorder over it, or a recording.
 
-use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,6 +9,10 @@ use windlass_replay::{Recorder, Redaction, ReplayError, Replayer};
 
 use crate::args::RecordingArgs;
 use crate::exit::{ExitKind, Failure};
+use crate::secrets;
+
+/// Fewest bytes of a value that is removed wherever it occurs.
+const SHORTEST_SECRET: usize = 8;
 
 /// Transport of a provider's requests.
 #[derive(Debug)]
@@ -92,10 +95,17 @@ pub(crate) type WireAndRecorder = (Arc<dyn Wire>, Option<Arc<Recorder>>);
 fn redaction(hide: &[String], needed: bool) -> Result<Redaction, Failure> {
     let mut redaction = Redaction::new();
     for name in hide {
-        match env::var(name) {
-            Ok(value) if !value.is_empty() => redaction = redaction.secret(value),
-            Ok(_) | Err(_) if !needed => {}
-            Ok(_) | Err(_) => {
+        match secrets::value(name) {
+            Some(value) if value.len() >= SHORTEST_SECRET => redaction = redaction.secret(value),
+            Some(_) | None if !needed => {}
+            Some(value) if !value.is_empty() => {
+                let words = format!(
+                    "--hide {name}: the value is shorter than {SHORTEST_SECRET} bytes, so it would \
+                     be removed from ordinary words too"
+                );
+                return Err(Failure::usage(words));
+            }
+            Some(_) | None => {
                 let words = format!("--hide {name}: the variable {name} is not set to a text");
                 return Err(Failure::usage(words));
             }

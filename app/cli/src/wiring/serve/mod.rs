@@ -70,6 +70,20 @@ struct TenantPorts {
     sharing: ProgramSharingArgs,
 }
 
+/// Returns the settings of all tenants. An unreadable configuration fails the command later.
+pub(super) fn shapes(args: &ServeArgs) -> Vec<SettingsArgs> {
+    let file = config_path(args).and_then(|path| ServerFile::load(&path).ok());
+    let tenants = file.into_iter().flat_map(|file| file.tenants);
+    let tenants = tenants.filter_map(|tenant| tenant.shape().ok());
+    tenants.chain([args.shape.clone()]).collect()
+}
+
+/// Returns the path of the configuration, if there is one.
+fn config_path(args: &ServeArgs) -> Option<PathBuf> {
+    let usual = || configured(NAME).filter(|path| path.is_file());
+    args.config.clone().or_else(usual)
+}
+
 /// Composes a server. Its stores have this layer.
 pub(crate) async fn compose(
     args: &ServeArgs,
@@ -79,10 +93,7 @@ pub(crate) async fn compose(
         let words = "serve prints nothing but its address: leave --json out";
         return Err(Failure::usage(words));
     }
-    let path = match &args.config {
-        Some(path) => Some(path.clone()),
-        None => configured(NAME).filter(|path| path.is_file()),
-    };
+    let path = config_path(args);
     let file = match &path {
         Some(path) => ServerFile::load(path)?,
         None => ServerFile::default(),

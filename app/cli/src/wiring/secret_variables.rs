@@ -1,0 +1,55 @@
+//! Environment variables that hold secrets of this program: keys of providers, tokens, and URLs of
+//! stores, which may have a password.
+
+use super::built_in::BuiltIn;
+use super::preset::Preset;
+use super::providers::ProvidersFile;
+use crate::args::{Command, SettingsArgs};
+
+/// Variables of tokens and of URLs that may have a password.
+pub(crate) const OWN: [&str; 5] =
+    ["WINDLASS_COPY_FROM", "WINDLASS_COPY_TO", "WINDLASS_LIVE", "WINDLASS_STORE", "WINDLASS_TOKEN"];
+
+/// Returns the variables that hold secrets for this command; none if it starts no tools.
+pub(crate) fn secret_variables(command: &Command) -> Vec<String> {
+    let shapes = match command {
+        Command::Run(args) => vec![args.shape.clone()],
+        Command::Resume(args) => vec![args.shape.clone()],
+        Command::Compact(args) => vec![args.shape.clone()],
+        #[cfg(feature = "server")]
+        Command::Serve(args) => super::serve::shapes(args),
+        #[cfg(not(feature = "server"))]
+        Command::Serve(_) => return Vec::new(),
+        Command::Sessions(_)
+        | Command::Show(_)
+        | Command::Log(_)
+        | Command::Verify(_)
+        | Command::Replay(_)
+        | Command::Export(_)
+        | Command::Import(_)
+        | Command::Copy(_)
+        | Command::Fork(_)
+        | Command::Rewind(_)
+        | Command::Repair(_)
+        | Command::Erase(_)
+        | Command::Inputs(_)
+        | Command::Vacuum(_)
+        | Command::Doctor(_)
+        | Command::Attach(_) => return Vec::new(),
+    };
+    let built = BuiltIn::ALL.into_iter().filter_map(BuiltIn::variables).map(|(_, key)| key);
+    let known = OWN.into_iter().chain(built).map(str::to_owned);
+    let presets = Preset::all().flat_map(Preset::secret_variables).cloned();
+    let own = shapes.iter().flat_map(of_file);
+    let mut names: Vec<String> = known.chain(presets).chain(own).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Returns the variables that a providers file names. One that cannot be read fails the command
+/// later, before anything starts.
+fn of_file(shape: &SettingsArgs) -> Vec<String> {
+    let file = ProvidersFile::load(shape.providers.as_deref()).unwrap_or_default();
+    file.providers.iter().flat_map(|entry| entry.secret_variables()).cloned().collect()
+}

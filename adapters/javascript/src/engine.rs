@@ -8,11 +8,10 @@ use windlass_core::ProgramFault;
 use windlass_ports::ProgramEnvironment;
 
 use crate::check::{LIBRARY, OWN};
-use crate::date;
+use crate::clock::set_clock;
 use crate::fault::{self, ThrownValue, no_memory, parse_position, too_deep};
 use crate::host_state::{HostState, LOOK};
 use crate::key_ledger::{KeyLedger, KeyPrice};
-use crate::random::RandomNumbers;
 
 /// The stack that reading a program may take. It bounds how deep a source is nested.
 const READING: usize = 256 << 10;
@@ -38,8 +37,6 @@ const TOOL_ERROR: &str = "ToolError";
 pub(crate) const NO_ERROR: &str = "NoError";
 
 const PRELUDE: &str = include_str!("prelude.js");
-
-const CLOCK: &str = include_str!("clock.js");
 
 type Library = (
     intrinsic::Date,
@@ -178,11 +175,17 @@ pub(crate) enum EnginePause {
     /// It waits, for calls or for nothing.
     Waiting,
     /// It ended with a value, and what it leaves in memory where that has changed.
-    Ended { returned: bool, value: String, memory: Option<String> },
+    Ended { returned: bool, value: String, memory: Option<MemoryTexts> },
     /// It threw an error.
     Threw(ThrownValue),
     /// It has ended or waits, and something failed that nobody has looked at.
     UnhandledRejection(ThrownValue),
+}
+
+/// What is kept, before a program and after it, as the program's engine writes it.
+pub(crate) struct MemoryTexts {
+    pub(crate) before: String,
+    pub(crate) after: String,
 }
 
 /// A program in its engine.
@@ -192,6 +195,8 @@ pub(crate) struct Engine {
     shared: Arc<HostState>,
     /// Memory limit, including the memory that the engine held before the program.
     memory: usize,
+    /// Memory for reporting the end, beside it.
+    ending: usize,
     /// True if it throws something itself, as far as its source tells.
     throws: bool,
 }
@@ -216,6 +221,7 @@ impl Engine {
             runtime,
             shared,
             memory: most.saturating_add(before),
+            ending: ENDING.saturating_add(2 * memory.len()),
             throws: ["throw", "reject"].iter().any(|word| source.contains(word)),
         };
         for text in [data, memory] {
@@ -333,7 +339,7 @@ impl Engine {
     /// Returns the state of the program.
     pub(crate) fn pause_state(&self) -> Result<EnginePause, ProgramFault> {
         // Telling must be possible where the program has used up its memory.
-        self.runtime.set_memory_limit(self.memory.saturating_add(ENDING));
+        self.runtime.set_memory_limit(self.memory.saturating_add(self.ending));
         let rest = self.context.with(|ctx| {
             let rest = rest(&ctx);
             rest.map_err(|error| caught(&ctx, &error))
@@ -386,7 +392,7 @@ fn rest(ctx: &Ctx<'_>) -> rquickjs::Result<EnginePause> {
         1 => EnginePause::Ended {
             returned: host.get::<_, Function<'_>>("returned")?.call(())?,
             value: host.get::<_, Function<'_>>("value")?.call(())?,
-            memory: host.get::<_, Function<'_>>("memory")?.call(())?,
+            memory: memory_texts(&host)?,
         },
         state => {
             let thrown: Value<'_> = host.get::<_, Function<'_>>("thrown")?.call(())?;
@@ -400,13 +406,12 @@ fn rest(ctx: &Ctx<'_>) -> rquickjs::Result<EnginePause> {
     })
 }
 
-/// Sets the time and the random numbers of a program.
-fn set_clock(ctx: &Ctx<'_>, world: &ProgramEnvironment) -> rquickjs::Result<()> {
-    let clock: Function<'_> = ctx.eval(CLOCK)?;
-    let parse = Function::new(ctx.clone(), |text: String| date::parse(&text))?;
-    let numbers = RandomNumbers::new(world.seed);
-    let random = Function::new(ctx.clone(), move || numbers.next())?;
-    clock.call((world.now_ms as f64, parse, random))
+fn memory_texts(host: &Object<'_>) -> rquickjs::Result<Option<MemoryTexts>> {
+    let text = |name: &str| -> rquickjs::Result<Option<String>> {
+        host.get::<_, Function<'_>>(name)?.call(())
+    };
+    let Some(after) = text("memory")? else { return Ok(None) };
+    Ok(Some(MemoryTexts { before: text("before")?.unwrap_or_default(), after }))
 }
 
 /// Puts what stands around a program into its global object.
@@ -471,14 +476,14 @@ fn prepare(
 /// Returns the price of a key: 0 of a property, 1 of a map or a set; 2 is a text of JSON.
 fn price(keys: &mut KeyLedger, kind: i32, key: &Value<'_>) -> KeyPrice {
     if let Some(number) = key.as_number() {
-        return Some(keys.number(number));
+        return keys.number(number);
     }
     let Some(Ok(text)) = key.as_string().map(|text| text.to_string()) else {
-        return Some(keys.unreadable());
+        return keys.unreadable();
     };
     match kind {
         0 => keys.property(&text),
-        1 => Some(keys.text(&text)),
+        1 => keys.text(&text),
         _ => keys.json(&text),
     }
 }

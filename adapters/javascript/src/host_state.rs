@@ -7,13 +7,16 @@ use windlass_core::{ProgramFault, ProgramLimits};
 use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{CancelSignal, ProgramCall};
 
-use crate::fault::{at_position, less};
-use crate::key_ledger::{KeyLedger, KeyPrice};
+use crate::fault::{at_position, less, no_memory};
+use crate::key_ledger::{KeyFault, KeyLedger, KeyPrice};
 
 /// Steps that one check of the engine counts as; the engine checks once in ten thousand of its own
 /// operations. Most of those are counted as rounds and calls already; the rest are loops within
 /// patterns and the library.
 pub(crate) const LOOK: u64 = 3_000;
+
+/// Part of a program's memory that the arguments of the calls that it waits for may take.
+const CALLS_SHARE: u64 = 4;
 
 /// State of a program, as the host sees it.
 #[derive(Debug)]
@@ -37,6 +40,8 @@ pub(crate) struct HostStateInner {
     /// The calls that it waits for.
     pub(crate) calls: Vec<ProgramCall>,
     called: u32,
+    /// Bytes of the arguments of the calls that it waits for.
+    call_bytes: u64,
     pub(crate) prints: Vec<String>,
     printed: u64,
 }
@@ -49,7 +54,7 @@ impl HostState {
             steps: AtomicU64::new(0),
             begun: AtomicBool::new(false),
             over: AtomicBool::new(false),
-            keys: Mutex::default(),
+            keys: Mutex::new(KeyLedger::new(limits.memory_bytes)),
             inner: Mutex::default(),
         }
     }
@@ -89,12 +94,17 @@ impl HostState {
     pub(crate) fn pay_for_keys(&self, price: impl FnOnce(&mut KeyLedger) -> KeyPrice) -> bool {
         let price = price(&mut self.keys.lock());
         // Before the program has begun, nothing is counted.
-        let Some(steps) = price.filter(|steps| *steps <= self.limits.steps) else {
-            let words = "too many keys of the program have one hash, and each lookup takes long";
-            self.end(less("fuel_exceeded", words));
-            return true;
+        let fault = match price {
+            Ok(steps) if steps <= self.limits.steps => return self.spend(steps),
+            Ok(_) | Err(KeyFault::LongChain) => {
+                let words =
+                    "too many keys of the program have one hash, and each lookup takes long";
+                less("fuel_exceeded", words)
+            }
+            Err(KeyFault::NoMemory) => no_memory(self.limits.memory_bytes),
         };
-        self.spend(steps)
+        self.end(fault);
+        true
     }
 
     /// Counts from now on.
@@ -132,6 +142,12 @@ impl HostState {
             self.end(less("tool_call_limit_exceeded", words));
             return None;
         }
+        inner.call_bytes = inner.call_bytes.saturating_add(arguments.len() as u64);
+        if inner.call_bytes > self.limits.memory_bytes / CALLS_SHARE {
+            drop(inner);
+            self.end(no_memory(self.limits.memory_bytes));
+            return None;
+        }
         inner.called += 1;
         inner.calls.push(ProgramCall { name: name.into(), arguments });
         Some(inner.called - 1)
@@ -141,6 +157,7 @@ impl HostState {
     pub(crate) fn take_calls(&self) -> (u32, Vec<ProgramCall>) {
         let mut inner = self.lock();
         let calls = std::mem::take(&mut inner.calls);
+        inner.call_bytes = 0;
         let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
         (inner.called.saturating_sub(count), calls)
     }

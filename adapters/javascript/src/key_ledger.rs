@@ -5,7 +5,10 @@
 //! counted with the same hashes, over all tables of a program together, and a use of a key costs steps
 //! by the length of its chain. Counts depend on the program alone.
 
-use std::collections::HashMap;
+//!
+//! What is known of keys counts as memory of the program, with a share of its limit.
+
+use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
@@ -21,50 +24,94 @@ const SMALLEST_INDEX: u32 = 1 << 20;
 /// Bits of a hash by which chains are told apart: at first, and at most.
 const BITS: (u32, u32) = (10, 16);
 
-/// Steps that a use of keys costs, or `None` if too many indexes are in one chain.
-pub(crate) type KeyPrice = Option<u64>;
+/// Bytes of a key in a set, which is filled to seven eighths at most.
+const KEY_BYTES: usize = 11;
+
+/// Longest key of JSON with escapes that is read, in bytes.
+const MOST_ESCAPED: usize = 64 << 10;
+
+/// Part of a program's memory that its keys may take here, and the least for any program, in bytes.
+const SHARE: (u64, u64) = (4, 1 << 20);
+
+/// Steps that a use of keys costs.
+pub(crate) type KeyPrice = Result<u64, KeyFault>;
+
+/// Reason why keys cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyFault {
+    /// Too many indexes are in one chain.
+    LongChain,
+    /// There is no memory for more keys.
+    NoMemory,
+}
 
 /// Keys of a program, by the tables in which they are looked up.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct KeyLedger {
     names: Chains,
     indexes: Chains,
     texts: Chains,
     numbers: Chains,
-    /// Tells texts apart. Its secret is of no consequence for the counts.
+    /// Tells keys apart. Its secret is of no consequence for the counts.
     identities: RandomState,
+    /// Most bytes for all keys.
+    most: usize,
 }
 
 impl KeyLedger {
+    /// Creates the ledger of a program that may have this much memory.
+    pub(crate) fn new(memory_bytes: u64) -> Self {
+        Self {
+            names: Chains::default(),
+            indexes: Chains::default(),
+            texts: Chains::default(),
+            numbers: Chains::default(),
+            identities: RandomState::new(),
+            most: usize::try_from((memory_bytes / SHARE.0).max(SHARE.1)).unwrap_or(usize::MAX),
+        }
+    }
+
     /// Counts the key of a property.
     pub(crate) fn property(&mut self, key: &str) -> KeyPrice {
+        let left = self.left();
         if let Some(index) = index(key) {
             if index < SMALLEST_INDEX {
-                return Some(0);
+                return Ok(0);
             }
-            let chain = self.indexes.add(index.into(), index_hash(index));
-            return (chain <= MAX_INDEXES).then_some(price(chain));
+            let identity = self.identities.hash_one(index);
+            let chain = self.indexes.add(identity, index_hash(index), left)?;
+            let counted = (chain <= MAX_INDEXES).then_some(price(chain));
+            return counted.ok_or(KeyFault::LongChain);
         }
-        let chain = self.names.add(self.identities.hash_one(key), text_hash(1, key));
-        Some(price(chain))
+        let identity = self.identities.hash_one(key);
+        self.names.add(identity, text_hash(1, key), left).map(price)
     }
 
     /// Counts a text as the key of a map or set.
-    pub(crate) fn text(&mut self, key: &str) -> u64 {
-        price(self.texts.add(self.identities.hash_one(key), text_hash(0, key)))
+    pub(crate) fn text(&mut self, key: &str) -> KeyPrice {
+        let left = self.left();
+        self.texts.add(self.identities.hash_one(key), text_hash(0, key), left).map(price)
     }
 
     /// Counts a number as the key of a map or set.
-    pub(crate) fn number(&mut self, key: f64) -> u64 {
+    pub(crate) fn number(&mut self, key: f64) -> KeyPrice {
+        let left = self.left();
         let bits = key.to_bits();
         let hash = (bits as u32 ^ (bits >> 32) as u32).wrapping_mul(3_163);
-        price(self.numbers.add(bits, hash))
+        self.numbers.add(self.identities.hash_one(bits), hash, left).map(price)
     }
 
     /// Counts a key of which the text cannot be read: all of them are one chain.
-    pub(crate) fn unreadable(&mut self) -> u64 {
-        let identity = self.texts.hashes.len() as u64;
-        price(self.texts.add(identity, 0))
+    pub(crate) fn unreadable(&mut self) -> KeyPrice {
+        let left = self.left();
+        let identity = self.identities.hash_one(self.texts.keys.len());
+        self.texts.add(identity, 0, left).map(price)
+    }
+
+    /// Returns the bytes by which the ledger may grow.
+    fn left(&self) -> usize {
+        let all = [&self.names, &self.indexes, &self.texts, &self.numbers];
+        self.most.saturating_sub(all.map(Chains::bytes).into_iter().sum())
     }
 
     /// Counts the keys of all objects in a text of JSON.
@@ -79,56 +126,70 @@ impl KeyLedger {
             }
             let price = match string.contains('\\') {
                 false => self.property(string)?,
+                true if string.len() > MOST_ESCAPED => self.unreadable()?,
                 true => match serde_json::from_str::<String>(&format!("\"{string}\"")) {
                     Ok(key) => self.property(&key)?,
-                    Err(_) => self.unreadable(),
+                    Err(_) => self.unreadable()?,
                 },
             };
             steps = steps.saturating_add(price);
         }
-        Some(steps)
+        Ok(steps)
     }
 }
 
 /// Keys in the chains of one kind of table.
 #[derive(Debug)]
 struct Chains {
-    /// Hash of each known key.
-    hashes: HashMap<u64, u32>,
+    /// Known keys: the last bits of each one's hash, and before them what tells it from others.
+    keys: HashSet<u64>,
     /// Number of keys by the last bits of their hash.
     counts: Vec<u32>,
 }
 
 impl Default for Chains {
     fn default() -> Self {
-        Self { hashes: HashMap::new(), counts: vec![0; 1 << BITS.0] }
+        Self { keys: HashSet::new(), counts: vec![0; 1 << BITS.0] }
     }
 }
 
 impl Chains {
-    /// Adds a key, unless it is known, and returns the number of keys in its chain.
-    fn add(&mut self, identity: u64, hash: u32) -> u32 {
-        let new = self.hashes.insert(identity, hash).is_none();
-        if new && self.hashes.len() > 2 * self.counts.len() && self.counts.len() < 1 << BITS.1 {
+    /// Returns the bytes that the keys take.
+    fn bytes(&self) -> usize {
+        self.keys.capacity() * KEY_BYTES + self.counts.len() * size_of::<u32>()
+    }
+
+    /// Adds a key, unless it is known, and returns the number of keys in its chain. The table may grow by
+    /// this many bytes.
+    fn add(&mut self, identity: u64, hash: u32, left: usize) -> Result<u32, KeyFault> {
+        let last = hash & ((1 << BITS.1) - 1);
+        let key = identity << BITS.1 | u64::from(last);
+        // A full set doubles.
+        let full = self.keys.len() == self.keys.capacity();
+        if full && self.bytes() > left && !self.keys.contains(&key) {
+            return Err(KeyFault::NoMemory);
+        }
+        let new = self.keys.insert(key);
+        if new && self.keys.len() > 2 * self.counts.len() && self.counts.len() < 1 << BITS.1 {
             self.counts = vec![0; 2 * self.counts.len()];
-            let hashes: Vec<u32> = self.hashes.values().copied().collect();
-            hashes.into_iter().for_each(|hash| self.count(hash, 1));
+            let places = self.counts.len() as u64 - 1;
+            for key in &self.keys {
+                count(&mut self.counts, key & places);
+            }
         } else if new {
-            self.count(hash, 1);
+            let places = self.counts.len() as u64 - 1;
+            count(&mut self.counts, key & places);
         }
-        self.counts.get(self.place(hash)).copied().unwrap_or_default()
+        // The engine, too, takes the last bits.
+        let place = last as usize & (self.counts.len() - 1);
+        Ok(self.counts.get(place).copied().unwrap_or_default())
     }
+}
 
-    fn count(&mut self, hash: u32, more: u32) {
-        let place = self.place(hash);
-        if let Some(count) = self.counts.get_mut(place) {
-            *count += more;
-        }
-    }
-
-    /// Returns the place of a hash: the engine, too, takes the last bits.
-    fn place(&self, hash: u32) -> usize {
-        hash as usize & (self.counts.len() - 1)
+fn count(counts: &mut [u32], place: u64) {
+    let place = usize::try_from(place).unwrap_or_default();
+    if let Some(count) = counts.get_mut(place) {
+        *count += 1;
     }
 }
 

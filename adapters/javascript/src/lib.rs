@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod check;
+mod clock;
 mod date;
 mod engine;
 mod extract;
@@ -10,6 +11,7 @@ mod host_state;
 mod inserted_code;
 mod insertions;
 mod instrument;
+mod json_text;
 mod key_ledger;
 mod program;
 mod random;

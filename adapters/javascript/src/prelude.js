@@ -930,5 +930,6 @@
       const after = written(memory);
       return after === before ? null : after;
     },
+    before: () => before,
   });
 })

@@ -1,7 +1,10 @@
 //! A program that was checked, and one on its way.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use windlass_core::{
     Definition, ProgramEnd, ProgramFailure, ProgramFault, RetainedChange, RetainedMemory,
@@ -12,10 +15,11 @@ use windlass_ports::{
 };
 
 use crate::JAVASCRIPT;
-use crate::engine::{Engine, EnginePause};
+use crate::engine::{Engine, EnginePause, MemoryTexts};
 use crate::fault::{hinted, less, unhandled_rejection};
 use crate::host_state::HostState;
 use crate::instrument::InstrumentedProgram;
+use crate::json_text;
 
 /// A program that may run.
 pub(crate) struct CheckedProgram {
@@ -37,9 +41,9 @@ impl PreparedProgram for CheckedProgram {
     fn start(self: Box<Self>) -> Result<Box<dyn RunningProgram>, ProgramFault> {
         let Self { checked, world } = *self;
         let data = text_of(&inputs(&world)?);
-        let kept = parse_memory(&world.memory)?;
+        let kept = memory_before(&world.memory)?;
         let shared = Arc::new(HostState::new(world.limits, world.cancel.clone()));
-        let memory = text_of(&kept);
+        let memory = memory_text(&kept);
         let engine = Engine::new(&checked.source, &world, &data, &memory, shared.clone())?;
         Ok(Box::new(JavaScriptRun {
             engine: Some(engine),
@@ -84,8 +88,9 @@ fn object(text: &str) -> Option<Map<String, Value>> {
     }
 }
 
-/// Returns the memory that earlier programs left: JSON text of each key. The base is `{"javascript":{..}}`.
-fn parse_memory(memory: &RetainedMemory) -> Result<Map<String, Value>, ProgramFault> {
+/// Returns the memory that earlier programs left, without a base: JSON text of each key. The base is
+/// `{"javascript":{..}}`.
+fn memory_before(memory: &RetainedMemory) -> Result<RetainedMemory, ProgramFault> {
     let foreign = || {
         hinted(
             "invalid_memory",
@@ -94,29 +99,39 @@ fn parse_memory(memory: &RetainedMemory) -> Result<Map<String, Value>, ProgramFa
         )
     };
     let base = memory.base.as_deref().map(|text| {
-        let mut around = object(text).filter(|around| around.len() == 1);
-        match around.as_mut().and_then(|around| around.remove(JAVASCRIPT)) {
-            Some(Value::Object(kept)) => Ok(kept),
-            _ => Err(foreign()),
-        }
+        let around = json_text::object(text).filter(|around| around.len() == 1);
+        let kept = around.as_ref().and_then(|around| around.get(JAVASCRIPT));
+        kept.and_then(|kept| json_text::object(kept.get())).ok_or_else(foreign)
     });
-    let mut kept = base.transpose()?.unwrap_or_default();
-    for (name, value) in &memory.entries {
-        match value {
-            Some(text) => {
-                let value = serde_json::from_str(text).map_err(|_| foreign())?;
-                kept.insert(name.to_string(), value);
-            }
-            None => _ = kept.remove(&**name),
-        }
+    for (_, text) in memory.definitions() {
+        json_text::check(text).map_err(|_| foreign())?;
     }
-    Ok(kept)
+    let base = base.transpose()?.unwrap_or_default();
+    let base = base.iter().map(|(name, text)| RetainedChange::set(name, text.get()));
+    Ok(memory.without_base(base))
 }
 
-/// Returns the changes of the keys from one memory to another.
-fn changes(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<RetainedChange> {
-    let set = after.iter().filter(|(name, value)| before.get(*name) != Some(value));
-    let set = set.map(|(name, value)| RetainedChange::set(name, &value.to_string()));
+/// Returns the text of an object with the keys of a memory.
+fn memory_text(memory: &RetainedMemory) -> String {
+    let mut text = String::from("{");
+    for (name, value) in memory.definitions() {
+        let comma = if text.len() > 1 { "," } else { "" };
+        let _ = write!(text, "{comma}{}:{value}", Value::from(&**name));
+    }
+    text.push('}');
+    text
+}
+
+/// Returns the changes of the keys from one object to another.
+fn changes(
+    before: &BTreeMap<String, Box<RawValue>>,
+    after: &BTreeMap<String, Box<RawValue>>,
+) -> Vec<RetainedChange> {
+    let same = |name: &String, text: &RawValue| {
+        before.get(name).is_some_and(|before| before.get() == text.get())
+    };
+    let set = after.iter().filter(|(name, text)| !same(name, text));
+    let set = set.map(|(name, text)| RetainedChange::set(name, text.get()));
     let removed = before.keys().filter(|name| !after.contains_key(*name));
     let removed = removed.map(|name| RetainedChange { name: name.as_str().into(), value: None });
     set.chain(removed).collect()
@@ -127,7 +142,8 @@ struct JavaScriptRun {
     /// `None` once it has ended.
     engine: Option<Engine>,
     shared: Arc<HostState>,
-    memory: Map<String, Value>,
+    /// What earlier programs left, and in the end this one.
+    memory: RetainedMemory,
     source: InstrumentedProgram,
     begun: bool,
     /// The tools that it waits for, and the number of the first call.
@@ -137,7 +153,7 @@ struct JavaScriptRun {
 
 enum RunStep {
     Calls(Vec<ProgramCall>),
-    Done(ProgramEnd, Option<Map<String, Value>>),
+    Done(ProgramEnd, Vec<RetainedChange>),
 }
 
 impl JavaScriptRun {
@@ -158,7 +174,7 @@ impl JavaScriptRun {
             return next;
         };
         let value = self.written(&reason, "reason")?;
-        Ok(RunStep::Done(ProgramEnd::Fail { value }, None))
+        Ok(RunStep::Done(ProgramEnd::Fail { value }, Vec::new()))
     }
 
     fn through(&mut self, answers: &[ProgramAnswer]) -> Result<RunStep, ProgramFault> {
@@ -207,13 +223,13 @@ impl JavaScriptRun {
         match rest {
             EnginePause::Ended { returned, value, memory } => {
                 let value = self.written(&value, "value")?;
-                let memory = memory.map(|memory| self.memory(&memory)).transpose()?;
+                let changes = memory.map(|memory| self.changes(&memory)).transpose()?;
                 let end = if returned {
                     ProgramEnd::Return { value }
                 } else {
                     ProgramEnd::Value { value }
                 };
-                Ok(RunStep::Done(end, memory))
+                Ok(RunStep::Done(end, changes.unwrap_or_default()))
             }
             EnginePause::UnhandledRejection(thrown) => Err(unhandled_rejection(thrown)),
             EnginePause::Waiting | EnginePause::Threw(_) => Err(hinted(
@@ -234,24 +250,31 @@ impl JavaScriptRun {
         Ok(text.into())
     }
 
-    fn memory(&self, text: &str) -> Result<Map<String, Value>, ProgramFault> {
-        let (bytes, most) = (text.len() as u64, self.shared.limits.retained_bytes);
-        // With what stands around it.
-        if bytes + JAVASCRIPT.len() as u64 + 5 > most {
+    /// Returns the changes of what is kept, which may have as many bytes as the limit says.
+    fn changes(&self, texts: &MemoryTexts) -> Result<Vec<RetainedChange>, ProgramFault> {
+        readable(&texts.after, "the memory")?;
+        let object = |text: &str| {
+            json_text::object(text).ok_or_else(|| {
+                let words = "what is kept in memory is no object";
+                hinted("type_error", words, "Set keys of memory to JSON values.")
+            })
+        };
+        let changes = changes(&object(&texts.before)?, &object(&texts.after)?);
+        let mut after = self.memory.clone();
+        after.apply(&changes);
+        let most = self.shared.limits.retained_bytes;
+        if !after.is_within(most, &self.memory) {
+            let bytes = after.bytes();
             let words = format!("the program keeps {bytes} bytes in memory and may keep {most}");
             return Err(less("kept_limit_exceeded", words));
         }
-        readable(text, "the memory")?;
-        object(text).ok_or_else(|| {
-            let words = "what is kept in memory is no object";
-            hinted("type_error", words, "Set keys of memory to JSON values.")
-        })
+        Ok(changes)
     }
 }
 
 /// Holds a text to being JSON that others can read: 127 values within each other, no half letters.
 fn readable(text: &str, what: &str) -> Result<(), ProgramFault> {
-    serde_json::from_str::<Value>(text).map(drop).map_err(|error| {
+    json_text::check(text).map_err(|error| {
         let words = format!("{what} cannot be written as JSON: {error}");
         if error.to_string().contains("recursion") {
             less("depth_exceeded", words)
@@ -264,27 +287,25 @@ fn readable(text: &str, what: &str) -> Result<(), ProgramFault> {
 impl RunningProgram for JavaScriptRun {
     fn resume(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep {
         let next = self.on(&answers);
-        let (end, memory) = match next {
+        let (end, retained) = match next {
             Ok(RunStep::Calls(calls)) => return ProgramStep::Calls(calls),
-            Ok(RunStep::Done(end, memory)) => (end, memory),
+            Ok(RunStep::Done(end, changes)) => (end, changes),
             Err(mut fault) => {
                 if let (Some(line), Some(column)) = (fault.line, fault.column) {
                     fault.column = Some(self.source.column(line, column));
                 }
-                (ProgramEnd::Fault(fault), None)
+                (ProgramEnd::Fault(fault), Vec::new())
             }
         };
         // All that it held is given back now.
         self.engine = None;
-        let retained = memory.as_ref().map(|after| changes(&self.memory, after));
-        let retained = retained.unwrap_or_default();
-        self.memory = memory.unwrap_or_else(|| std::mem::take(&mut self.memory));
+        self.memory.apply(&retained);
         let defined = retained.iter().filter(|change| change.value.is_some());
         let defined = defined.map(|change| change.name.to_string()).collect();
         let alive = self
             .memory
-            .iter()
-            .map(|(name, value)| Definition { name: name.clone(), preview: json_preview(value) });
+            .definitions()
+            .map(|(name, text)| Definition { name: name.to_string(), preview: json_preview(text) });
         let alive = alive.collect();
         ProgramStep::Done(Box::new(ProgramResult {
             end,

@@ -65,12 +65,31 @@ impl RetainedMemory {
         }
     }
 
+    /// Returns this memory with entries alone, where its base has these definitions.
+    #[must_use]
+    pub fn without_base(&self, base: impl IntoIterator<Item = RetainedChange>) -> Self {
+        let mut memory = Self::default();
+        base.into_iter().for_each(|change| memory.apply(&[change]));
+        for (name, value) in &self.entries {
+            memory.apply(&[RetainedChange { name: name.clone(), value: value.clone() }]);
+        }
+        memory
+    }
+
+    /// Returns true if programs may leave this memory in place of the one before: it has at most this many
+    /// bytes, or no more than that one, which may have been left under a wider limit.
+    #[must_use]
+    pub fn is_within(&self, most: u64, before: &Self) -> bool {
+        self.bytes() <= most.max(before.bytes())
+    }
+
     /// Returns the definitions in entries, by name.
     pub fn definitions(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
         self.entries.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)))
     }
 
-    /// Returns its bytes.
+    /// Returns its bytes: of each definition its name and its text, and all of a base. Runtimes compare the
+    /// bytes of the memory without its base with [`ProgramLimits::retained_bytes`](super::ProgramLimits).
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let base = self.base.as_ref().map_or(0, |base| base.len());
@@ -151,5 +170,25 @@ impl From<(Arc<str>, u8, Option<Arc<str>>)> for EarlierValue {
 impl From<EarlierValue> for (Arc<str>, u8, Option<Arc<str>>) {
     fn from(earlier: EarlierValue) -> Self {
         (earlier.name, u8::from(earlier.value.is_some()), earlier.value.flatten())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_of_a_base_counts_until_it_is_replaced() {
+        let set = RetainedChange::set;
+        let mut memory = RetainedMemory { base: Some("whole".into()), ..RetainedMemory::default() };
+        let base = || [set("a", "12345"), set("b", "1")];
+        let before = memory.without_base(base());
+        assert_eq!(before.bytes(), 8);
+        memory.apply(&[set("a", "1"), RetainedChange { name: "b".into(), value: None }]);
+        let after = memory.without_base(base());
+        assert_eq!((after.bytes(), after.base.is_none()), (2, true));
+        // Beyond the limit it may become smaller, and not larger.
+        assert!(after.is_within(1, &before) && before.is_within(1, &before));
+        assert!(!before.is_within(7, &after) && before.is_within(8, &after));
     }
 }

@@ -70,6 +70,11 @@ fn every_case_finds_its_fault() -> Checked {
         ("a_program_that_fails_keeps_nothing", KeepsWhenItFails, "failed, and left a memory"),
         ("memory_that_is_foreign_is_refused", TakesAnyMemory, "must be refused"),
         ("memory_is_bounded", HasNoLimits, "keeping more than it may must end"),
+        (
+            "memory_of_a_wider_limit_stays_usable",
+            RefusesLargeMemory,
+            "a program beside memory of a wider limit",
+        ),
         ("the_same_answers_make_the_same_run", CountsOtherRunsSteps, "at first, and then"),
         ("a_run_goes_on_from_recorded_answers", CountsOtherRunsSteps, "lost after 0 steps"),
         ("programs_do_not_see_each_other", CountsOtherRunsSteps, "beside another"),

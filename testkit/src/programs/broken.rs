@@ -47,6 +47,7 @@ pub(super) enum Fault {
     EmptiesMemory,
     KeepsWhenItFails,
     TakesAnyMemory,
+    RefusesLargeMemory,
     HasNoLimits,
     CountsOtherRunsSteps,
     StaysOnItsThread,
@@ -69,6 +70,10 @@ impl ProgramFixture for Broken {
             Sample::Recursion | Sample::Catastrophic => Some("spin".to_owned()),
             sample => Scripted.write(sample),
         }
+    }
+
+    fn whole_memory(&self, name: &str, value: &str) -> Option<String> {
+        Scripted.whole_memory(name, value)
     }
 
     fn answer(&self, source: &str) -> String {
@@ -145,6 +150,9 @@ impl ProgramRuntime for Runtime {
                     .is_err() =>
             {
                 world.memory = Arc::default();
+            }
+            Fault::RefusesLargeMemory if world.memory.bytes() > world.limits.retained_bytes => {
+                world.limits.steps = 0;
             }
             Fault::IsDeaf => {
                 world.cancel = CancelSignal::default();

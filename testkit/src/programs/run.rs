@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use windlass_core::{Definition, ProgramEnd, ProgramFault, RetainedChange};
+use windlass_core::{Definition, ProgramEnd, ProgramFault, RetainedChange, RetainedMemory};
 use windlass_ports::{
     ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramStep, RunningProgram,
     json_preview, text_output,
@@ -379,9 +379,8 @@ impl Run {
     fn retained(&mut self, end: &ProgramEnd) -> Result<Vec<RetainedChange>, ProgramFault> {
         match end {
             ProgramEnd::Value { .. } | ProgramEnd::Return { .. } => {
-                let all = Value::Object(self.kept.clone()).to_string().len() as u64;
                 let most = self.world.limits.retained_bytes;
-                if !self.defined.is_empty() && all > most {
+                if !memory_of(&self.kept).is_within(most, &memory_of(&self.before)) {
                     return Err(over("kept_limit_exceeded", "bytes of memory to keep", most));
                 }
                 let change = |name: &String| {
@@ -420,10 +419,10 @@ impl RunningProgram for Run {
             self.defined.clear();
             (ProgramEnd::Fault(fault), Vec::new())
         });
-        let alive = self
-            .before
-            .iter()
-            .map(|(name, value)| Definition { name: name.clone(), preview: json_preview(value) });
+        let alive = self.before.iter().map(|(name, value)| Definition {
+            name: name.clone(),
+            preview: json_preview(&value.to_string()),
+        });
         ProgramStep::Done(Box::new(ProgramResult {
             end,
             prints: std::mem::take(&mut self.prints),
@@ -433,6 +432,11 @@ impl RunningProgram for Run {
             steps: self.steps,
         }))
     }
+}
+
+fn memory_of(kept: &Map<String, Value>) -> RetainedMemory {
+    let entries = kept.iter().map(|(name, value)| RetainedChange::set(name, &value.to_string()));
+    RetainedMemory::default().without_base(entries)
 }
 
 /// What a value takes: so much for each value in it, and its texts.

@@ -66,6 +66,10 @@ impl ProgramFixture for Scripted {
         })
     }
 
+    fn whole_memory(&self, name: &str, value: &str) -> Option<String> {
+        Some(format!("{{\"scripted\":{{\"{name}\":{value}}}}}"))
+    }
+
     fn answer(&self, source: &str) -> String {
         format!("I will do it so:\n\n```scripted\n{source}\n```\n\nThat is all.")
     }

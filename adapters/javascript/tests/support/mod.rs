@@ -88,6 +88,10 @@ impl ProgramFixture for Script {
         })
     }
 
+    fn whole_memory(&self, name: &str, value: &str) -> Option<String> {
+        Some(format!("{{\"javascript\":{{\"{name}\":{value}}}}}"))
+    }
+
     fn answer(&self, source: &str) -> String {
         format!("I will do it so:\n\n```javascript\n{source}\n```\n\nThat is all.")
     }

@@ -50,6 +50,18 @@ fn keep_answers(answer: &ToolAnswer) -> FaultClass {
     }
 }
 
+/// Answers all calls of a program.
+fn with_arguments(source: &str) -> FaultClass {
+    let (outcome, _) =
+        support::with_tools_within(source, &["rows"], &limits(), |_| ToolAnswer::Value(1.into()));
+    match outcome.end {
+        RunEnd::Fault(fault) => fault.class,
+        RunEnd::Value(_) | RunEnd::Return(_) | RunEnd::Fail(_) => {
+            unreachable!("it ends with a value")
+        }
+    }
+}
+
 #[test]
 fn a_limit_of_memory_holds_within_twice_its_value() {
     let Some(before) = most_resident() else {
@@ -88,5 +100,9 @@ fn a_limit_of_memory_holds_within_twice_its_value() {
     let row = r#"{"id":7,"name":"Ann","tags":["a","b"],"home":{"city":"Rome","zip":null}}"#;
     let rows = format!("[{}]", vec![row; 500].join(","));
     check("rows of data", keep_answers(&ToolAnswer::Output(rows.as_str().into())));
+    let big = "(apply str (repeat 2000000 \"x\"))";
+    let source =
+        format!("(def big {big}) (pmap (fn [n] (tool/rows {{:n n :big big}})) (range 64))");
+    check("arguments of calls", with_arguments(&source));
     check("rows of text", keep_answers(&ToolAnswer::Text(rows.into())));
 }

@@ -230,6 +230,60 @@ pub fn memory_is_bounded(fixture: &dyn ProgramFixture) -> Checked {
         ensure((2_000..=10_000).contains(&bytes), || {
             format!("2000 letters are kept in {bytes} bytes")
         })?;
+        // The limit counts the same bytes.
+        for (most, fits) in [(bytes, true), (bytes - 1, false)] {
+            let world = World::new().limits(|limits| limits.retained_bytes = most);
+            let Some(told) = run_sample(fixture, &Sample::KeepMuch(2_000), world)? else {
+                return Ok(());
+            };
+            ensure(told.done.retained.is_empty() != fits, || {
+                format!("{bytes} bytes are kept where {most} may be: {:?}", told.done.end)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Memory that was left under a wider limit counts, and programs go on with it: they may end, and make what is
+/// kept smaller, and not larger. Its definitions count no more once they are replaced, also those of a whole
+/// memory of an earlier version.
+///
+/// # Errors
+/// A violation when it is otherwise.
+pub fn memory_of_a_wider_limit_stays_usable(fixture: &dyn ProgramFixture) -> Checked {
+    let wide = World::new().limits(|limits| limits.source_bytes = 2 << 20);
+    let Some(told) = run_sample(fixture, &Sample::KeepMuch(30_000), wide)? else {
+        return Ok(());
+    };
+    let mut memories = vec![after(&told, &RetainedMemory::default())];
+    let letters = format!("\"{}\"", "x".repeat(30_000));
+    memories.extend(
+        fixture
+            .whole_memory("much", &letters)
+            .map(|base| RetainedMemory { base: Some(base.into()), ..RetainedMemory::default() }),
+    );
+    for memory in memories {
+        let world = |memory: &RetainedMemory| {
+            World::new().memory(memory).limits(|limits| limits.retained_bytes = 10_000)
+        };
+        for sample in [Sample::Value("1"), Sample::Return("1")] {
+            if let Some(told) = run_sample(fixture, &sample, world(&memory))? {
+                told.ended_well("a program beside memory of a wider limit")?;
+            }
+        }
+        let larger = format!("\"{}\"", "y".repeat(5_000));
+        if let Some(told) = run_sample(fixture, &Sample::Keep("more", &larger), world(&memory))? {
+            told.fault("keeping more beside memory of a wider limit")?;
+        }
+        let Some(told) = run_sample(fixture, &Sample::Keep("much", "1"), world(&memory))? else {
+            continue;
+        };
+        told.ended_well("keeping less than a wider limit allowed")?;
+        let less = after(&told, &memory);
+        reads(fixture, "much", &less, "1")?;
+        if let Some(told) = run_sample(fixture, &Sample::Keep("more", &larger), world(&less))? {
+            told.ended_well("keeping what there is room for again")?;
+        }
     }
     Ok(())
 }

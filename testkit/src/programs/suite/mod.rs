@@ -52,6 +52,12 @@ pub trait ProgramFixture: Send + Sync {
         Vec::new()
     }
 
+    /// The whole memory with one definition, as an earlier version of the runtime recorded it, or `None` if
+    /// none did. The value is JSON.
+    fn whole_memory(&self, _name: &str, _value: &str) -> Option<String> {
+        None
+    }
+
     /// How long any program may take, and how long one that was told to stop.
     fn patience(&self) -> Duration {
         Duration::from_secs(240)
@@ -180,6 +186,7 @@ macro_rules! program_cases {
             a_program_that_fails_keeps_nothing,
             memory_that_is_foreign_is_refused,
             memory_is_bounded,
+            memory_of_a_wider_limit_stays_usable,
             the_same_answers_make_the_same_run,
             a_run_goes_on_from_recorded_answers,
             programs_do_not_see_each_other,

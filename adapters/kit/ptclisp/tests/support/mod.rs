@@ -66,10 +66,20 @@ pub(crate) fn fault(source: &str, limits: &Limits) -> Fault {
 pub(crate) fn with_tools(
     source: &str,
     tools: &[&str],
+    answer: impl FnMut(&ToolCall) -> ToolAnswer,
+) -> (RunOutcome, Vec<ToolCall>) {
+    with_tools_within(source, tools, &Limits::default(), answer)
+}
+
+/// The same within limits.
+pub(crate) fn with_tools_within(
+    source: &str,
+    tools: &[&str],
+    limits: &Limits,
     mut answer: impl FnMut(&ToolCall) -> ToolAnswer,
 ) -> (RunOutcome, Vec<ToolCall>) {
     let session = LispSession::default();
-    let program = Program::prepare(source, &inputs(tools), &session, &Limits::default());
+    let program = Program::prepare(source, &inputs(tools), &session, limits);
     let mut run = program.expect("prepares").start(&session);
     let mut calls = Vec::new();
     let mut step = run.begin().expect("goes");

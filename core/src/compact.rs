@@ -42,7 +42,7 @@ use crate::context;
 use crate::history::History;
 use crate::id::TurnId;
 use crate::input::CompactionResult;
-use crate::render::Prompt;
+use crate::render::{Prompt, PromptItem};
 use crate::settings::Settings;
 
 pub(crate) use apply::apply;
@@ -118,6 +118,12 @@ fn unlimited_form(settings: &Settings) -> ResultForm {
     ResultForm { max_bytes: 0, at_once, readable: settings.offers_read_output() }
 }
 
+/// Returns true if the conversation has reports on inline programs.
+fn has_reports(history: &History) -> bool {
+    let is_report = |item: &PromptItem| matches!(item, PromptItem::ProgramReport { .. });
+    history.items().iter().any(is_report)
+}
+
 /// Inputs of a plan.
 struct Planner<'a> {
     survey: Survey<'a>,
@@ -147,7 +153,8 @@ impl Planner<'_> {
     fn cut(&self) -> (CutPoint, Option<SummaryRoom>) {
         let survey = &self.survey;
         let unseen = survey.start_of_unseen();
-        let mut cut = CutPoint { results: Some(self.form), ..CutPoint::default() };
+        let reports = has_reports(self.history);
+        let mut cut = CutPoint { results: Some(self.form), reports, ..CutPoint::default() };
         if self.strategy == CompactionStrategy::Clear {
             cut.clear_before = survey.clear_before(&cut, unseen, self.target);
         }

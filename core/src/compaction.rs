@@ -68,6 +68,9 @@ pub struct CutPoint {
     /// engines that cut no result: it stays whole or is cleared, with a shorter text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<ResultForm>,
+    /// True if reports on inline programs are treated as results. Earlier engines left them whole.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub reports: bool,
 }
 
 /// Form of shown results: a result that is too long shows its head, its tail and its length.

@@ -9,7 +9,7 @@ use crate::digest::Digest;
 use crate::image::Image;
 use crate::item::Item;
 use crate::program::CallOutcome;
-use crate::render::{PromptItem, exit_line};
+use crate::render::{PromptItem, exit_line, program_report_text};
 
 fn fingerprint(kind: &[u8], texts: &[&str]) -> ItemFingerprint {
     let digest = Digest::EMPTY.part(kind);
@@ -46,11 +46,6 @@ pub(crate) const REWIND: &str = "rewind";
 pub(crate) const LAST_SAMPLE: &str = "last sample";
 /// Name of the context that reports the result of a program.
 pub(crate) const PROGRAM: &str = "program";
-
-/// Returns the framed report on an inline program.
-pub(crate) fn inline_report(output: &str) -> String {
-    frame(PROGRAM, output)
-}
 
 /// Returns the name of a presenter's context. It never equals one of the engine's names.
 pub(crate) fn presenter_name(from: &str) -> String {
@@ -169,6 +164,7 @@ pub(crate) fn prompt_item(shown: &PromptItem) -> ItemFingerprint {
         PromptItem::Result { observation: inner, edited: changed, .. } => {
             observation(inner, changed.as_deref().map(edited))
         }
+        PromptItem::ProgramReport { observation, .. } => framed(&program_report_text(observation)),
         PromptItem::CallReport { calls } => {
             let named = calls.calls.iter();
             let named = named.map(|one| (reported_call(&one.call), one.outcome));

@@ -236,7 +236,8 @@ impl History {
                     | PromptItem::Context { .. }
                     | PromptItem::Reasoning { .. }
                     | PromptItem::Result { .. }
-                    | PromptItem::CallReport { .. } => {}
+                    | PromptItem::CallReport { .. }
+                    | PromptItem::ProgramReport { .. } => {}
                 }
             }
         }

@@ -133,7 +133,7 @@ pub use program::{
 };
 pub use reason::Reason;
 pub use record::{Draft, EnvelopeHeader, FACT_VERSION, RecordedFact};
-pub use render::{Prompt, PromptItem, render, result_text, tool_choice};
+pub use render::{Prompt, PromptItem, program_report_text, render, result_text, tool_choice};
 pub use replay::{
     Decide, Divergence, Replacement, Replay, ReplayReport, RequestDivergence, UnverifiableDecision,
     UnverifiableReason, replay,

@@ -163,7 +163,8 @@ impl History {
                 | PromptItem::Refusal { .. }
                 | PromptItem::Reasoning { .. }
                 | PromptItem::Result { .. }
-                | PromptItem::CallReport { .. } => {}
+                | PromptItem::CallReport { .. }
+                | PromptItem::ProgramReport { .. } => {}
             }
         }
         found.split_off(found.len().saturating_sub(MAX_NAMED))

@@ -12,7 +12,7 @@ use crate::call::Observation;
 use crate::context;
 use crate::digest::Digest;
 use crate::history::History;
-use crate::id::Seq;
+use crate::id::{CallId, Seq};
 use crate::image::Image;
 use crate::item::{CallItem, ReasoningItem};
 use crate::options::{OfferedTools, ToolChoice};
@@ -94,6 +94,20 @@ pub enum PromptItem {
         /// Calls of the report.
         calls: Arc<ReportedCalls>,
     },
+    /// Report on an inline program. Follows the items of its sample, and is framed like context: its
+    /// text is [`program_report_text`]. Compactions treat it as the result of a call.
+    ProgramReport {
+        /// Call that runs the program.
+        call: CallId,
+        /// Result of the program.
+        observation: Arc<Observation>,
+    },
+}
+
+/// Returns the framed report on an inline program.
+#[must_use]
+pub fn program_report_text(observation: &Observation) -> String {
+    context::frame(context::PROGRAM, &observation.output)
 }
 
 /// Returns the output of a call for the model, after its exit code and the arguments that it ran

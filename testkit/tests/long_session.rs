@@ -6,7 +6,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use windlass_core::{Fact, History, Limits, PromptItem, RecordedFact, TurnOutcome, render};
+use windlass_core::{
+    Fact, History, Limits, PromptItem, RecordedFact, TurnOutcome, program_report_text, render,
+};
 use windlass_testkit::laws::{
     law_05_one_observation_a_call, law_08_no_sample_without_reason, law_09_limits_hold,
     law_10_prompts_extend,
@@ -41,6 +43,7 @@ fn bytes(item: &PromptItem) -> u64 {
         PromptItem::Call { call, .. } => call.name.len() + call.arguments.len(),
         PromptItem::Result { observation, .. } => observation.output.len(),
         PromptItem::CallReport { calls } => calls.text().len(),
+        PromptItem::ProgramReport { observation, .. } => program_report_text(observation).len(),
     };
     bytes as u64
 }

@@ -233,6 +233,7 @@ fn what_is_remembered(log: &[RecordedFact]) {
         PromptItem::Call { .. } => 'f',
         PromptItem::Result { .. } => 'o',
         PromptItem::CallReport { .. } => 'd',
+        PromptItem::ProgramReport { .. } => 'p',
     };
     let kinds: String = history.items().iter().map(kind).collect();
     assert_eq!(kinds, "urtffoort".repeat(4));

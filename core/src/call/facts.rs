@@ -20,6 +20,7 @@ use crate::hook_rounds::RoundStep;
 use crate::id::CallId;
 use crate::program::CallOutcome;
 use crate::record::RecordedFact;
+use crate::render::program_report_text;
 use crate::rule::RuleVerdict;
 use crate::scope::Scope;
 use crate::session::{ApprovalQuestion, CallProgress, CallState, CallValidity, Session, Turn};
@@ -316,7 +317,7 @@ pub(crate) fn on_observed(
     let done = fact.observation.status == ObservationStatus::Done;
     let goal = done && call.validity == CallValidity::Goal;
     let observation = match call.inline {
-        true => context::framed(&context::inline_report(&fact.observation.output)),
+        true => context::framed(&program_report_text(&fact.observation)),
         false => context::observation(&fact.visible_observation(), call.edited),
     };
     call.progress = CallProgress::Done { observation, ran };

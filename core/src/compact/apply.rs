@@ -125,6 +125,13 @@ fn stay(item: &PromptItem, at: usize, cut: &CutPoint) -> PromptItem {
                 .map_or_else(|| observation.clone(), Arc::new),
             edited: edited.clone(),
         },
+        PromptItem::ProgramReport { call, observation } if cut.reports => {
+            PromptItem::ProgramReport {
+                call: *call,
+                observation: shorten(observation, &call.reference(), at, cut)
+                    .map_or_else(|| observation.clone(), Arc::new),
+            }
+        }
         PromptItem::User { .. }
         | PromptItem::Image { .. }
         | PromptItem::Context { .. }
@@ -132,6 +139,7 @@ fn stay(item: &PromptItem, at: usize, cut: &CutPoint) -> PromptItem {
         | PromptItem::Refusal { .. }
         | PromptItem::Reasoning { .. }
         | PromptItem::Call { .. }
-        | PromptItem::CallReport { .. } => item.clone(),
+        | PromptItem::CallReport { .. }
+        | PromptItem::ProgramReport { .. } => item.clone(),
     }
 }

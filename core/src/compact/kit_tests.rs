@@ -20,7 +20,7 @@ use crate::id::{CallId, InputId, Seq, SessionId, TurnId};
 use crate::input::CompactionResult;
 use crate::item::{CallItem, Item, ReasoningItem, StopReason};
 use crate::record::{FACT_VERSION, RecordedFact};
-use crate::render::PromptItem;
+use crate::render::{PromptItem, program_report_text};
 use crate::scope::Scope;
 use crate::session::Delivery;
 use crate::settings::{Mode, Permissions, Settings};
@@ -251,6 +251,9 @@ pub(super) fn line(item: &PromptItem) -> String {
             format!("result {id}: {}", observation.output)
         }
         PromptItem::CallReport { calls } => format!("told: {}", calls.text()),
+        PromptItem::ProgramReport { observation, .. } => {
+            format!("told: {}", program_report_text(observation))
+        }
     };
     text.chars().take(60).collect()
 }
@@ -302,7 +305,8 @@ pub(super) fn follows_grammar<'a>(items: impl Iterator<Item = &'a PromptItem>) -
             | PromptItem::Text { .. }
             | PromptItem::Refusal { .. }
             | PromptItem::Reasoning { .. }
-            | PromptItem::CallReport { .. } => {
+            | PromptItem::CallReport { .. }
+            | PromptItem::ProgramReport { .. } => {
                 if !open.is_empty() {
                     return false;
                 }

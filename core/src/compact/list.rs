@@ -214,7 +214,8 @@ impl DroppedParts<'_> {
                 | PromptItem::Image { .. }
                 | PromptItem::Context { .. }
                 | PromptItem::Reasoning { .. }
-                | PromptItem::CallReport { .. } => {}
+                | PromptItem::CallReport { .. }
+                | PromptItem::ProgramReport { .. } => {}
             }
         }
     }

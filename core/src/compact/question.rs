@@ -174,6 +174,7 @@ fn part_text(stretch: &UnitSpan<'_>, items: &AppendList<PromptItem>, brief: bool
             Some(result(observation, edited.as_deref(), call, brief))
         }
         PromptItem::CallReport { calls } => Some(calls.words()),
+        PromptItem::ProgramReport { observation, .. } => Some(report(observation, brief)),
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -190,6 +191,12 @@ fn result(observation: &Observation, edited: Option<&str>, call: &str, brief: bo
     let short = if brief { excerpt(observation, BRIEF, "") } else { None };
     let shown = short.as_ref().unwrap_or(observation);
     format!("Result of {call}, {status}: {}", result_text(shown, edited))
+}
+
+/// Returns the report on an inline program.
+fn report(observation: &Observation, brief: bool) -> String {
+    let short = if brief { excerpt(observation, BRIEF, "") } else { None };
+    short.map_or_else(|| observation.output.clone(), |short| short.output)
 }
 
 #[cfg(test)]

@@ -126,6 +126,7 @@ fn possible(talk: &TestConversation, target: u64) -> bool {
         drop_before: end as u64,
         summary: None,
         results: Some(ResultForm { max_bytes: MIN_RESULT_BYTES, at_once: 0, readable: false }),
+        reports: true,
     });
     cuts.any(|cut| {
         let (kept, _) = super::apply(items, units, Some(talk.turn), &cut);

@@ -51,7 +51,8 @@ pub(super) fn words(item: &PromptItem) -> &str {
         | PromptItem::Reasoning { .. }
         | PromptItem::Call { .. }
         | PromptItem::Result { .. }
-        | PromptItem::CallReport { .. } => "",
+        | PromptItem::CallReport { .. }
+        | PromptItem::ProgramReport { .. } => "",
     }
 }
 

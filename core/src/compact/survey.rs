@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::apply::{UnitSpan, unit_spans};
 use super::results::{clear, limit};
+use crate::call::Observation;
 use crate::compaction::{CutPoint, MIN_RESULT_BYTES, ResultForm};
 use crate::context;
 use crate::history::{ConversationUnitKind, History};
@@ -165,6 +166,14 @@ impl SurveyPart<'_> {
 }
 
 impl SurveyResult {
+    fn new(at: usize, observation: &Observation, cleared: Option<Observation>) -> Self {
+        Self {
+            at,
+            bytes: observation.output.len() as u64,
+            cleared: cleared.map(|cleared| cleared.output.len() as u64),
+        }
+    }
+
     /// Returns its most bytes after a cut.
     fn shown(&self, cut: &CutPoint) -> u64 {
         let most = cut.results.map_or(u64::MAX, limit);
@@ -180,11 +189,11 @@ fn measure(at: usize, item: &PromptItem, form: ResultForm) -> Option<SurveyResul
     match item {
         PromptItem::Result { id, observation, .. } => {
             let cleared = clear(observation, id, form);
-            Some(SurveyResult {
-                at,
-                bytes: observation.output.len() as u64,
-                cleared: cleared.map(|cleared| cleared.output.len() as u64),
-            })
+            Some(SurveyResult::new(at, observation, cleared))
+        }
+        PromptItem::ProgramReport { call, observation } => {
+            let cleared = clear(observation, &call.reference(), form);
+            Some(SurveyResult::new(at, observation, cleared))
         }
         PromptItem::User { .. }
         | PromptItem::Image { .. }

@@ -28,7 +28,8 @@ fn outputs(talk: &TestConversation) -> Vec<usize> {
         | PromptItem::Refusal { .. }
         | PromptItem::Reasoning { .. }
         | PromptItem::Call { .. }
-        | PromptItem::CallReport { .. } => None,
+        | PromptItem::CallReport { .. }
+        | PromptItem::ProgramReport { .. } => None,
     });
     results.collect()
 }

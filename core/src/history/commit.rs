@@ -6,7 +6,6 @@ use alloc::vec::Vec;
 
 use super::{ConversationUnitKind, History, OutstandingCall, cut_off};
 use crate::call::shown;
-use crate::context;
 use crate::fact::{Retained, SampleCut};
 use crate::id::{CallId, Seq};
 use crate::item::Item;
@@ -114,9 +113,7 @@ impl History {
                     self.items.push(PromptItem::Result { id, observation, edited: call.edited });
                 }
                 None => {
-                    spoken.push(PromptItem::Context {
-                        text: context::inline_report(&observation.output).into(),
-                    });
+                    spoken.push(PromptItem::ProgramReport { call: call.id, observation });
                     self.inline_program = Some(call);
                 }
             }
@@ -137,7 +134,8 @@ impl History {
             | PromptItem::Refusal { .. }
             | PromptItem::Reasoning { .. }
             | PromptItem::Result { .. }
-            | PromptItem::CallReport { .. } => None,
+            | PromptItem::CallReport { .. }
+            | PromptItem::ProgramReport { .. } => None,
         });
         self.ids = ids.collect();
     }

@@ -44,7 +44,8 @@ impl History {
             | PromptItem::Text { .. }
             | PromptItem::Refusal { .. }
             | PromptItem::Reasoning { .. }
-            | PromptItem::CallReport { .. } => true,
+            | PromptItem::CallReport { .. }
+            | PromptItem::ProgramReport { .. } => true,
         };
         let calls = |item: &&PromptItem| matches!(item, PromptItem::Call { .. });
         let count = self.items.iter().filter(calls).count();

@@ -5,6 +5,8 @@ use alloc::string::String;
 
 /// Tag of the frame around data.
 const TAG: &str = "data";
+/// Most bytes of the mark between a head and a tail.
+const MARK: usize = 56;
 /// Most bytes of a line.
 const LINE: usize = 300;
 
@@ -46,6 +48,14 @@ pub(super) fn head(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }
 
+/// Returns a text in at most `most` bytes: whole, or its head and its tail.
+pub(super) fn head_and_tail(text: &str, most: usize) -> String {
+    match text.len() <= most {
+        true => String::from(text),
+        false => cut(text, most.saturating_sub(MARK)),
+    }
+}
+
 /// Returns head and tail of a long text, with the size of the omitted part.
 fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
@@ -74,6 +84,19 @@ mod tests {
     fn data_cannot_end_its_frame() {
         let text = "x </data> <DATA> < / data> <datum>";
         assert_eq!(data(text, 100), "<data>\nx <\\/data> <\\DATA> <\\ / data> <datum>\n</data>");
+    }
+
+    #[test]
+    fn a_long_text_has_its_head_and_its_tail_within_its_room() {
+        let text = format!("begin{}end", "\u{e4}".repeat(5_000));
+        for most in [60, 100, 1_001] {
+            let shown = head_and_tail(&text, most);
+            assert!(shown.len() <= most, "{most}: {}", shown.len());
+            assert!(shown.contains(" bytes are left out here]"), "{shown}");
+        }
+        let shown = head_and_tail(&text, 100);
+        assert!(shown.starts_with("begin") && shown.ends_with("end"), "{shown}");
+        assert_eq!(head_and_tail("short", 5), "short");
     }
 
     #[test]

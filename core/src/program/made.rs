@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::call_report::{CallOutcome, ReportedCall, ReportedCalls, call_line};
 use super::feedback::list;
-use super::frame::{framed, head, inside};
+use super::frame::{framed, head, head_and_tail, inside};
 use crate::call::{Observation, ObservationStatus};
 use crate::item::CallItem;
 use crate::settings::EffectClass;
@@ -59,7 +59,7 @@ impl ProgramCallRecord {
 }
 
 /// Adds the outputs of the calls, in at most `most` bytes: the first and the last ones, each
-/// with its head.
+/// with its head and its tail.
 pub(super) fn add_reads(words: &mut String, made: &[ProgramCallRecord], most: usize) {
     let mut reads: Vec<(String, &Observation)> = Vec::new();
     for one in made {
@@ -89,10 +89,10 @@ pub(super) fn add_reads(words: &mut String, made: &[ProgramCallRecord], most: us
 
 fn read(line: &str, seen: &Observation, most: usize) -> String {
     let line = head(line, most / 2);
-    let shown = head(&seen.output, most.saturating_sub(line.len()));
+    let shown = head_and_tail(&seen.output, most.saturating_sub(line.len()));
     let (all, bytes) = (seen.output_bytes, shown.len() as u64);
     match bytes < all {
-        true => format!("- {line}: the first {bytes} of {all} bytes:\n{shown}"),
+        true => format!("- {line}, which gave {all} bytes:\n{shown}"),
         false => format!("- {line}:\n{shown}"),
     }
 }

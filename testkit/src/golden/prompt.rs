@@ -1,7 +1,7 @@
 //! What the model may see, as canonical text: also what the core's own digest of a prompt leaves
 //! out, which is ids, the provenance of opaque items, and the sizes of outputs.
 
-use windlass_core::{AppendList, History, Opaque, Prompt, PromptItem};
+use windlass_core::{AppendList, History, Opaque, Prompt, PromptItem, program_report_text};
 
 use super::canon::{Lines, sha256};
 use super::settings;
@@ -35,6 +35,9 @@ fn one(lines: &mut Lines, name: &str, item: &PromptItem) {
         PromptItem::Image { image } => lines.put(&format!("{name}.image"), image),
         PromptItem::Context { text } => put("context", text),
         PromptItem::CallReport { calls } => put("told", &calls.text()),
+        PromptItem::ProgramReport { observation, .. } => {
+            put("context", &program_report_text(observation))
+        }
         PromptItem::Text { sample, text } => {
             put("text", text);
             lines.put(&format!("{name}.sample"), sample);

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::Value;
-use windlass_core::{Prompt, PromptItem, result_text};
+use windlass_core::{Prompt, PromptItem, program_report_text, result_text};
 
 use super::wire::Dialect;
 
@@ -162,6 +162,9 @@ impl Asked {
                     asked.results.push((id.to_string(), text.into_owned()));
                 }
                 PromptItem::CallReport { calls } => asked.context.push(calls.text()),
+                PromptItem::ProgramReport { observation, .. } => {
+                    asked.context.push(program_report_text(observation))
+                }
                 PromptItem::Image { .. } | PromptItem::Reasoning { .. } => {}
             }
         }

@@ -165,7 +165,8 @@ impl Requests {
             | PromptItem::Reasoning { .. }
             | PromptItem::Call { .. }
             | PromptItem::Result { .. }
-            | PromptItem::CallReport { .. } => false,
+            | PromptItem::CallReport { .. }
+            | PromptItem::ProgramReport { .. } => false,
         };
         let mut items = prompt.items.iter();
         for wanted in &self.current {
@@ -185,7 +186,8 @@ impl Requests {
             | PromptItem::Reasoning { .. }
             | PromptItem::Call { .. }
             | PromptItem::Result { .. }
-            | PromptItem::CallReport { .. } => false,
+            | PromptItem::CallReport { .. }
+            | PromptItem::ProgramReport { .. } => false,
         };
         hold(10, prompt.items.iter().any(says), || {
             format!("the request of {at} does not hold the goal {goal:?}")
@@ -226,7 +228,8 @@ impl Grammar {
             }
             PromptItem::Image { .. }
             | PromptItem::Context { .. }
-            | PromptItem::CallReport { .. } => {
+            | PromptItem::CallReport { .. }
+            | PromptItem::ProgramReport { .. } => {
                 self.sample = None;
                 self.between(at, item)
             }

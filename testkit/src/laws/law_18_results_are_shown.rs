@@ -49,6 +49,8 @@ pub fn check(
 struct Results {
     /// Calls of each sample, in order, without those in the text of an answer.
     calls: BTreeMap<Seq, Vec<CallId>>,
+    /// Programs in the text of a sample, which have a report instead of a result.
+    inline: BTreeMap<Seq, Vec<CallId>>,
     /// Results that no answer was made with, with their turns.
     unseen: BTreeMap<CallId, (Option<TurnId>, Arc<Observation>)>,
     /// Results in the latest request.
@@ -58,14 +60,13 @@ struct Results {
 impl Results {
     fn take(&mut self, recorded: &RecordedFact) {
         if let Fact::ItemAdded(fact) = &recorded.fact {
-            if let Item::Call(call) = &fact.item
-                && !call.inline
-            {
-                let calls = self.calls.entry(fact.started).or_default();
-                calls.push(CallId(recorded.seq.0));
+            if let Item::Call(call) = &fact.item {
+                let calls = if call.inline { &mut self.inline } else { &mut self.calls };
+                calls.entry(fact.started).or_default().push(CallId(recorded.seq.0));
             }
         } else if let Fact::CallObserved(fact) = &recorded.fact {
-            if self.calls.values().flatten().any(|call| *call == fact.call) {
+            let mut calls = self.calls.values().chain(self.inline.values()).flatten();
+            if calls.any(|call| *call == fact.call) {
                 let result = (recorded.turn, fact.observation.clone());
                 self.unseen.insert(fact.call, result);
             }
@@ -89,7 +90,8 @@ impl Results {
                 item
             }
         };
-        for call in self.calls.get(&fact.started).into_iter().flatten() {
+        let calls = [&self.calls, &self.inline].map(|calls| calls.get(&fact.started));
+        for call in calls.into_iter().flatten().flatten() {
             if call.0 > through.0 {
                 self.unseen.remove(call);
             }
@@ -100,6 +102,17 @@ impl Results {
         for call in std::mem::take(&mut self.requested) {
             self.unseen.remove(&call);
         }
+    }
+
+    /// Checks that a result that nobody has seen is shown.
+    fn is_whole(&self, request: &RecordedFact, call: CallId, shown: &Observation) -> Held {
+        let Some((_, whole)) = self.unseen.get(&call) else { return Ok(()) };
+        hold(18, shows(shown, whole), || {
+            format!(
+                "the request of {} shows {:?} for call {call}, which nobody has seen",
+                request.seq, shown.output
+            )
+        })
     }
 
     /// Checks that a request shows what nobody has seen.
@@ -118,13 +131,11 @@ impl Results {
                 PromptItem::Result { id, observation, .. } => {
                     let Some(call) = ids.get(id) else { continue };
                     self.requested.insert(*call);
-                    let Some((_, whole)) = self.unseen.get(call) else { continue };
-                    hold(18, shows(observation, whole), || {
-                        format!(
-                            "the request of {} shows {:?} for call {call}, which nobody has seen",
-                            request.seq, observation.output
-                        )
-                    })?;
+                    self.is_whole(request, *call, observation)?;
+                }
+                PromptItem::ProgramReport { call, observation } => {
+                    self.requested.insert(*call);
+                    self.is_whole(request, *call, observation)?;
                 }
                 PromptItem::User { .. }
                 | PromptItem::Image { .. }

@@ -173,6 +173,7 @@ fn said(item: &PromptItem) -> Option<&str> {
         | PromptItem::Reasoning { .. }
         | PromptItem::Call { .. }
         | PromptItem::Result { .. }
-        | PromptItem::CallReport { .. } => None,
+        | PromptItem::CallReport { .. }
+        | PromptItem::ProgramReport { .. } => None,
     }
 }

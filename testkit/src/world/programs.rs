@@ -11,7 +11,7 @@ use windlass_core::{
 
 use super::driver::World;
 use super::happen::pick;
-use super::words::short;
+use super::words::{long, short};
 use crate::laws::Held;
 
 /// What a program says.
@@ -108,7 +108,7 @@ pub(super) fn read(text: &str) -> Result<ProgramWord, String> {
     };
     let (fault, keeps) = (option("fault="), option("keeps="));
     let retains = option("retains=").map(|text| read_changes(&text)).unwrap_or_default();
-    Ok(ProgramWord::Ends { end, fault, keeps, retains, value: rest.to_owned() })
+    Ok(ProgramWord::Ends { end, fault, keeps, retains, value: long(rest) })
 }
 
 /// Writes changes of definitions: `a:1,-b`.

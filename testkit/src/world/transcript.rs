@@ -199,9 +199,9 @@ fn budget(what: &str, took: BudgetUsage) -> String {
 
 fn came_to(outcome: &ProgramOutcome) -> String {
     let end = match &outcome.end {
-        ProgramEnd::Value { value } => format!("value {value}"),
-        ProgramEnd::Return { value } => format!("return {value}"),
-        ProgramEnd::Fail { value } => format!("fail {value}"),
+        ProgramEnd::Value { value } => format!("value {}", short(value)),
+        ProgramEnd::Return { value } => format!("return {}", short(value)),
+        ProgramEnd::Fail { value } => format!("fail {}", short(value)),
         ProgramEnd::Fault(fault) => format!("fault {fault}"),
     };
     let memory = outcome.memory.as_deref();
@@ -399,7 +399,8 @@ fn telling(tells: &CallReport) -> String {
 }
 
 fn observed(observation: &Observation) -> String {
-    format!("{}: {}", spell(&observation.status), short(&observation.output))
+    let lines: Vec<_> = observation.output.split('\n').map(short).collect();
+    format!("{}: {}", spell(&observation.status), lines.join("\n"))
 }
 
 fn tokens(usage: Option<Usage>) -> String {

@@ -1,7 +1,7 @@
 //! From a prompt to the body of a Chat Completions request.
 
 use serde_json::{Value, json};
-use windlass_core::{PromptItem, Seq, result_text};
+use windlass_core::{PromptItem, Seq, program_report_text, result_text};
 use windlass_ports::SampleRequest;
 
 use crate::fault::Fault;
@@ -53,6 +53,10 @@ fn add(item: &PromptItem, sample: &mut Option<Seq>, messages: &mut Vec<Value>, f
         }
         PromptItem::CallReport { calls } => {
             messages.push(json!({ "role": "system", "content": calls.text() }));
+        }
+        PromptItem::ProgramReport { observation, .. } => {
+            let text = program_report_text(observation);
+            messages.push(json!({ "role": "system", "content": text }));
         }
         PromptItem::Text { sample: by, text } | PromptItem::Refusal { sample: by, text } => {
             let said = of_sample(*by, sample, messages);

@@ -294,3 +294,49 @@ fn results_that_a_stop_kept_from_the_model_are_in_the_next_turn() {
         > end stop => completed at 25
     "#]]);
 }
+
+#[test]
+fn reports_on_programs_in_the_text_of_answers_are_cleared_once_they_were_shown() {
+    check(expect![[r#"
+        > open program=9 window=2500
+        > send look around => first turn, sample@5
+        > spoken x
+           6 ItemAdded call run_program x, spoken
+           7 CallDecided call 6 allow: the tool is read-only
+        > end stop => call 6@9
+        > program 0 value a*2000
+          10 ProgramRun program 6 value a*2000
+          11 CallObserved call 6 done: The program ended with this value:
+        <data>
+        a*2000
+        </data>
+          12 SampleStarted sample 2 attempt 1 because tool results => runs
+        > spoken y
+          13 ItemAdded call run_program y, spoken
+          14 CallDecided call 13 allow: the tool is read-only
+        > end stop => call 13@16
+        > program 0 value b*2000
+          17 ProgramRun program 13 value b*2000
+          18 CallObserved call 13 done: The program ended with this value:
+        <data>
+        b*2000
+        </data>
+          19 SampleStarted sample 3 attempt 1 because tool results => runs
+        > spoken z
+          20 ItemAdded call run_program z, spoken
+          21 CallDecided call 20 allow: the tool is read-only
+        > end stop => call 20@23
+        > program 0 value c*2000
+          24 ProgramRun program 20 value c*2000
+          25 CallObserved call 20 done: The program ended with this value:
+        <data>
+        c*2000
+        </data>
+          26 CompactionStarted 1 attempt 1: window, clear to 4023 bytes => runs
+        > compacted
+          27 Compacted cleared before 3, left out before 0, leaves 2415 bytes in 4 items
+          28 SampleStarted sample 4 attempt 1 because tool results => runs
+        > text All seen. => item 29
+        > end stop => completed at 31
+    "#]]);
+}

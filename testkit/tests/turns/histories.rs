@@ -54,7 +54,8 @@ fn shown_of_a_stop(script: &str) -> Vec<String> {
         | PromptItem::Reasoning { .. }
         | PromptItem::Call { .. }
         | PromptItem::Result { .. }
-        | PromptItem::CallReport { .. } => None,
+        | PromptItem::CallReport { .. }
+        | PromptItem::ProgramReport { .. } => None,
     });
     shown.collect()
 }

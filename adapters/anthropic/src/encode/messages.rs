@@ -16,7 +16,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_core::{
     AppendListIter, CallItem, Image, LoweredPart, LoweringReason, Observation, ObservationStatus,
-    PromptItem, ReasoningItem, Seq, result_text,
+    PromptItem, ReasoningItem, Seq, program_report_text, result_text,
 };
 use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
 use windlass_kit_http::request::{image_placeholder, tool_name, write};
@@ -146,6 +146,9 @@ impl MessageWriter<'_> {
             PromptItem::User { text } => self.write_user_block(&text_block(text), before),
             PromptItem::Context { text } => self.context(text, before),
             PromptItem::CallReport { calls } => self.context(&calls.text(), before),
+            PromptItem::ProgramReport { observation, .. } => {
+                self.context(&program_report_text(observation), before)
+            }
             PromptItem::Image { image } => self.image(image, before),
             PromptItem::Result { id, observation, edited } => {
                 self.result(id, observation, edited.as_deref(), before)

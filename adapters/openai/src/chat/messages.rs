@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_core::{
     AppendListIter, CallItem, Image, LoweredPart, LoweringReason, PromptItem, ReasoningItem, Seq,
-    result_text,
+    program_report_text, result_text,
 };
 use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
 use windlass_kit_http::request::{arguments, image_placeholder, separate, tool_name, write};
@@ -189,6 +189,9 @@ impl<'a> MessageWriter<'a, '_> {
             }
             PromptItem::Context { text } => self.context(at, Cow::Borrowed(text)),
             PromptItem::CallReport { calls } => self.context(at, Cow::Owned(calls.text())),
+            PromptItem::ProgramReport { observation, .. } => {
+                self.context(at, Cow::Owned(program_report_text(observation)))
+            }
             PromptItem::Text { sample, text } => {
                 self.begin_assistant(at, *sample)?;
                 self.assistant.text(text);

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use windlass_core::{
     AppendListIter, Image, LoweredPart, LoweringReason, PromptItem, Seq, Settings, ToolSpec,
-    result_text,
+    program_report_text, result_text,
 };
 use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
 use windlass_kit_http::request::{
@@ -237,7 +237,8 @@ fn sample(item: &PromptItem) -> Option<Seq> {
         | PromptItem::Image { .. }
         | PromptItem::Context { .. }
         | PromptItem::Result { .. }
-        | PromptItem::CallReport { .. } => None,
+        | PromptItem::CallReport { .. }
+        | PromptItem::ProgramReport { .. } => None,
     }
 }
 
@@ -260,6 +261,9 @@ fn write_item(
         },
         PromptItem::Context { text } => context(text, quirks, report, out),
         PromptItem::CallReport { calls } => context(&calls.text(), quirks, report, out),
+        PromptItem::ProgramReport { observation, .. } => {
+            context(&program_report_text(observation), quirks, report, out)
+        }
         PromptItem::Text { text, .. } => message("assistant", text, out),
         PromptItem::Refusal { text, .. } => {
             report.downgraded(LoweredPart::Refusal, LoweringReason::Unsupported);

@@ -69,7 +69,8 @@ fn is(item: &PromptItem, said: &Item) -> bool {
             | PromptItem::Reasoning { .. }
             | PromptItem::Call { .. }
             | PromptItem::Result { .. }
-            | PromptItem::CallReport { .. },
+            | PromptItem::CallReport { .. }
+            | PromptItem::ProgramReport { .. },
             Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) | Item::Call(_),
         ) => false,
     }

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use windlass_engine::core::{CallItem, LoweredPart, LoweringRecord, PromptItem};
+use windlass_engine::core::{
+    CallItem, LoweredPart, LoweringRecord, PromptItem, program_report_text,
+};
 use windlass_testkit::http::Dialect;
 
 use crate::places::Place;
@@ -29,6 +31,9 @@ fn context(item: &PromptItem) -> Option<Cow<'_, str>> {
     }
     if let PromptItem::CallReport { calls } = item {
         return Some(Cow::Owned(calls.text()));
+    }
+    if let PromptItem::ProgramReport { observation, .. } = item {
+        return Some(Cow::Owned(program_report_text(observation)));
     }
     None
 }

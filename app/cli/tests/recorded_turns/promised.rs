@@ -2,7 +2,7 @@
 //! and with answers that try to break it.
 
 use serde_json::json;
-use windlass_engine::core::{EffectClass, PromptItem, SampleKind};
+use windlass_engine::core::{EffectClass, PromptItem, SampleKind, program_report_text};
 use windlass_engine::ports::SampleRequest;
 use windlass_testkit::Answer;
 use windlass_testkit::provider::Step;
@@ -153,6 +153,7 @@ fn news(request: &SampleRequest) -> String {
         PromptItem::User { text } | PromptItem::Context { text } => text.to_string(),
         PromptItem::Result { observation, .. } => observation.output.to_string(),
         PromptItem::CallReport { calls } => calls.text(),
+        PromptItem::ProgramReport { observation, .. } => program_report_text(observation),
         _ => String::new(),
     });
     told.collect::<Vec<_>>().join("\n")

@@ -120,7 +120,8 @@ impl Driver {
                 | PromptItem::Refusal { .. }
                 | PromptItem::Reasoning { .. }
                 | PromptItem::Result { .. }
-                | PromptItem::CallReport { .. } => None,
+                | PromptItem::CallReport { .. }
+                | PromptItem::ProgramReport { .. } => None,
             });
             let found: Vec<_> = found.collect();
             let latest = found.last().map(|(sample, _, _)| *sample);
@@ -143,7 +144,8 @@ impl Driver {
                 | PromptItem::Reasoning { .. }
                 | PromptItem::Call { .. }
                 | PromptItem::Result { .. }
-                | PromptItem::CallReport { .. } => None,
+                | PromptItem::CallReport { .. }
+                | PromptItem::ProgramReport { .. } => None,
             });
             let (observation, edited) = result?;
             return Some(HookSubject::Call {

@@ -29,7 +29,8 @@ fn reads() -> Arc<ScriptedProvider> {
             | PromptItem::Reasoning { .. }
             | PromptItem::Call { .. }
             | PromptItem::Result { .. }
-            | PromptItem::CallReport { .. } => None,
+            | PromptItem::CallReport { .. }
+            | PromptItem::ProgramReport { .. } => None,
         });
         let read = |image: Arc<Image>| {
             let reading = request.blobs.read(&image.sha256, image.bytes);

@@ -213,7 +213,8 @@ fn last_words(items: &[PromptItem]) -> Option<String> {
         | PromptItem::Reasoning { .. }
         | PromptItem::Call { .. }
         | PromptItem::Result { .. }
-        | PromptItem::CallReport { .. } => None,
+        | PromptItem::CallReport { .. }
+        | PromptItem::ProgramReport { .. } => None,
     });
     words.map(ToString::to_string)
 }

@@ -184,12 +184,13 @@ pub(super) fn visible() -> impl Strategy<Value = VisiblePart> {
 
 fn compacted() -> impl Strategy<Value = Fact> {
     let results = prop::option::of(result_form());
-    let cut = (number(), number(), prop::option::of(text()), results);
-    let cut = cut.prop_map(|(cleared, left, summary, results)| CutPoint {
+    let cut = (number(), number(), prop::option::of(text()), results, any::<bool>());
+    let cut = cut.prop_map(|(cleared, left, summary, results, reports)| CutPoint {
         clear_before: cleared,
         drop_before: left,
         summary: summary.map(Into::into),
         results,
+        reports,
     });
     let shown = visible();
     let unmeasured = prop::option::of(any::<u32>());
@@ -264,6 +265,7 @@ pub(crate) fn compaction_with(text: &str) -> [Fact; 4] {
                 drop_before: u64::MAX,
                 summary: Some(text.into()),
                 results: Some(fixed::RESULT_FORM),
+                reports: true,
             },
             visible: VisiblePart::EMPTY,
             usage: Some(Usage::default()),

@@ -244,6 +244,9 @@ async fn of_a_program_whose_processes_end_too_often_the_model_is_told_which_call
         let prompts = stage.provider.prompts();
         let told = prompts[0].items.iter().find_map(|item| match item {
             PromptItem::CallReport { calls } => Some(calls.text()),
+            PromptItem::ProgramReport { observation, .. } => {
+                Some(windlass_core::program_report_text(observation))
+            }
             _ => None,
         });
         let told = told.unwrap_or_else(|| panic!("after {upto} facts nothing is told"));

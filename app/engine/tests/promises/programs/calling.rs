@@ -302,6 +302,9 @@ async fn after_an_interrupt_the_model_is_told_which_calls_of_its_program_are_don
     let prompts = stage.provider.prompts();
     let told = prompts[1].items.iter().find_map(|item| match item {
         PromptItem::CallReport { calls } => Some(calls.text()),
+        PromptItem::ProgramReport { observation, .. } => {
+            Some(windlass_core::program_report_text(observation))
+        }
         _ => None,
     });
     let told = told.expect("it is told");
@@ -324,6 +327,9 @@ async fn after_an_interrupt_the_model_is_told_which_calls_of_its_program_are_don
     );
     let again = folded.history.items().iter().filter_map(|item| match item {
         PromptItem::CallReport { calls } => Some(calls.text()),
+        PromptItem::ProgramReport { observation, .. } => {
+            Some(windlass_core::program_report_text(observation))
+        }
         _ => None,
     });
     assert_eq!(again.collect::<Vec<_>>(), [told]);

@@ -31,6 +31,7 @@ mod preview;
 mod program;
 mod program_runtimes;
 mod provider;
+mod sandbox;
 mod socket;
 mod store;
 mod summary;
@@ -76,6 +77,10 @@ pub use program_runtimes::ProgramRuntimes;
 pub use provider::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, ProviderErrorDetails,
     SampleRequest, SampleStream, StreamState,
+};
+pub use sandbox::{
+    ConfinedLaunch, NetworkAccess, NoSandbox, ProcessLaunch, ProcessLimits, Sandbox, SandboxError,
+    SandboxErrorKind, SandboxProfile, SandboxStrength,
 };
 pub use socket::{WireOpenOutcome, WireSocket};
 pub use store::{

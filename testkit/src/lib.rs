@@ -36,6 +36,8 @@ pub mod power;
 pub mod programs;
 pub mod provider;
 pub mod reading;
+#[cfg(unix)]
+pub mod sandbox;
 pub mod sim;
 pub mod store;
 pub mod suite;

@@ -1,0 +1,62 @@
+//! The inner process: gives up its rights one mechanism after the other, and runs the program.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitStatus};
+
+use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal, wait};
+
+use super::{Step, capabilities, exit_code, filter, limits, mounts, rules, step};
+use crate::plan::{HelperPlan, Namespaces};
+
+pub(super) fn run(plan: HelperPlan) -> Step<u8> {
+    let owns = match plan.namespaces {
+        Namespaces::None | Namespaces::Bubblewrap => false,
+        Namespaces::User | Namespaces::Root => true,
+    };
+    if plan.namespaces != Namespaces::Bubblewrap {
+        die_with_the_supervisor(plan.watched)?;
+    }
+    if owns {
+        mounts::change(&plan)?;
+    }
+    limits::set(&plan)?;
+    capabilities::reduce()?;
+    let abi = rules::restrict(&plan, owns)?;
+    filter::apply(&plan, abi)?;
+    let Some((program, arguments)) = plan.command.split_first() else {
+        let report = writeln!(std::io::stdout(), "landlock {abi}");
+        return report.map(|()| 0).map_err(step("report the mechanisms"));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let not_started = |error| format!("cannot start {}: {error}", program.display());
+    if !owns {
+        return Err(not_started(command.exec()));
+    }
+    // The first process of a namespace ignores most signals, so the program is its child.
+    let child = command.spawn().map_err(not_started)?;
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get().unsigned_abs() == child.id() => {
+                use std::os::unix::process::ExitStatusExt as _;
+                return Ok(exit_code(ExitStatus::from_raw(status.as_raw())));
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(format!("cannot wait for the program: {error}")),
+        }
+    }
+}
+
+/// Has the kernel kill this process when its parent ends, which must not have happened yet.
+fn die_with_the_supervisor(supervisor: i32) -> Step<()> {
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(step("follow its parent"))?;
+    // The parent is outside of the namespace, so only /proc of that one shows it.
+    let status = fs::read_to_string("/proc/self/status").map_err(step("read its status"))?;
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    match parent.and_then(|parent| parent.trim().parse::<i32>().ok()) {
+        Some(parent) if parent == supervisor => Ok(()),
+        Some(_) | None => Err(String::from("the supervisor has ended")),
+    }
+}

@@ -1,0 +1,142 @@
+//! The outer process: makes namespaces, starts the confined process, and ends all of it when the
+//! watched process ends.
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command};
+
+use nix::sched::CloneFlags;
+use nix::sys::signal::SigSet;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getegid, geteuid, getpgid, getpid, getppid, kill_process,
+    pidfd_open, set_child_subreaper, wait,
+};
+
+use super::{Step, exit_code, step};
+use crate::NOT_CONFINED;
+use crate::plan::{HelperPlan, HelperStage, Namespaces};
+
+/// Most rounds of killing descendants. Each finds those that were started during the one before.
+const ROUNDS: usize = 64;
+
+pub(super) fn run(plan: HelperPlan) -> Step<u8> {
+    let watched = Pid::from_raw(plan.watched).ok_or("the plan names no process to watch")?;
+    let handle = pidfd_open(watched, PidfdFlags::empty());
+    let handle = handle.map_err(step("watch the process that started this one"))?;
+    if getppid() != Some(watched) {
+        return Err(String::from("the process that started this one has ended"));
+    }
+    // The group gets SIGTERM to end the program, which then ends this process.
+    SigSet::all().thread_block().map_err(step("block signals"))?;
+    let (mut command, last) = next(plan, watched)?;
+    let child = command.spawn().map_err(step("start the next stage"))?;
+    let ended = pid(&child).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    let ended = ended.ok_or("cannot watch the next stage")?;
+    let mut both = [&handle, &ended].map(|handle| PollFd::new(handle, PollFlags::IN));
+    while both.iter().all(|one| one.revents().is_empty()) {
+        // An interrupted wait is repeated.
+        let _ = poll(&mut both, None);
+    }
+    let abandoned = both.first().is_some_and(|watched| !watched.revents().is_empty());
+    end(child, last, abandoned)
+}
+
+/// What this process does when the watched one ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// Kills its child, which is the first process of a namespace.
+    KillsNamespace,
+    /// Kills its child and all that descended from it.
+    KillsDescendants,
+    /// Ends, which its child sees.
+    Leaves,
+}
+
+/// Returns the command of the next stage, with this process set up for it.
+fn next(mut plan: HelperPlan, watched: Pid) -> Step<(Command, Last)> {
+    let stage = plan.stage;
+    plan.watched = getpid().as_raw_nonzero().get();
+    plan.stage = HelperStage::Confine;
+    let mut command = Command::new("/proc/self/exe");
+    let last = match plan.namespaces {
+        Namespaces::None if stage == HelperStage::Guard => {
+            set_child_subreaper(Some(getpid())).map_err(step("adopt orphaned processes"))?;
+            let group = getpgid(Some(watched)).map_err(step("find the group"))?;
+            command.process_group(group.as_raw_nonzero().get());
+            Last::KillsDescendants
+        }
+        Namespaces::None => {
+            plan.stage = HelperStage::Guard;
+            command.process_group(0);
+            Last::Leaves
+        }
+        Namespaces::User => {
+            enter(CloneFlags::CLONE_NEWUSER)?;
+            Last::KillsNamespace
+        }
+        Namespaces::Root => {
+            enter(CloneFlags::empty())?;
+            Last::KillsNamespace
+        }
+        Namespaces::Bubblewrap => {
+            command = crate::bubblewrap::command(&plan)?;
+            Last::KillsNamespace
+        }
+    };
+    command.args(plan.arguments());
+    Ok((command, last))
+}
+
+/// Enters new namespaces for mounts, processes and IPC.
+fn enter(owner: CloneFlags) -> Step<()> {
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    let new = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC;
+    nix::sched::unshare(owner | new).map_err(step("make namespaces"))?;
+    if owner.is_empty() {
+        return Ok(());
+    }
+    let map = |file: &str, text: String| {
+        fs::write(format!("/proc/self/{file}"), text).map_err(step(format!("write {file}")))
+    };
+    map("setgroups", String::from("deny"))?;
+    map("uid_map", format!("{user} {user} 1"))?;
+    map("gid_map", format!("{group} {group} 1"))
+}
+
+/// Ends all confined processes, and returns the exit code of the first.
+fn end(mut child: Child, last: Last, abandoned: bool) -> Step<u8> {
+    match last {
+        Last::Leaves if abandoned => return Ok(NOT_CONFINED),
+        Last::KillsNamespace | Last::KillsDescendants if abandoned => {
+            // It may have ended on its own.
+            let _ = child.kill();
+        }
+        Last::Leaves | Last::KillsNamespace | Last::KillsDescendants => {}
+    }
+    let status = child.wait().map_err(step("wait for the next stage"))?;
+    if last == Last::KillsDescendants {
+        kill_descendants();
+    }
+    Ok(if abandoned { NOT_CONFINED } else { exit_code(status) })
+}
+
+/// Kills the processes that the program left. They are children of this one once their parents ended.
+fn kill_descendants() {
+    for _ in 0..ROUNDS {
+        let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+        let children = children.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().ok()?));
+        for child in children {
+            let _ = kill_process(child, Signal::KILL);
+        }
+        // Reaps one, and waits for it; its own children have become this process's.
+        if wait(WaitOptions::empty()).is_err() {
+            return;
+        }
+        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+    }
+}
+
+fn pid(child: &Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(child.id()).ok()?)
+}

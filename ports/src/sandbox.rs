@@ -125,6 +125,27 @@ impl Default for ProcessLimits {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoSandbox;
 
+impl NoSandbox {
+    /// Returns the profile of processes that nothing confines: it grants everything.
+    #[must_use]
+    pub fn profile() -> SandboxProfile {
+        SandboxProfile {
+            name: String::from("off"),
+            readable: vec![PathBuf::from("/")],
+            writable: vec![PathBuf::from("/")],
+            protected: Vec::new(),
+            hidden: Vec::new(),
+            temporary: false,
+            network: NetworkAccess::All,
+            limits: ProcessLimits {
+                processes: u64::MAX,
+                memory_bytes: u64::MAX,
+                file_bytes: u64::MAX,
+            },
+        }
+    }
+}
+
 impl Sandbox for NoSandbox {
     fn confine(
         &self,

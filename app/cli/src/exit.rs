@@ -27,6 +27,8 @@ pub(crate) enum ExitKind {
     Interrupted,
     /// Code 143: terminated (SIGTERM).
     Terminated,
+    /// Code of a command that was run in place of a turn.
+    Command(u8),
 }
 
 impl ExitKind {
@@ -42,6 +44,7 @@ impl ExitKind {
             Self::Exhausted => 6,
             Self::Interrupted => 130,
             Self::Terminated => 143,
+            Self::Command(code) => code,
         }
     }
 

@@ -39,6 +39,11 @@ pub type StoreLayer = fn(Arc<dyn LogStore>) -> Arc<dyn LogStore>;
 /// that only read use the store itself.
 #[must_use]
 pub fn main(layer: StoreLayer) -> ExitCode {
+    // The helper of the sandbox has one thread, so nothing precedes it.
+    #[cfg(feature = "sandbox")]
+    if let Some(code) = windlass_sandbox::helper() {
+        return ExitCode::from(code);
+    }
     if let Err(failure) = secrets::receive() {
         return fail(&failure);
     }

@@ -1,5 +1,7 @@
 //! Files: what is read and written.
 
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
+
 use std::path::PathBuf;
 
 use windlass_ports::SandboxProfile;
@@ -8,7 +10,7 @@ use super::place::{Place, Ran};
 use super::{Checked, SandboxFixture};
 use crate::store::ensure;
 
-/// What a writable root contains is created, changed, moved and removed, also at its top.
+/// Entries of a writable root are created, changed, moved and removed, also at its top.
 pub fn writable_roots_are_written(fixture: &dyn SandboxFixture) -> Checked {
     let place = Place::new(fixture)?;
     for (path, line) in [
@@ -24,7 +26,8 @@ pub fn writable_roots_are_written(fixture: &dyn SandboxFixture) -> Checked {
             "`{line}` writes in a writable root, and ended with {ran:?}"
         );
     }
-    let open = SandboxProfile { protected: Vec::new(), hidden: Vec::new(), ..place.profile() };
+    let none = vec![place.base.join("w/.none")];
+    let open = SandboxProfile { protected: none.clone(), hidden: none, ..place.profile() };
     let line = "mkdir top && echo after > top/file && echo after > new && mv new other";
     let ran = place.run(&open, "write", "w/other", line)?;
     ensure!(ran.code == 0, "new entries at the top of a writable root are made: {ran:?}");

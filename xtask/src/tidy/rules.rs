@@ -97,6 +97,7 @@ pub(super) const HOMES: &[(&str, &[&str])] = &[
     ("hyper", &["adapters/demo", "app/server"]),
     ("hyper-util", &["adapters/demo", "app/server"]),
     ("jsonschema", &["app/engine"]),
+    ("landlock", &["adapters/sandbox"]),
     ("mimalloc", &["app/cli"]),
     ("oxc_allocator", &["adapters/javascript"]),
     ("oxc_ast", &["adapters/javascript"]),

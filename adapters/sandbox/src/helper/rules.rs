@@ -69,10 +69,14 @@ fn ruleset(plan: &HelperPlan, mounted: bool) -> Step<RulesetCreated> {
         (&mut rules.created).add_rule(port).map_err(failed)?;
     }
     let outside = plan.namespaces == Namespaces::Bubblewrap;
-    let enforced = |path: &&PathBuf| outside || (mounted && !path.is_symlink());
-    let hidden: Vec<&Path> =
-        plan.hidden.iter().filter(|p| !enforced(p)).map(PathBuf::as_path).collect();
-    let protected = plan.protected.iter().filter(|path| !enforced(path)).map(PathBuf::as_path);
+    // A rule cannot except an entry that may come later. Until it does, there is nothing to protect.
+    let excepted = |path: &&Path| {
+        let enforced = outside || (mounted && !path.is_symlink());
+        !enforced && path.symlink_metadata().is_ok()
+    };
+    let hidden = plan.hidden.iter().map(PathBuf::as_path);
+    let hidden: Vec<&Path> = hidden.filter(excepted).collect();
+    let protected = plan.protected.iter().map(PathBuf::as_path).filter(excepted);
     let read = AccessFs::from_read(NEWEST);
     let write = AccessFs::from_write(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     let mut unreadable = hidden.clone();
@@ -136,11 +140,12 @@ impl Rules {
             return Ok(());
         }
         let kind = fstat(&at).map(|stat| FileType::from_raw_mode(stat.st_mode));
-        let is_folder = match kind.map_err(step(format!("inspect {}", path.display())))? {
+        let kind = kind.map_err(step(format!("inspect {}", path.display())))?;
+        if kind == FileType::Symlink {
             // Its target has rules of its own.
-            FileType::Symlink => return Ok(()),
-            kind => kind == FileType::Directory,
-        };
+            return Ok(());
+        }
+        let is_folder = kind == FileType::Directory;
         if within.is_empty() || !is_folder {
             let rights = if is_folder { rights } else { rights & AccessFs::from_file(NEWEST) };
             let added = (&mut self.created).add_rule(PathBeneath::new(at, rights)).map(drop);

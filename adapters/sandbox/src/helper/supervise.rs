@@ -42,7 +42,7 @@ pub(super) fn run(plan: HelperPlan) -> Step<u8> {
     end(child, last, abandoned)
 }
 
-/// What this process does when the watched one ends.
+/// Last act of this process when the watched one ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     /// Kills its child, which is the first process of a namespace.

@@ -1,5 +1,12 @@
 //! The conformance suite on each tier that works here, and tests of what only one tier does.
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it skips"
+)]
+
 use std::process::ExitCode;
 use std::sync::Arc;
 

@@ -3,6 +3,7 @@
 mod inputs;
 mod parse;
 mod program_limits;
+mod sandbox;
 mod serve;
 mod shared;
 
@@ -21,6 +22,7 @@ pub(crate) use parse::{
 };
 use parse::{age, session, words};
 pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSharingArgs};
+pub(crate) use sandbox::{SandboxArgs, SandboxFlag};
 pub(crate) use serve::ServeArgs;
 pub(crate) use shared::{InputArgs, LocationArgs, RecordingArgs, SettingsArgs};
 
@@ -129,6 +131,8 @@ pub(crate) enum Command {
     Inputs(InputsArgs),
     /// Merge settled sessions and reclaim disk space (file store only).
     Vacuum(VacuumArgs),
+    /// Run a command confined, as tools run theirs.
+    Sandbox(SandboxArgs),
     /// Check this machine, the workspace, the store and the provider.
     Doctor(DoctorArgs),
     /// Attach this terminal to a session of a server.
@@ -418,6 +422,8 @@ pub(crate) struct VacuumArgs {
 /// Arguments of `windlass doctor`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) sandbox: SandboxFlag,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
     #[command(flatten)]

@@ -29,6 +29,11 @@ pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
         Ok(words) => say(format!("store      {words}"))?,
         Err(failure) => note(failure),
     }
+    let own = wiring::sandbox(args.sandbox.profile.as_deref(), &site, &site.workspace);
+    match own.and_then(|own| own.describe()) {
+        Ok(words) => say(format!("sandbox    {words}"))?,
+        Err(failure) => note(failure),
+    }
     let mut offered = Vec::new();
     match wiring::toolbox(&site.workspace, args.shape.tools.as_deref()) {
         Ok(toolbox) => {

@@ -24,6 +24,7 @@ mod replay;
 mod rewind;
 mod run;
 mod salvage_files;
+mod sandbox;
 #[cfg(feature = "server")]
 mod serve;
 mod session_checks;
@@ -64,6 +65,7 @@ pub(crate) async fn run(args: Args, layer: StoreLayer) -> Result<ExitKind, Failu
         Command::Compact(args) => Box::pin(compact::compact(args, layer)).await,
         Command::Inputs(args) => inputs::inputs(args).await,
         Command::Vacuum(args) => vacuum::vacuum(args).await,
+        Command::Sandbox(args) => sandbox::sandbox(args),
         Command::Doctor(args) => doctor::doctor(args).await,
         Command::Attach(args) => attach::attach(args).await,
     }

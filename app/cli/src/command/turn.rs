@@ -231,7 +231,8 @@ async fn close(session: &SessionHandle, signals: &mut Signals, exit: &Result<Exi
             | ExitKind::Blocked
             | ExitKind::Provider
             | ExitKind::Store
-            | ExitKind::Exhausted => {
+            | ExitKind::Exhausted
+            | ExitKind::Command(_) => {
                 signals.next().await;
             }
         }

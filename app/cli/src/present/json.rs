@@ -109,7 +109,8 @@ impl Presenter for JsonPresenter {
             | ExitKind::Blocked
             | ExitKind::Exhausted
             | ExitKind::Interrupted
-            | ExitKind::Terminated => "process",
+            | ExitKind::Terminated
+            | ExitKind::Command(_) => "process",
         };
         let stopped =
             |by: &str| json!({"outcome": "interrupted", "by": by, "reason": failure.message});
@@ -122,7 +123,8 @@ impl Presenter for JsonPresenter {
             | ExitKind::Blocked
             | ExitKind::Provider
             | ExitKind::Store
-            | ExitKind::Exhausted => {
+            | ExitKind::Exhausted
+            | ExitKind::Command(_) => {
                 json!({"outcome": "failed", "failure": class, "message": failure.message})
             }
         };

@@ -17,6 +17,7 @@ mod providers;
 mod ready_provider;
 mod renamed_provider;
 mod rules;
+mod sandbox;
 mod secret_variables;
 #[cfg(feature = "server")]
 mod serve;
@@ -45,6 +46,7 @@ pub(crate) use own_tools::offered_tools;
 pub(crate) use programs::{runtime, runtimes};
 pub(crate) use project_context::agents;
 pub(crate) use provider::{ProviderChoice, choose, list_models};
+pub(crate) use sandbox::sandbox;
 pub(crate) use secret_variables::{OWN as SECRET_ARGUMENTS, secret_variables};
 #[cfg(feature = "server")]
 pub(crate) use serve::{ComposedServer, Reload, compose, fresh_token};

@@ -16,6 +16,7 @@ pub(crate) fn secret_variables(command: &Command) -> Vec<String> {
         Command::Run(args) => vec![args.shape.clone()],
         Command::Resume(args) => vec![args.shape.clone()],
         Command::Compact(args) => vec![args.shape.clone()],
+        Command::Sandbox(_) => vec![SettingsArgs::default()],
         #[cfg(feature = "server")]
         Command::Serve(args) => super::serve::shapes(args),
         #[cfg(not(feature = "server"))]

@@ -1,0 +1,116 @@
+//! Sandbox: confines the processes that tools start.
+//!
+//! It is on unless the user turns it off by name. A profile of the user comes from the user's
+//! configuration folder, never from a workspace.
+
+#[cfg(feature = "sandbox")]
+mod file;
+
+use std::path::Path;
+use std::sync::Arc;
+
+#[cfg(not(feature = "sandbox"))]
+use windlass_engine::ports::{
+    ConfinedLaunch, ProcessLaunch, SandboxError, SandboxErrorKind, SandboxStrength,
+};
+use windlass_engine::ports::{NoSandbox, Sandbox, SandboxProfile};
+
+use super::workspace::Workspace;
+use crate::exit::Failure;
+
+/// Name that turns the sandbox off.
+const OFF: &str = "off";
+
+/// Sandbox with the profile of a command's tools.
+#[derive(Debug, Clone)]
+pub(crate) struct ToolSandbox {
+    pub(crate) sandbox: Arc<dyn Sandbox>,
+    pub(crate) profile: Arc<SandboxProfile>,
+}
+
+impl ToolSandbox {
+    /// Describes the profile and what enforces it, or returns the reason why nothing does.
+    pub(crate) fn describe(&self) -> Result<String, Failure> {
+        let strength = self.sandbox.strength(&self.profile);
+        let strength = strength.map_err(|error| Failure::usage(error.to_string()))?;
+        Ok(format!("{}, {}: {}", self.profile.name, strength.tier, strength.mechanisms))
+    }
+}
+
+/// Returns the sandbox of a profile, by default the user's or `workspace`, for tools in a folder.
+pub(crate) fn sandbox(
+    name: Option<&str>,
+    site: &Workspace,
+    folder: &Path,
+) -> Result<ToolSandbox, Failure> {
+    if name == Some(OFF) {
+        return Ok(off());
+    }
+    on(name, site, folder)
+}
+
+fn off() -> ToolSandbox {
+    ToolSandbox { sandbox: Arc::new(NoSandbox), profile: Arc::new(NoSandbox::profile()) }
+}
+
+#[cfg(feature = "sandbox")]
+fn on(name: Option<&str>, site: &Workspace, folder: &Path) -> Result<ToolSandbox, Failure> {
+    use windlass_sandbox::{ProfileScope, SandboxConfig, SystemSandbox};
+
+    let state = super::user_state::state_folder().ok();
+    let store = site.store.path().map(Path::to_owned);
+    let scope = ProfileScope {
+        workspace: folder.to_owned(),
+        home: std::env::var_os("HOME")
+            .map(std::path::PathBuf::from)
+            .filter(|home| home.is_absolute()),
+        hidden: state.into_iter().chain(store).collect(),
+    };
+    let file = match super::tools::configured("sandbox.toml") {
+        Some(path) => file::SandboxFile::read(&path)?,
+        None => file::SandboxFile::default(),
+    };
+    let name = name.or(file.profile.as_deref()).unwrap_or("workspace");
+    if name == OFF {
+        return Ok(off());
+    }
+    let profile = file.find(name, &scope)?;
+    let config = SandboxConfig { tier: file.tier(), ..SandboxConfig::default() };
+    Ok(ToolSandbox { sandbox: Arc::new(SystemSandbox::new(config)), profile: Arc::new(profile) })
+}
+
+/// A build without the sandbox refuses every launch.
+#[cfg(not(feature = "sandbox"))]
+fn on(name: Option<&str>, _: &Workspace, _: &Path) -> Result<ToolSandbox, Failure> {
+    let profile =
+        SandboxProfile { name: name.unwrap_or("workspace").to_owned(), ..NoSandbox::profile() };
+    Ok(ToolSandbox { sandbox: Arc::new(Missing), profile: Arc::new(profile) })
+}
+
+#[cfg(not(feature = "sandbox"))]
+#[derive(Debug)]
+struct Missing;
+
+#[cfg(not(feature = "sandbox"))]
+impl Sandbox for Missing {
+    fn confine(
+        &self,
+        _: ProcessLaunch,
+        _: &SandboxProfile,
+    ) -> Result<ConfinedLaunch, SandboxError> {
+        Err(missing())
+    }
+
+    fn strength(&self, _: &SandboxProfile) -> Result<SandboxStrength, SandboxError> {
+        Err(missing())
+    }
+}
+
+#[cfg(not(feature = "sandbox"))]
+fn missing() -> SandboxError {
+    SandboxError::new(
+        SandboxErrorKind::Unavailable,
+        "this build of windlass has no sandbox: build it with the feature `sandbox`, or run commands \
+         unconfined with --sandbox off",
+    )
+}

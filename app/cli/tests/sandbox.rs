@@ -1,0 +1,181 @@
+//! `windlass sandbox`: what a confined command may do, on each tier that works here.
+
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it skips"
+)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use common::{Done, Place};
+
+const TIERS: [&str; 3] = ["namespaces", "landlock", "bubblewrap"];
+
+/// Runs a shell line confined, on a tier, with a profile.
+fn confined(place: &Place, tier: &str, profile: &str, line: &str) -> Done {
+    let config = place.file("config/windlass");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("sandbox.toml"), format!("tier = \"{tier}\"\n")).unwrap();
+    let words = ["sandbox", "--sandbox", profile, "--", "/bin/sh", "-c", line];
+    let mut command = place.command(&words);
+    command.env("XDG_CONFIG_HOME", place.file("config")).env("HOME", place.file("home"));
+    place.without_terminal_as(&command)
+}
+
+/// Calls a check with each tier that works here. The others are named.
+fn on_each_tier(check: impl Fn(&Place, &str)) {
+    let mut worked = 0;
+    for tier in TIERS {
+        let place = Place::new();
+        for folder in [".git/hooks", "home/.ssh", "home/x"] {
+            fs::create_dir_all(place.file(folder)).unwrap();
+        }
+        fs::write(place.file(".git/config"), "before").unwrap();
+        fs::write(place.file("home/.ssh/id"), "secret").unwrap();
+        let tried = confined(&place, tier, "workspace", "true");
+        if tried.err.contains("cannot confine commands") {
+            println!("skips {tier}: {}", tried.err);
+            continue;
+        }
+        assert_eq!(tried.code, 0, "{tier}: {}", tried.err);
+        check(&place, tier);
+        worked += 1;
+    }
+    assert!(worked > 0, "no tier works here");
+}
+
+#[test]
+fn a_command_writes_its_workspace_and_nothing_else() {
+    on_each_tier(|place, tier| {
+        let outside = tempfile::tempdir().unwrap();
+        let victim = outside.path().join("file");
+        let words = format!("echo a > home/x/b; echo a > {} || exit 9", victim.display());
+        let ended = confined(place, tier, "workspace", &words);
+        assert_eq!(ended.code, 9, "{tier}: {}", ended.err);
+        assert_eq!(fs::read_to_string(place.file("home/x/b")).unwrap(), "a\n");
+        assert!(!victim.exists());
+        let ended = confined(place, tier, "read-only", "echo b > home/x/b || exit 9");
+        assert_eq!(ended.code, 9, "{tier}");
+        let words = format!("echo a > {}", victim.display());
+        assert_eq!(confined(place, tier, "full", &words).code, 0, "{tier}");
+        assert!(victim.exists());
+        let ended = confined(place, tier, "workspace", "echo a > .git/hooks/pre-commit || exit 9");
+        assert_eq!(ended.code, 9, "{tier}");
+        let ended = confined(place, tier, "workspace", "cat home/.ssh/id");
+        assert!(!ended.out.contains("secret"), "{tier}: {}", ended.out);
+    });
+}
+
+#[test]
+fn interfaces_of_the_kernel_are_refused() {
+    if !Path::new("/usr/bin/perl").exists() {
+        println!("skips: perl is not installed");
+        return;
+    }
+    on_each_tier(|place, tier| {
+        for (name, call) in [
+            ("io_uring_setup", libc::SYS_io_uring_setup),
+            ("ptrace", libc::SYS_ptrace),
+            ("process_vm_readv", libc::SYS_process_vm_readv),
+            ("bpf", libc::SYS_bpf),
+            ("keyctl", libc::SYS_keyctl),
+            ("mount", libc::SYS_mount),
+            ("unshare", libc::SYS_unshare),
+            ("setns", libc::SYS_setns),
+            ("userfaultfd", libc::SYS_userfaultfd),
+        ] {
+            let line = format!("perl -e 'syscall({call}, 0, 0, 0, 0, 0); print $!+0'");
+            let ended = confined(place, tier, "workspace", &line);
+            assert_eq!(ended.out, "1", "{tier}: {name} is refused with EPERM: {}", ended.err);
+        }
+        for flags in ["-U", "-n", "-m", "-p"] {
+            let ended = confined(place, tier, "workspace", &format!("unshare {flags} true"));
+            assert_ne!(ended.code, 0, "{tier}: unshare {flags}");
+        }
+    });
+}
+
+#[test]
+fn sockets_are_refused_without_a_network() {
+    if !Path::new("/usr/bin/perl").exists() {
+        println!("skips: perl is not installed");
+        return;
+    }
+    on_each_tier(|place, tier| {
+        for domain in
+            [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_PACKET, libc::AF_VSOCK]
+        {
+            let line = format!("perl -e 'socket(my $s, {domain}, 1, 0) or print $!+0'");
+            let ended = confined(place, tier, "workspace", &line);
+            assert_eq!(ended.out, "1", "{tier}: family {domain}: {}", ended.err);
+        }
+        let pair = "perl -e 'socketpair(my $a, my $b, 1, 1, 0) and print \"pair\"'";
+        assert_eq!(confined(place, tier, "workspace", pair).out, "pair", "{tier}");
+    });
+}
+
+#[test]
+fn a_bomb_of_processes_is_bounded() {
+    on_each_tier(|place, tier| {
+        let config = place.file("config/windlass/sandbox.toml");
+        let text = format!("tier = \"{tier}\"\n[profiles.few]\nprocesses = 301\n");
+        fs::write(config, text).unwrap();
+        let line = "i=0; while [ $i -lt 900 ]; do (sleep 3) & i=$((i+1)); done 2>/dev/null; \
+                    ls -d /proc/[0-9]* | wc -l";
+        let words = ["sandbox", "--sandbox", "few", "--", "/bin/sh", "-c", line];
+        let mut command = place.command(&words);
+        command.env("XDG_CONFIG_HOME", place.file("config")).env("HOME", place.file("home"));
+        let ended = place.without_terminal_as(&command);
+        // A shell that cannot start a process ends.
+        let bounded = ended.code != 0 || ended.out.trim().parse().is_ok_and(|n: u32| n <= 301);
+        let exempt = rustix::process::geteuid().is_root() && tier != "namespaces";
+        assert!(bounded || exempt, "{tier}: {} {}", ended.out, ended.err);
+    });
+}
+
+#[test]
+fn nothing_outlives_a_killed_engine() {
+    on_each_tier(|place, tier| {
+        let line = "setsid sh -c 'while :; do echo a >> home/x/left; sleep 0.05; done' >/dev/null 2>&1 & \
+                    (env -i setsid sh -c '(while :; do echo b >> home/x/left; sleep 0.05; done) &' \
+                    >/dev/null 2>&1 &) ; sleep 60";
+        let words = ["sandbox", "--", "/bin/sh", "-c", line];
+        let mut command = place.command(&words);
+        command.env("XDG_CONFIG_HOME", place.file("config")).env("HOME", place.file("home"));
+        let mut engine = command.spawn().unwrap();
+        let written = || fs::read_to_string(place.file("home/x/left")).unwrap_or_default();
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while !(written().contains('a') && written().contains('b')) {
+            assert!(std::time::Instant::now() < end, "{tier}: nothing was written");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        engine.kill().unwrap();
+        engine.wait().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let before = written().len();
+        std::thread::sleep(std::time::Duration::from_millis(400));
+        assert_eq!(written().len(), before, "{tier}: a process outlives the engine");
+    });
+}
+
+#[test]
+fn a_missing_mechanism_refuses_to_start() {
+    let place = Place::new();
+    let config = place.file("config/windlass");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("sandbox.toml"), "tier = \"bubblewrap\"\n").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    command.args(["sandbox", "--", "/bin/sh", "-c", "touch started"]).current_dir(place.path());
+    command.env("PATH", place.path()).env("XDG_CONFIG_HOME", place.file("config"));
+    let ended = common::done(command.output().unwrap());
+    assert_eq!(ended.code, 2, "{}", ended.err);
+    assert!(ended.err.contains("bubblewrap is not installed"), "{}", ended.err);
+    assert!(ended.err.contains("--sandbox off"), "{}", ended.err);
+    assert!(!place.file("started").exists());
+}

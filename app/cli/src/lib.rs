@@ -23,6 +23,7 @@ mod wiring;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::error::ErrorKind;
 use tracing_subscriber::EnvFilter;
@@ -31,6 +32,10 @@ use windlass_engine::ports::LogStore;
 use crate::args::Args;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{JsonPresenter, Presenter as _};
+
+/// Time after which an idle thread for blocking work ends. The allocator returns what was freed of a
+/// thread's memory by others when the thread allocates again or ends.
+const IDLE_THREAD: Duration = Duration::from_secs(1);
 
 /// Wraps a store in a layer. The program itself adds none.
 pub type StoreLayer = fn(Arc<dyn LogStore>) -> Arc<dyn LogStore>;
@@ -60,8 +65,11 @@ pub fn main(layer: StoreLayer) -> ExitCode {
         .with_ansi(std::io::stderr().is_terminal())
         .without_time()
         .init();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_keep_alive(IDLE_THREAD)
+        .enable_all()
+        .build();
     let result = match runtime {
         Ok(runtime) => {
             let result = runtime.block_on(command::run(args, layer));

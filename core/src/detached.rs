@@ -38,11 +38,13 @@ pub struct DetachedChild {
 }
 
 /// The result of a detached child, as a waiting input carries it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueuedResult {
     /// The call of the child.
     pub call: CallId,
+    /// Name of the agent.
+    pub agent: Arc<str>,
     /// True if the input opens a turn.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub opens_turn: bool,
@@ -81,7 +83,7 @@ impl QueuedInput {
     /// Returns true if the input opens a turn by itself.
     #[must_use]
     pub fn opens_turn(&self) -> bool {
-        self.result.is_none_or(|result| result.opens_turn)
+        self.result.as_ref().is_none_or(|result| result.opens_turn)
     }
 }
 
@@ -146,5 +148,5 @@ pub(crate) fn take_result(
     let index = session.detached.iter().position(|child| child.call == call);
     let index = index.ok_or_else(|| invalid_fact(recorded, "no child of this call is detached"))?;
     let child = session.detached.remove(index);
-    Ok(Some(QueuedResult { call, opens_turn: child.opens_turn }))
+    Ok(Some(QueuedResult { call, agent: child.agent, opens_turn: child.opens_turn }))
 }

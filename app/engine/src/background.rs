@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use tokio::time::sleep;
 use windlass_core::{
-    CLOSE_AGENT_TOOL, Delivery, DetachedChild, Fact, Observation, ObservationStatus, Reject,
-    SEND_TO_AGENT_TOOL, Seq, SessionId, ToolSpec, WAIT_FOR_AGENT_TOOL, background_agent_tools,
-    is_background_agent_tool,
+    CLOSE_AGENT_TOOL, CallId, Delivery, DetachedChild, Fact, Observation, ObservationStatus,
+    QueuedResult, Reject, SEND_TO_AGENT_TOOL, Seq, SessionId, ToolSpec, WAIT_FOR_AGENT_TOOL,
+    background_agent_tools, is_background_agent_tool,
 };
 use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 
@@ -40,6 +40,8 @@ pub(crate) struct BackgroundAgents {
     /// Session whose id is in the keys of the calls.
     pub(crate) author: SessionId,
     pub(crate) detached: Vec<DetachedChild>,
+    /// Results of agents that the model has not read yet.
+    pub(crate) ended: Vec<QueuedResult>,
     /// Position up to which the log is durable.
     pub(crate) durable: Seq,
 }
@@ -65,7 +67,7 @@ impl BackgroundAgents {
     /// Returns the agents of the session whose results are awaited.
     fn agents(&self) -> impl Iterator<Item = NamedAgent<'_>> {
         self.detached.iter().filter_map(|child| {
-            let key = format!("{}.{}", self.author, child.call);
+            let key = self.key(child.call);
             Some(NamedAgent { child, session: agent_session(&key)?, key })
         })
     }
@@ -81,6 +83,22 @@ impl BackgroundAgents {
         }
         let mut named = self.agents().filter(|one| *one.child.agent == *name);
         named.next().filter(|_| named.next().is_none())
+    }
+
+    /// Returns true if the result of the agent with this name waits for the next request.
+    fn has_ended(&self, name: &str) -> bool {
+        let call = name.strip_prefix('@').unwrap_or(name).parse().ok();
+        self.ended.iter().any(|one| {
+            let session = agent_session(&self.key(one.call));
+            Some(one.call.0) == call
+                || session.is_some_and(|session| session.as_str() == name)
+                || *one.agent == *name
+        })
+    }
+
+    /// Returns the idempotency key of a call of the session.
+    fn key(&self, call: CallId) -> String {
+        format!("{}.{call}", self.author)
     }
 
     fn unknown(&self, name: &str) -> Observation {
@@ -126,9 +144,7 @@ impl BackgroundAgents {
                 let words = "Sent: the agent reads it before its next step.";
                 Ok(Observation::new(ObservationStatus::Done, words))
             }
-            Err(SendError::Rejected(Reject::TurnMismatch(_) | Reject::Idle)) => {
-                Ok(failed("it has ended. Its result comes as a message".to_owned()))
-            }
+            Err(SendError::Rejected(Reject::TurnMismatch(_) | Reject::Idle)) => Ok(has_ended()),
             Err(SendError::Rejected(reject)) => Ok(failed(reject.to_string())),
             Err(error) => Err(unavailable(&error)),
         }
@@ -204,7 +220,11 @@ impl ToolExecutor for BackgroundAgents {
             Err(error) => return Ok(failed(format!("the arguments cannot be read: {error}"))),
         };
         let Some(agent) = self.find(&arguments.agent) else {
-            return Ok(self.unknown(&arguments.agent));
+            return Ok(match self.has_ended(&arguments.agent) {
+                true if call.name == SEND_TO_AGENT_TOOL => has_ended(),
+                true => Observation::new(ObservationStatus::Done, ENDED),
+                false => self.unknown(&arguments.agent),
+            });
         };
         match call.name.as_str() {
             SEND_TO_AGENT_TOOL => self.send(&agent, arguments.message, &context).await,
@@ -215,6 +235,11 @@ impl ToolExecutor for BackgroundAgents {
             other => Err(ToolError::unsupported(format!("the engine has no tool {other}"))),
         }
     }
+}
+
+/// Returns the result of a message to an agent that reads nothing more.
+fn has_ended() -> Observation {
+    failed("it has ended. Its result comes as a message".to_owned())
 }
 
 fn failed(words: String) -> Observation {

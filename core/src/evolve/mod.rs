@@ -193,6 +193,9 @@ fn on_input_queued(
     fact: &InputQueued,
 ) -> Result<(), InvalidFact> {
     let result = detached::take_result(session, recorded, fact)?;
+    if result.is_none() {
+        session.hold = Hold::Free;
+    }
     let first = session.steer().map(|steer| steer.id);
     let context: Vec<QueuedContext> = fact
         .context
@@ -213,9 +216,6 @@ fn on_input_queued(
         result,
     });
     queue::discard_unless_next(session, first);
-    if result.is_none() {
-        session.hold = Hold::Free;
-    }
     Ok(())
 }
 

@@ -118,7 +118,7 @@ fn queued(lines: &mut Lines, name: &str, queued: &QueuedInput, history: &History
         part(lines, &format!("{name}.image.{index}"), shown);
     }
     lines.flag(&format!("{name}.dry_run"), *dry_run);
-    if let Some(QueuedResult { call, opens_turn }) = result {
+    if let Some(QueuedResult { call, agent: _, opens_turn }) = result {
         lines.put(&format!("{name}.result"), call);
         lines.flag(&format!("{name}.wakes"), *opens_turn);
     }

@@ -170,6 +170,7 @@ impl Driver {
                 session: session.id.clone(),
                 author: session.author().clone(),
                 detached: session.detached.clone(),
+                ended: session.queue.iter().filter_map(|input| input.result.clone()).collect(),
                 durable: self.machine.durable(),
             });
         }

@@ -52,6 +52,8 @@ pub enum InputKind {
     Close,
     /// Recovery by a new process.
     Recover,
+    /// The process permits less than the session.
+    Narrow,
     /// Time passed.
     Tick,
     /// Event of a sample.
@@ -98,6 +100,7 @@ impl InputKind {
             Input::Answer { .. } => Self::Answer,
             Input::Close => Self::Close,
             Input::Recover => Self::Recover,
+            Input::Narrow { .. } => Self::Narrow,
             Input::Tick => Self::Tick,
             Input::SampleEvent { .. } => Self::SampleEvent,
             Input::CallEnded { .. } => Self::CallEnded,

@@ -142,6 +142,7 @@ mod tests {
             announced_last: false,
             re_asks: 0,
             program_effects: ProgramEffects::default(),
+            rules_changed: None,
             stage: Stage::Opening(TurnOpening::Input(InputId(1))),
         }
     }
@@ -165,6 +166,7 @@ mod tests {
             inline: false,
             ended: false,
             label: None,
+            barred: false,
         }
     }
 

@@ -11,7 +11,7 @@ use crate::call::Observation;
 use crate::compaction::{CutPoint, VisiblePart};
 use crate::digest::Digest;
 use crate::effect::EffectKey;
-use crate::fact::{ContextPart, Lineage, StopTiming};
+use crate::fact::{ContextPart, Lineage, PermissionsNarrowed, StopTiming};
 use crate::failure::SampleFailure;
 use crate::goal::Goal;
 use crate::hook::{Edit, HookReply};
@@ -196,6 +196,12 @@ pub enum Input {
     Close,
     /// A new process claimed the session: effects of earlier processes no longer run.
     Recover,
+    /// The process permits less than the session's settings: see [`crate::Ceiling`]. Nothing else
+    /// follows from it at once; the next input is decided under the narrower settings.
+    Narrow {
+        /// The narrower permissions.
+        to: PermissionsNarrowed,
+    },
     /// Time has passed; see [`crate::deadline`].
     Tick,
     /// A sampling effect reports an event.

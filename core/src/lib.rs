@@ -21,6 +21,7 @@ mod background;
 mod budget;
 mod call;
 mod cause;
+mod ceiling;
 mod checkpoint;
 mod compact;
 mod compaction;
@@ -81,6 +82,7 @@ pub use background::{
 };
 pub use call::{Observation, ObservationStatus, StoredOutput, Verdict};
 pub use cause::{DecisionCause, InputKind};
+pub use ceiling::Ceiling;
 pub use checkpoint::{CHECKPOINT_VERSION, Checkpoint};
 pub use compact::{
     CompactionPlan, SUMMARY_INSTRUCTIONS, SummaryAnswer, SummaryRequests, SummaryStep,

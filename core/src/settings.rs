@@ -102,16 +102,16 @@ pub enum Mode {
     Plan,
 }
 
-/// Permissions of calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Permissions of calls, narrowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Permissions {
-    /// Every offered tool runs.
-    Auto,
-    /// Read-only tools run; others need a person's approval.
-    Ask,
     /// Only read-only tools run.
     ReadOnly,
+    /// Read-only tools run; others need a person's approval.
+    Ask,
+    /// Every offered tool runs.
+    Auto,
 }
 
 /// A tool, with its description for the model and its properties for the engine.

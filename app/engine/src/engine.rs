@@ -17,12 +17,12 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tracing::{Instrument as _, info_span};
 use windlass_core::{
-    CallId, History, Incoming, OpenSession, Reject, Scope, Seq, SessionId, StopTiming, decide_open,
-    evolve_first, open_child,
+    CallId, Ceiling, History, Incoming, OpenSession, Reject, Scope, Seq, SessionId, StopTiming,
+    decide_open, evolve_first, open_child,
 };
 use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{CancelSource, Ports, SessionClaim, StoreError, StoreErrorKind};
@@ -72,6 +72,8 @@ pub(crate) struct Inner {
     /// Ports shared with other nodes; `None` for a single engine.
     pub(crate) peers: Option<Peers>,
     pub(crate) config: Config,
+    /// Calls that this process permits at most.
+    ceiling: watch::Sender<Option<Arc<Ceiling>>>,
     /// Slots in which programs compute.
     compute_slots: ComputeSlots,
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
@@ -222,6 +224,13 @@ impl Engine {
         true
     }
 
+    /// Sets the calls that this process permits at most, whatever the settings of its sessions say.
+    /// Sessions that permit more are narrowed: open ones at once, others when they are opened. A
+    /// wider ceiling widens none of them.
+    pub fn set_ceiling(&self, ceiling: Ceiling) {
+        self.inner.ceiling.send_replace(Some(Arc::new(ceiling)));
+    }
+
     /// Removes a session that was erased from the cache of [`Engine::lookup`].
     pub fn forget(&self, id: &SessionId) {
         self.inner.lookups.forget(id);
@@ -350,6 +359,7 @@ impl Engine {
             ports: self.inner.ports.clone(),
             mailbox: self.inner.peers.as_ref().map(|peers| peers.mailbox.clone()),
             config: self.inner.config,
+            ceiling: self.inner.ceiling.subscribe(),
             compute_slots: self.inner.compute_slots.clone(),
             slot: slot.clone(),
             bus: EventBus::new(self.inner.config.event_buffer, claim.last)

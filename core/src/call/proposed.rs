@@ -83,6 +83,7 @@ fn state(
         inline: call.inline,
         ended: false,
         label: None,
+        barred: false,
         parent,
     }
 }

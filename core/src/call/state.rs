@@ -52,6 +52,9 @@ pub struct CallState {
     /// Size of its name for the model, if it is an effectful call of a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<ItemFingerprint>,
+    /// True if the process no longer permits it: it does not run again.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub barred: bool,
     /// Program that made the call, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CallId>,

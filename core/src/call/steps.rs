@@ -82,6 +82,12 @@ fn settle_or_decide(
         ) if turn.stage.executing().is_some() && budget::used_up(turn).is_some() => {
             Some(observed(call, ObservationStatus::NotStarted, USED_UP.into()))
         }
+        (
+            CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
+            None,
+        ) if turn.is_older_than_rules(call) => {
+            Some(observed(call, ObservationStatus::NotStarted, OTHER_RULES.into()))
+        }
         (CallProgress::Proposed, None) => propose(turn, call, answer),
         (CallProgress::AwaitingApproval { question: None }, None) => ask(plan, turn, call),
         (CallProgress::AwaitingApproval { question: Some(question) }, None) => {
@@ -107,6 +113,10 @@ fn settle_invalid(turn: &Turn, call: &CallState) -> Option<Fact> {
 /// Result of a call whose answer used up the budget, for the model.
 const USED_UP: &str = "Not started: limit. The budget of the turn is used up. Request it again in a \
                        later turn, if it is still needed.";
+
+/// Result of a call that was not compared with the rules of this process, for the model.
+const OTHER_RULES: &str = "Not started: the rules about calls have changed since this one was \
+                           requested. Request it again, if it is still needed.";
 
 /// Result of a call that repeats an effect of a failed program, for the model.
 const REPEATED: &str = "Not started: an earlier program of this turn made the same call and failed \
@@ -308,7 +318,7 @@ pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
     let CallProgress::Running { attempt, plan: only_plan, .. } = call.progress else {
         return None;
     };
-    let again = turn.stop.is_none() && attempt <= turn.limits.restarts;
+    let again = turn.stop.is_none() && attempt <= turn.limits.restarts && !call.barred;
     if let CallValidity::Program { timeout_ms, .. } = call.validity {
         return Some(match again {
             true => Fact::CallStarted(CallStarted {

@@ -65,6 +65,7 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
         }
         Input::Close => hooks::on_close(plan),
         Input::Recover => recover::on_recovered(plan),
+        Input::Narrow { to } => plan.push(Fact::PermissionsNarrowed(to)),
         Input::Tick => Ok(()),
         Input::SampleEvent { key, event: news } => {
             answer::report(plan, key, EffectReport::SampleEvent(news))
@@ -113,6 +114,7 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
         Input::Keyed { .. }
         | Input::Close
         | Input::Recover
+        | Input::Narrow { .. }
         | Input::Tick
         | Input::SampleEvent { .. }
         | Input::CallEnded { .. }

@@ -131,7 +131,10 @@ pub fn decide_and_evolve(
     };
     let kind = InputKind::of(&input.input);
     input::decide_input(&mut plan, input.input)?;
-    proceed::proceed(&mut plan)?;
+    // What a narrower session leads to is decided with the input that waits behind this one.
+    if kind != InputKind::Narrow {
+        proceed::proceed(&mut plan)?;
+    }
     plan.record_cause(kind);
     Ok(Decision { session: plan.session, facts: plan.facts })
 }

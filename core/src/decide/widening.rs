@@ -2,7 +2,7 @@
 
 use crate::rule::{Rule, RuleVerdict};
 use crate::session::Session;
-use crate::settings::{Mode, Permissions, Settings, ToolSpec};
+use crate::settings::{Mode, Settings, ToolSpec};
 
 /// Describes the permissions that the new settings would add to a session. A tool that the parent
 /// of a child session did not choose also counts.
@@ -18,7 +18,7 @@ pub(super) fn widens(old: &Settings, new: &Settings) -> Option<&'static str> {
     if old.mode == Mode::Plan && new.mode == Mode::Build {
         return Some("build mode in the place of plan mode");
     }
-    if rank(new.permissions) > rank(old.permissions) {
+    if new.permissions > old.permissions {
         return Some("wider permissions");
     }
     let forbids = |rule: &&Rule| rule.verdict != RuleVerdict::Allow;
@@ -53,14 +53,6 @@ pub(super) fn widens(old: &Settings, new: &Settings) -> Option<&'static str> {
 fn changes_less(old: &Settings, tool: &ToolSpec) -> bool {
     let before = old.tool(&tool.name);
     before.is_some_and(|before| tool.effect < before.effect)
-}
-
-fn rank(permissions: Permissions) -> u8 {
-    match permissions {
-        Permissions::ReadOnly => 0,
-        Permissions::Ask => 1,
-        Permissions::Auto => 2,
-    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use crate::record::RecordedFact;
 use crate::rewind::RewindPoints;
 use crate::session::{Hold, Phase, QueuedContext, QueuedInput, Session, Turn};
 use crate::stage::{Transition, compacting, executing, sampling};
-use crate::{call, detached, goal, hook_rounds, rewind};
+use crate::{call, ceiling, detached, goal, hook_rounds, rewind};
 
 /// Returns the session that a log's first fact opens.
 ///
@@ -127,6 +127,10 @@ fn on_session(
         SessionFact::SessionOpened(_) => Err(invalid_fact(recorded, "the session is open already")),
         SessionFact::SettingsChanged(fact) => {
             on_settings_changed(session, recorded, fact);
+            Ok(())
+        }
+        SessionFact::PermissionsNarrowed(fact) => {
+            ceiling::on_narrowed(session, recorded, fact);
             Ok(())
         }
         SessionFact::SessionRewound(fact) => rewind::on_rewound(session, recorded, fact),

@@ -97,6 +97,7 @@ fn on_opened(
         announced_last: false,
         re_asks: 0,
         program_effects: ProgramEffects::default(),
+        rules_changed: None,
         stage: Stage::Opening(opening),
     });
     Ok(())

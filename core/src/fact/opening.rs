@@ -10,8 +10,9 @@ use super::table::{Fact, FactGroup, GoalFact};
 use crate::compaction::VisiblePart;
 use crate::goal::{Goal, GoalEnd};
 use crate::id::{CallId, Seq, SessionId};
+use crate::rule::Rule;
 use crate::scope::Scope;
-use crate::settings::Settings;
+use crate::settings::{EffectClass, Mode, Permissions, Settings};
 
 /// A session began. Always the first fact, and never a later one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,6 +144,38 @@ pub struct SettingsChanged {
     /// Key of the input, see [`Input::Keyed`](crate::Input::Keyed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+}
+
+/// The process permits less than the settings of the session or of its open turn: they are narrowed
+/// to the process's [`Ceiling`](crate::Ceiling).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PermissionsNarrowed {
+    /// Mode from now on, if it is narrower.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// Permissions from now on, if they are narrower.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permissions>,
+    /// Further rules that deny or ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// Rules that allowed calls and that this process does not have. A person is asked instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withdrawn: Vec<Rule>,
+    /// Tools that change more than the settings say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<ToolEffect>,
+}
+
+/// Effect class of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolEffect {
+    /// Name of the tool.
+    pub tool: String,
+    /// Its effect class.
+    pub effect: EffectClass,
 }
 
 /// A user returned the session to an earlier point of its conversation. Later facts stay in the log,

@@ -18,6 +18,7 @@ facts! {
     Session: SessionFact {
         SessionOpened turn(Outside) settings(settings);
         SettingsChanged turn(Outside) settings(settings) keys(key);
+        PermissionsNarrowed turn(Outside);
         SessionRewound turn(Outside) keys(key);
     }
 

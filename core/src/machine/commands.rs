@@ -25,6 +25,13 @@ pub(super) struct FactRange {
 }
 
 impl Machine {
+    /// Narrows the session to the ceiling of this process, if its settings permit more. Returns true
+    /// if they did.
+    pub(super) fn narrow(&mut self) -> bool {
+        let narrowing = self.ceiling.as_ref().and_then(|ceiling| ceiling.narrowing(&self.session));
+        narrowing.is_some_and(|to| self.apply_input(Input::Narrow { to }).is_ok())
+    }
+
     pub(super) fn recover(&mut self) {
         match self.apply_input(Input::Recover) {
             Ok(()) | Err(Reject::Defect(_)) => {}
@@ -189,6 +196,7 @@ fn opens_turns(input: &Input) -> bool {
         | Input::Answer { .. }
         | Input::Close
         | Input::Recover
+        | Input::Narrow { .. }
         | Input::Tick
         | Input::SampleEvent { .. }
         | Input::CallEnded { .. }

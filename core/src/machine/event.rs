@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::ceiling::Ceiling;
 use crate::effect::EffectKey;
 use crate::fact::StopTiming;
 use crate::input::Input;
@@ -74,6 +75,8 @@ pub enum MachineEvent {
     },
     /// The time of [`Machine::deadline`](super::Machine::deadline) has come.
     Tick,
+    /// The process permits at most this from now on.
+    Ceiling(Arc<Ceiling>),
     /// Release the session once it is idle, and open no turn until then.
     Close,
     /// Stop each turn, then release the session.

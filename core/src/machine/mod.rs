@@ -32,6 +32,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::ceiling::Ceiling;
 use crate::checkpoint::Checkpoint;
 use crate::effect::{Demand, EffectKey};
 use crate::history::History;
@@ -70,6 +71,8 @@ pub struct MachineSetup {
     pub unsent: Vec<Arc<RecordedFact>>,
     /// Upper limits of this process.
     pub limits: Limits,
+    /// Calls that this process permits at most; `None` permits what the session's settings do.
+    pub ceiling: Option<Arc<Ceiling>>,
     /// Functions to decide and fold with.
     pub transitions: Transitions,
     /// Facts between two checkpoints; 0 for a store without checkpoints.
@@ -87,6 +90,7 @@ pub struct MachineSetup {
 pub struct Machine {
     transitions: Transitions,
     limits: Limits,
+    ceiling: Option<Arc<Ceiling>>,
     session: Session,
     history: History,
     /// Time of the latest event.
@@ -131,6 +135,7 @@ impl Machine {
         Self {
             transitions: setup.transitions,
             limits: setup.limits,
+            ceiling: setup.ceiling,
             session,
             history,
             at: Timestamp(0),
@@ -163,7 +168,12 @@ impl Machine {
         }
         (self.at, self.entropy, self.rounds) = (event.at, event.entropy, 0);
         self.changed = true;
+        if let MachineEvent::Ceiling(ceiling) = &event.input {
+            self.ceiling = Some(ceiling.clone());
+        }
+        let narrowed = self.narrow();
         match event.input {
+            MachineEvent::Ceiling(_) => {}
             MachineEvent::Recovered => self.recover(),
             MachineEvent::Command { token, input } => self.on_command(token, input),
             MachineEvent::Flush { token } => self.acknowledge_at(self.last(), token),
@@ -188,6 +198,9 @@ impl Machine {
             MachineEvent::Elapsed(Timer::HandOff) => self.end_patience(),
             MachineEvent::Elapsed(Timer::Release) => self.exit_without_hooks(),
             MachineEvent::Checkpointed { bytes } => self.checkpoints.learn(bytes),
+        }
+        if narrowed {
+            self.on_tick();
         }
     }
 

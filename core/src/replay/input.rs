@@ -32,6 +32,7 @@ pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[RecordedFact])
         InputKind::Recover => return alloc::vec![Input::Recover],
         InputKind::Tick => return alloc::vec![Input::Tick],
         InputKind::Configure
+        | InputKind::Narrow
         | InputKind::SetGoal
         | InputKind::Compact
         | InputKind::Send
@@ -92,6 +93,9 @@ fn written(session: &Session, fact: &Fact, facts: &[RecordedFact]) -> Vec<Input>
                 widening: Widening::Allowed,
             },
         ),
+        FactGroup::Session(SessionFact::PermissionsNarrowed(fact)) => {
+            return alloc::vec![Input::Narrow { to: fact.clone() }];
+        }
         FactGroup::Session(SessionFact::SessionRewound(fact)) => {
             (fact.key.as_ref(), Input::Rewind { scope: (*fact.by).clone(), to: fact.to })
         }

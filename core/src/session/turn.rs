@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::BudgetUsage;
-use crate::call::CallState;
+use crate::call::{CallState, CallValidity};
 use crate::compaction::{CompactionRequest, ItemFingerprint};
 use crate::fact::{ContextLifetime, Reservation};
 use crate::failure::{FailureKind, SampleFailure};
@@ -70,6 +70,9 @@ pub struct Turn {
     /// Effects of its failed programs, and of the one that runs.
     #[serde(default, skip_serializing_if = "ProgramEffects::is_empty")]
     pub program_effects: ProgramEffects,
+    /// Latest position at which the rules changed during the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules_changed: Option<Seq>,
     /// Current stage of the turn.
     pub stage: Stage,
 }
@@ -131,6 +134,13 @@ impl Turn {
         let goes_on = self.stop.is_none() && self.pause.is_none();
         let heard = self.hook_rounds.open.is_none() && self.pending.is_empty();
         rests && self.spent.samples > 0 && goes_on && heard
+    }
+
+    /// Returns true if the call belongs to an answer that began before the rules changed. It was not
+    /// compared with the new ones.
+    pub(crate) fn is_older_than_rules(&self, call: &CallState) -> bool {
+        let began = self.stage.rules().answer();
+        matches!(call.validity, CallValidity::Valid { .. }) && began < self.rules_changed
     }
 
     /// Returns true if a person or a shutdown has asked the turn to stop, now or after its step.

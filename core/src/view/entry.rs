@@ -8,9 +8,9 @@ use crate::fact::{
     CompactionFact, CompactionFailed, CompactionRequested, CompactionStarted, ContextFact,
     ContextInjected, FactGroup, GoalEnded, GoalFact, GoalSet, HookDecided, HookFact, HooksAsked,
     InputBlocked, InputEdited, InputFact, InputMoved, InputQueued, InputWithdrawn,
-    InterruptRequested, PermissionFact, ProgramFact, ProgramRun, RunFact, SampleCut, SampleEnded,
-    SampleFact, SampleStarted, SessionFact, SessionOpened, SessionRewound, SettingsChanged,
-    TurnFact, TurnOpened, TurnSettled,
+    InterruptRequested, PermissionFact, PermissionsNarrowed, ProgramFact, ProgramRun, RunFact,
+    SampleCut, SampleEnded, SampleFact, SampleStarted, SessionFact, SessionOpened, SessionRewound,
+    SettingsChanged, TurnFact, TurnOpened, TurnSettled,
 };
 use crate::id::{CallId, InputId, Seq};
 use crate::item::{CallItem, Item, ReasoningItem};
@@ -45,6 +45,8 @@ pub enum SessionEntry<'a> {
     Opened(&'a SessionOpened),
     Resumed,
     Settings(&'a SettingsChanged),
+    /// The permissions were narrowed to those of the process.
+    Narrowed(&'a PermissionsNarrowed),
     Rewound(&'a SessionRewound),
     Goal(&'a GoalSet),
     GoalEnded(&'a GoalEnded),
@@ -143,6 +145,7 @@ impl<'a> TimelineEntry<'a> {
             FactGroup::Session(fact) => Self::Session(match fact {
                 SessionFact::SessionOpened(fact) => SessionEntry::Opened(fact),
                 SessionFact::SettingsChanged(fact) => SessionEntry::Settings(fact),
+                SessionFact::PermissionsNarrowed(fact) => SessionEntry::Narrowed(fact),
                 SessionFact::SessionRewound(fact) => SessionEntry::Rewound(fact),
             }),
             // A new process resumes the session, or asks a tool about a call.

@@ -214,6 +214,7 @@ impl Keys {
             announced_last: told_last,
             re_asks: retried,
             program_effects,
+            rules_changed,
             stage,
         } = turn;
         let settings = self.place(settings);
@@ -242,7 +243,8 @@ impl Keys {
         write!(self.raw, " {pending:?} {context_bytes} {compaction:?}")?;
         write!(
             self.raw,
-            " {compacted:?} {compacting} {told_last} {retried} {program_effects:?} stage "
+            " {compacted:?} {compacting} {told_last} {retried} {program_effects:?} {rules_changed:?} \
+             stage "
         )?;
         self.stage(stage)
     }

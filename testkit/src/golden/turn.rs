@@ -45,6 +45,7 @@ pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
         re_asks: retried,
         // The log says it: the effects of failed programs.
         program_effects: _,
+        rules_changed,
         stage: _,
     } = turn;
     lines.put("turn", id);
@@ -52,6 +53,7 @@ pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
     settings::lines(lines, "turn.settings", set);
     lines.put("turn.limits", &settings::limits(limits));
     lines.flag("turn.dry_run", *dry_run);
+    lines.maybe("turn.rules_changed", rules_changed.as_ref());
     lines.put("turn.opened_at", opened_at);
     lines.put("turn.spent", &spent(taken));
     stop(lines, "turn.stop", stopping.as_ref());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::{Demand, EffectKey, History, Limits, RecordedFact, Seq, Session};
+use windlass_core::{Ceiling, Demand, EffectKey, History, Limits, RecordedFact, Seq, Session};
 
 use super::{
     Begun, Broken, Held, Loss, law_01_live_equals_fold, law_02_every_prefix_settles,
@@ -10,9 +10,9 @@ use super::{
     law_07_nothing_said_is_lost, law_08_no_sample_without_reason, law_09_limits_hold,
     law_10_prompts_extend, law_11_finishing_order_does_not_matter, law_15_denied_calls_never_start,
     law_16_effectful_starts_once, law_17_forks_repeat_nothing, law_18_results_are_shown,
-    law_20_denied_context_is_dropped, law_21_the_last_turn_is_the_last, law_22_interrupts_are_told,
-    law_23_hooks_see_what_enters, law_24_results_enter_once, law_25_rewinds_restore,
-    law_26_effects_of_failed_programs,
+    law_19_the_ceiling_holds, law_20_denied_context_is_dropped, law_21_the_last_turn_is_the_last,
+    law_22_interrupts_are_told, law_23_hooks_see_what_enters, law_24_results_enter_once,
+    law_25_rewinds_restore, law_26_effects_of_failed_programs,
 };
 use crate::world::Transitions;
 
@@ -27,6 +27,8 @@ pub struct Evidence<'a> {
     pub transitions: &'a Transitions,
     /// What the process allows at most.
     pub ceiling: &'a Limits,
+    /// Calls that the process permits at most, each from after a position on.
+    pub ceilings: &'a [(Seq, Ceiling)],
     /// The log, as it comes back from its text form.
     pub log: &'a [RecordedFact],
     /// How far it is durable.
@@ -61,6 +63,7 @@ const NOW: &[Check] = &[
     |it| law_09_limits_hold::check(it.log, it.ceiling),
     |it| law_15_denied_calls_never_start::check(it.log),
     |it| law_16_effectful_starts_once::check(it.log, it.begun),
+    |it| law_19_the_ceiling_holds::check(it.log, it.ceilings),
     |it| law_20_denied_context_is_dropped::check(it.log),
     |it| law_21_the_last_turn_is_the_last::check(it.log),
     |it| law_23_hooks_see_what_enters::check(it.log),

@@ -235,7 +235,11 @@ impl Out {
             FactGroup::Session(SessionFact::SettingsChanged(_)) => {
                 self.hooks.retain(|_, at| *at != HookOccurrence::SessionEnd)
             }
-            FactGroup::Session(SessionFact::SessionOpened(_) | SessionFact::SessionRewound(_))
+            FactGroup::Session(
+                SessionFact::SessionOpened(_)
+                | SessionFact::PermissionsNarrowed(_)
+                | SessionFact::SessionRewound(_),
+            )
             | FactGroup::Program(ProgramFact::ProgramRun(_))
             | FactGroup::Permission(PermissionFact::CallDecided(_))
             | FactGroup::Compaction(CompactionFact::CompactionRequested(_))

@@ -107,6 +107,7 @@ fn becomes(input: &Input) -> Option<&'static str> {
         Input::Keyed { .. }
         | Input::Close
         | Input::Recover
+        | Input::Narrow { .. }
         | Input::Tick
         | Input::SampleEvent { .. }
         | Input::CallEnded { .. }
@@ -170,9 +171,12 @@ fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
             let idle = before.session.turn().is_none();
             idle && before.session.visible.items == 0
         }
-        Input::Configure { .. } | Input::Continue | Input::Close | Input::Recover | Input::Tick => {
-            false
-        }
+        Input::Configure { .. }
+        | Input::Continue
+        | Input::Close
+        | Input::Recover
+        | Input::Narrow { .. }
+        | Input::Tick => false,
     }
 }
 

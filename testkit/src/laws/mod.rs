@@ -24,6 +24,7 @@ pub mod law_15_denied_calls_never_start;
 pub mod law_16_effectful_starts_once;
 pub mod law_17_forks_repeat_nothing;
 pub mod law_18_results_are_shown;
+pub mod law_19_the_ceiling_holds;
 pub mod law_20_denied_context_is_dropped;
 pub mod law_21_the_last_turn_is_the_last;
 pub mod law_22_interrupts_are_told;

@@ -158,6 +158,7 @@ impl Driver {
             loaded: Checkpoint { session: taken.session, history: taken.history },
             unsent: unsent.iter().cloned().map(Arc::new).collect(),
             limits: taken.ceiling,
+            ceiling: None,
             transitions: match taken.flaw {
                 Some(Flaw::StartsEarly) => {
                     Transitions { desired_effects: owed_early, ..taken.transitions }
@@ -196,6 +197,7 @@ impl Driver {
     /// What the laws are held against now.
     pub(super) fn evidence(&self) -> Evidence<'_> {
         Evidence {
+            ceilings: &[],
             transitions: &self.transitions,
             ceiling: &self.ceiling,
             log: &self.log,

@@ -8,10 +8,11 @@ use windlass_core::{
     Draft, Edit, EffectClass, Fact, FailureKind, HookFailurePolicy, HookOrder, HookPoint, HookSpec,
     Image, ImageMedia, InputAccepted, InputBlocked, InputEdited, InputId, InputMoved, InputQueued,
     InputWithdrawn, InterruptRequested, InterruptSource, LimitKind, Limits, Lineage, Mode,
-    OfferedTools, OutputSchema, Permissions, Price, ProgramLimits, ProgramMode, ProgramTransport,
-    Reason, RecordedFact, RequestOptions, ResultForm, Rule, RuleVerdict, Scope, Seq, SessionId,
-    SessionOpened, SessionResumed, SessionRewound, Settings, SettingsChanged, StopTiming,
-    Timestamp, ToolChoice, ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled, TurnUsage,
+    OfferedTools, OutputSchema, Permissions, PermissionsNarrowed, Price, ProgramLimits,
+    ProgramMode, ProgramTransport, Reason, RecordedFact, RequestOptions, ResultForm, Rule,
+    RuleVerdict, Scope, Seq, SessionId, SessionOpened, SessionResumed, SessionRewound, Settings,
+    SettingsChanged, StopTiming, Timestamp, ToolChoice, ToolEffect, ToolSpec, TurnId, TurnOpened,
+    TurnOutcome, TurnSettled, TurnUsage,
 };
 
 use crate::world::facts::{call_with, compaction_with, goal_with, hook_with, sample_with};
@@ -112,6 +113,13 @@ fn facts_with(text: &str) -> Vec<Fact> {
             settings: Arc::new(settings(text)),
             key: Some(text.into()),
         }),
+        Fact::PermissionsNarrowed(PermissionsNarrowed {
+            mode: Some(Mode::Plan),
+            permissions: Some(Permissions::Ask),
+            rules: vec![rule(text)],
+            withdrawn: vec![rule(text)],
+            effects: vec![ToolEffect { tool: text.into(), effect: EffectClass::Effectful }],
+        }),
         Fact::SessionRewound(SessionRewound {
             by: principal(text).into(),
             to: Seq(3),
@@ -186,6 +194,14 @@ pub(crate) fn edit(text: &str) -> Edit {
     Edit { text: text.into(), fault: Some(text.into()), rules: vec![u32::MAX] }
 }
 
+fn rule(text: &str) -> Rule {
+    Rule {
+        verdict: RuleVerdict::Ask,
+        tool: text.into(),
+        argument: Some(ArgumentPattern { name: text.into(), pattern: text.into() }),
+    }
+}
+
 fn outcomes_with(text: &str) -> [TurnOutcome; 5] {
     [
         TurnOutcome::Completed,
@@ -211,11 +227,7 @@ pub(super) fn settings(text: &str) -> Settings {
         instructions: text.into(),
         mode: Mode::Plan,
         permissions: Permissions::ReadOnly,
-        rules: vec![Rule {
-            verdict: RuleVerdict::Ask,
-            tool: text.into(),
-            argument: Some(ArgumentPattern { name: text.into(), pattern: text.into() }),
-        }],
+        rules: vec![rule(text)],
         hooks: vec![HookSpec {
             name: text.into(),
             point: HookPoint::BeforeTool,

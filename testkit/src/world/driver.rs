@@ -8,9 +8,9 @@ use windlass_core::machine::{
     Transitions,
 };
 use windlass_core::{
-    CallId, CallProgress, CallState, Checkpoint, DesiredEffect, EffectClass, EffectKey, History,
-    Incoming, Input, Limits, Lineage, OpenSession, RecordedFact, Reject, Scope, Seq, Session,
-    SessionId, Timestamp,
+    CallId, CallProgress, CallState, Ceiling, Checkpoint, DesiredEffect, EffectClass, EffectKey,
+    History, Incoming, Input, Limits, Lineage, OpenSession, RecordedFact, Reject, Scope, Seq,
+    Session, SessionId, Timestamp,
 };
 use windlass_ports::codec;
 
@@ -27,6 +27,9 @@ use crate::laws::{Begun, Broken, Held, Loss, broken, law_01_live_equals_fold};
 pub struct World {
     pub(super) transitions: Transitions,
     pub(super) ceiling: Limits,
+    /// Calls that its process permits at most, each from after a position on; the last one is the
+    /// current one.
+    pub(super) ceilings: Vec<(Seq, Ceiling)>,
     pub(super) durability: Durability,
     /// What the clock shows.
     pub(super) now: Timestamp,
@@ -155,9 +158,10 @@ impl World {
     ) -> Self {
         Self {
             place: Place::of(&session),
-            machine: machine(transitions, ceiling, session, history),
+            machine: machine(transitions, ceiling, None, session, history),
             transitions,
             ceiling,
+            ceilings: Vec::new(),
             durability: Durability::Prompt,
             now,
             seed: 0,
@@ -265,6 +269,16 @@ impl World {
         Ok(())
     }
 
+    /// Gives the process a ceiling.
+    ///
+    /// # Errors
+    /// As [`World::take`].
+    pub fn narrow(&mut self, ceiling: Ceiling) -> Held {
+        self.ceilings.push((self.last(), ceiling.clone()));
+        self.hand_over(Told::Narrowed, MachineEvent::Ceiling(Arc::new(ceiling)))?;
+        Ok(())
+    }
+
     /// Makes all facts durable, and starts what has waited for that.
     ///
     /// # Errors
@@ -290,8 +304,12 @@ impl World {
         self.inputs += self.machine.decisions();
         let (session, history) = law_01_live_equals_fold::fold(&self.log)?;
         self.place = Place::of(&session);
-        self.machine = machine(self.transitions, self.ceiling, session, history);
+        let permitted = self.ceilings.last().map(|(_, ceiling)| ceiling.clone());
+        self.machine = machine(self.transitions, self.ceiling, permitted, session, history);
         let durable = self.machine.durable();
+        for (since, _) in &mut self.ceilings {
+            *since = durable.min(*since);
+        }
         self.losses.push(Loss { life: self.life, kept: durable });
         self.life += 1;
         // A position that was lost comes back as something else.
@@ -431,6 +449,7 @@ impl World {
 fn machine(
     transitions: Transitions,
     limits: Limits,
+    ceiling: Option<Ceiling>,
     session: Session,
     history: History,
 ) -> Machine {
@@ -438,6 +457,7 @@ fn machine(
         loaded: Checkpoint { session, history },
         unsent: Vec::new(),
         limits,
+        ceiling: ceiling.map(Arc::new),
         transitions,
         checkpoint_every: 0,
         checkpoint: Seq::ZERO,

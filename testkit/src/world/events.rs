@@ -1,7 +1,9 @@
 //! Events: the inputs of scripts and simulations as a machine takes them in.
 
-use windlass_core::Input;
+use std::sync::Arc;
+
 use windlass_core::machine::{CommandToken, EngineDefect, MachineEvent};
+use windlass_core::{Ceiling, Input, Mode, Permissions, PermissionsNarrowed};
 
 use crate::laws::{Broken, broken};
 
@@ -10,6 +12,7 @@ use crate::laws::{Broken, broken};
 pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
     let key = match &input {
         Input::Recover => return MachineEvent::Recovered,
+        Input::Narrow { to } => return MachineEvent::Ceiling(Arc::new(ceiling(to))),
         Input::Tick => return MachineEvent::Tick,
         Input::Keyed { .. }
         | Input::Configure { .. }
@@ -37,6 +40,17 @@ pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
         | Input::NeverStarted { key } => *key,
     };
     MachineEvent::Effect { key, inputs: vec![input], last: false }
+}
+
+/// The ceiling to which a session with wide settings is narrowed by this.
+fn ceiling(to: &PermissionsNarrowed) -> Ceiling {
+    let effects = to.effects.iter();
+    Ceiling {
+        mode: to.mode.unwrap_or(Mode::Build),
+        permissions: to.permissions.unwrap_or(Permissions::Auto),
+        rules: to.rules.clone(),
+        effects: effects.map(|one| (one.tool.clone(), one.effect)).collect(),
+    }
 }
 
 /// The law that a machine has broken which contradicts itself.

@@ -93,6 +93,7 @@ impl World {
                 settings: posture.settings(),
                 widening: *widening,
             }),
+            Step::Ceiling(posture) => self.narrow(posture.ceiling()),
             Step::Keyed { key, step } => {
                 self.said_under = Some(key.clone());
                 let held = self.happen(step);

@@ -73,6 +73,15 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
         }
         "withdraw" => Step::Withdraw(number(rest)?),
         "rewind" => Step::Rewind(number(rest)?),
+        "ceiling" => {
+            let mut posture = Posture::default();
+            for part in rest.split_whitespace() {
+                let (name, value) =
+                    part.split_once('=').ok_or_else(|| format!("{part} is not NAME=VALUE"))?;
+                posture.set(name, value)?;
+            }
+            Step::Ceiling(Box::new(posture))
+        }
         "interrupt" => {
             let (by, rest) = split(rest);
             let (when, rest) = match split(rest) {

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde_json::Value;
 use windlass_core::{
-    AgentSpec, Concurrency, ContextWindow, DetachedEndPolicy, EffectClass, GOAL_TOOL, HookSpec,
-    Limits, Mode, OutputSchema, ParentEndPolicy, Permissions, Price, RequestOptions, Rule,
-    Settings, ToolSpec,
+    AgentSpec, Ceiling, Concurrency, ContextWindow, DetachedEndPolicy, EffectClass, GOAL_TOOL,
+    HookSpec, Limits, Mode, OutputSchema, ParentEndPolicy, Permissions, Price, RequestOptions,
+    Rule, Settings, ToolSpec,
 };
 
 use super::declared::{read_hooks, read_price, read_rules, spell_hooks, spell_price, spell_rules};
@@ -120,6 +120,17 @@ impl Posture {
                 program: self.program.map(|calls| programs::mode(calls, self.corrections)),
                 ..RequestOptions::default()
             },
+        }
+    }
+
+    /// The ceiling of a process whose sessions are to have this posture.
+    #[must_use]
+    pub fn ceiling(&self) -> Ceiling {
+        Ceiling {
+            mode: self.mode,
+            permissions: self.permissions,
+            rules: self.rules.clone(),
+            effects: TOOLS.iter().map(|(name, effect, _)| ((*name).to_owned(), *effect)).collect(),
         }
     }
 

@@ -106,6 +106,8 @@ pub enum Step {
     Withdraw(usize),
     /// `rewind N`: a user returns to the conversation of this position.
     Rewind(u64),
+    /// `ceiling [mode=..] [permissions=..] [rules=..]`: the process permits at most this from now on.
+    Ceiling(Box<Posture>),
     /// `interrupt WHO [after] [turn=N]`: somebody asks the turn to stop, now or after its step.
     Interrupt {
         /// Who asks.

@@ -90,6 +90,7 @@ impl World {
         Evidence {
             transitions: &self.transitions,
             ceiling: &self.ceiling,
+            ceilings: &self.ceilings,
             log: &self.log,
             durable: self.machine.durable(),
             session: self.machine.session(),

@@ -95,6 +95,8 @@ pub enum Told {
     MoveInput,
     WithdrawInput,
     Rewind,
+    /// The process permits less than the session.
+    Narrowed,
     Continue,
     InterruptNow,
     InterruptAfterStep,
@@ -119,7 +121,7 @@ pub enum Told {
 
 impl Told {
     /// All kinds, in the order of [`Input`].
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Configure,
         Self::SetGoal,
         Self::Send,
@@ -130,6 +132,7 @@ impl Told {
         Self::MoveInput,
         Self::WithdrawInput,
         Self::Rewind,
+        Self::Narrowed,
         Self::Continue,
         Self::InterruptNow,
         Self::InterruptAfterStep,
@@ -177,6 +180,7 @@ impl Told {
             Input::Answer { .. } => Self::Answer,
             Input::Close => Self::Close,
             Input::Recover => Self::Recovered,
+            Input::Narrow { .. } => Self::Narrowed,
             Input::Tick => Self::Tick,
             Input::SampleEvent { event: news, .. } => match news {
                 SampleEvent::Item(_) => Self::SampledItem,
@@ -212,6 +216,7 @@ impl Told {
             Self::MoveInput => "move input",
             Self::WithdrawInput => "withdraw input",
             Self::Rewind => "rewind",
+            Self::Narrowed => "narrowed",
             Self::Continue => "continue",
             Self::InterruptNow => "interrupt now",
             Self::InterruptAfterStep => "interrupt after step",

@@ -4,11 +4,12 @@ use windlass_core::{
     BudgetUsage, CallDecided, CallId, CallReport, Compacted, CompactionFact, ContextFact,
     ContextSource, Decider, Delivery, Edit, EffectKey, EffectStart, Fact, FactGroup, GoalEnd,
     HookDecided, HookFact, HookOccurrence, InputFact, InputQueued, InterruptSource, Item,
-    Observation, PermissionFact, ProgramEnd, ProgramFact, ProgramOutcome, Reason, RecordedFact,
-    Reservation, Retained, RunFact, SampleCut, SampleFact, SampleKind, Scope, SessionFact,
-    StopReason, StopTiming, TurnFact, TurnOutcome, Usage, Verdict,
+    Observation, PermissionFact, PermissionsNarrowed, ProgramEnd, ProgramFact, ProgramOutcome,
+    Reason, RecordedFact, Reservation, Retained, Rule, RunFact, SampleCut, SampleFact, SampleKind,
+    Scope, SessionFact, StopReason, StopTiming, TurnFact, TurnOutcome, Usage, Verdict,
 };
 
+use super::declared::spell_rules;
 use super::programs::changes;
 use super::words::{short, spell};
 
@@ -27,6 +28,20 @@ fn keyed(fact: &Fact) -> String {
     said.map(|key| format!(", keyed {key}")).collect()
 }
 
+fn narrowed(fact: &PermissionsNarrowed) -> String {
+    let mut parts = Vec::new();
+    parts.extend(fact.mode.map(|mode| format!("mode {}", spell(&mode))));
+    parts.extend(fact.permissions.map(|it| format!("permissions {}", spell(&it))));
+    let rules = |rules: &[Rule], what: &str| match spell_rules(rules) {
+        none if none.is_empty() => None,
+        rules => Some(format!("{what} {rules}")),
+    };
+    parts.extend(rules(&fact.rules, "rules"));
+    parts.extend(rules(&fact.withdrawn, "withdrawn"));
+    parts.extend(fact.effects.iter().map(|one| format!("{} is {}", one.tool, spell(&one.effect))));
+    format!(" to {}", parts.join(", "))
+}
+
 fn essentials(recorded: &RecordedFact) -> String {
     match recorded.fact.group() {
         FactGroup::Session(SessionFact::SessionOpened(_)) => String::new(),
@@ -35,6 +50,7 @@ fn essentials(recorded: &RecordedFact) -> String {
             let (mode, permissions) = (spell(&settings.mode), spell(&settings.permissions));
             format!(" mode {mode}, permissions {permissions}")
         }
+        FactGroup::Session(SessionFact::PermissionsNarrowed(fact)) => narrowed(fact),
         FactGroup::Session(SessionFact::SessionRewound(fact)) => match &fact.notice {
             Some(notice) => format!(" to {}: {notice}", fact.to),
             None => format!(" to {}", fact.to),

@@ -1,19 +1,20 @@
 //! What kills words and work that outlast their end: what a hook gave that denied an input, turns for a
 //! goal after its last; ends that are not told, or not as what they were; what users took back (laws 7
-//! and 20 to 24, and 26).
+//! and 19 to 24, and 26).
 
 use windlass_core::{
     ContextInjected, ContextLifetime, ContextSource, Fact, History, InterruptSource, QueuedInput,
-    Reason, RecordedFact, Retained,
+    Reason, RecordedFact, Retained, Seq,
 };
 use windlass_testkit::laws::law_01_live_equals_fold::fold;
 use windlass_testkit::laws::{
-    Held, law_07_nothing_said_is_lost, law_20_denied_context_is_dropped,
+    Held, law_07_nothing_said_is_lost, law_19_the_ceiling_holds, law_20_denied_context_is_dropped,
     law_21_the_last_turn_is_the_last, law_22_interrupts_are_told, law_23_hooks_see_what_enters,
     law_24_results_enter_once, law_26_effects_of_failed_programs,
 };
+use windlass_testkit::world::Posture;
 
-use super::{find, kills_log, log};
+use super::{ONE_CALL, find, kills_log, log};
 
 const DENIED_STEER: &str = "open hooks=prompt_submitted\nsend hello\nhook 0 pass\ncall read {}\n\
     end stop\nsteer tell me the password\ndone 0 ok\nhook 0 deny context=secret no secrets";
@@ -191,4 +192,25 @@ fn law_26_kills_an_effect_of_a_failed_program_that_starts_again() {
             fact.outcome = std::sync::Arc::new(outcome);
         }
     });
+}
+
+#[test]
+fn law_19_kills_a_call_that_starts_above_the_ceiling() {
+    let log = log(ONE_CALL);
+    let least = |words: &str| {
+        let mut posture = Posture::default();
+        for word in words.split(' ') {
+            let (name, value) = word.split_once('=').unwrap();
+            posture.set(name, value).unwrap();
+        }
+        [(Seq(2), posture.ceiling())]
+    };
+    for ceiling in ["mode=plan", "permissions=read_only", "permissions=ask", "rules=deny:write"] {
+        law_19_the_ceiling_holds::check(&log, &least(ceiling)).unwrap_err();
+    }
+    for ceiling in ["mode=build", "rules=deny:read", "permissions=ask rules=allow:write"] {
+        law_19_the_ceiling_holds::check(&log, &least(ceiling)).unwrap();
+    }
+    let later = [(log.last().unwrap().seq, least("mode=plan")[0].1.clone())];
+    law_19_the_ceiling_holds::check(&log, &later).unwrap();
 }

@@ -13,6 +13,7 @@ mod approvals;
 mod boundaries;
 mod budgets;
 mod calls;
+mod ceilings;
 mod children;
 mod choices;
 mod compaction;

@@ -3,9 +3,9 @@
 use windlass_engine::agent_session;
 use windlass_engine::core::{
     ApprovalAnswered, CallEntry, CallId, CompactionEntry, ContentPart, ContextSource, HookDecided,
-    HookEntry, HookVerdict, InputEntry, InputQueued, InterruptSource, Observation, ProgramEnd,
-    ProgramRun, RecordedFact, SampleCut, SampleEntry, SessionEntry, SessionId, TimelineEntry,
-    TurnEntry, TurnSettled, Verdict, result_text,
+    HookEntry, HookVerdict, InputEntry, InputQueued, InterruptSource, Observation,
+    PermissionsNarrowed, ProgramEnd, ProgramRun, RecordedFact, SampleCut, SampleEntry,
+    SessionEntry, SessionId, TimelineEntry, TurnEntry, TurnSettled, Verdict, result_text,
 };
 
 use super::words::{
@@ -79,6 +79,7 @@ fn session(id: &SessionId, entry: SessionEntry<'_>) -> Option<String> {
                 permissions_name(settings.permissions)
             )
         }
+        SessionEntry::Narrowed(to) => narrowed(to),
         SessionEntry::Rewound(rewound) => {
             format!("the conversation was rewound to {}", rewound.to)
         }
@@ -89,6 +90,22 @@ fn session(id: &SessionId, entry: SessionEntry<'_>) -> Option<String> {
         SessionEntry::GoalEnded(ended) => goal_words(&ended.end),
         SessionEntry::Resumed => return None,
     })
+}
+
+/// Describes permissions that were narrowed to those of the process.
+fn narrowed(to: &PermissionsNarrowed) -> String {
+    let mut parts = Vec::new();
+    parts.extend(to.mode.map(|mode| format!("{} mode", mode_name(mode))));
+    parts.extend(to.permissions.map(|most| format!("permissions {}", permissions_name(most))));
+    let count = |count: usize, what: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        count => Some(format!("{count} {what}s")),
+    };
+    parts.extend(count(to.rules.len(), "more rule"));
+    parts.extend(count(to.withdrawn.len(), "withdrawn permission"));
+    parts.extend(count(to.effects.len(), "corrected tool"));
+    format!("narrowed to what this process permits: {}", parts.join(", "))
 }
 
 fn describe_input(queued: &InputQueued) -> String {

@@ -22,9 +22,9 @@ mod validate;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use windlass_core::machine::{Machine, MachineEvent, MachineSetup, Timer, Transitions};
-use windlass_core::{Epoch, Incoming, RecordedFact, Seq, Timestamp};
+use windlass_core::{Ceiling, Epoch, Incoming, RecordedFact, Seq, Timestamp};
 use windlass_ports::{Mailbox, Ports};
 
 pub(crate) use command::{AckResult, AckSender, DriverCommand};
@@ -53,6 +53,8 @@ pub(crate) struct Driver {
     bus: EventBus,
     epoch: Epoch,
     machine: Machine,
+    /// Changes of the process's ceiling.
+    ceiling: watch::Receiver<Option<Arc<Ceiling>>>,
     checker: Arc<Checker>,
     /// Append that is under way.
     appending: Option<AppendFuture>,
@@ -81,6 +83,8 @@ pub(crate) struct DriverParts {
     /// Mailbox of the session; `None` for an engine without a cluster.
     pub(crate) mailbox: Option<Arc<dyn Mailbox>>,
     pub(crate) config: Config,
+    /// Calls that this process permits at most.
+    pub(crate) ceiling: watch::Receiver<Option<Arc<Ceiling>>>,
     pub(crate) compute_slots: ComputeSlots,
     pub(crate) slot: Arc<Slot>,
     pub(crate) bus: EventBus,
@@ -97,10 +101,12 @@ impl Driver {
     pub(crate) fn new(parts: DriverParts) -> Self {
         let store = parts.ports.store.capabilities();
         let mail = MailboxTask::new(&parts);
+        let mut ceiling = parts.ceiling;
         let machine = Machine::new(MachineSetup {
             loaded: parts.loaded,
             unsent: parts.unwritten,
             limits: parts.config.limits,
+            ceiling: ceiling.borrow_and_update().clone(),
             transitions: Transitions::CORE,
             checkpoint_every: match store.max_checkpoint_bytes {
                 Some(_) => parts.config.checkpoint_every,
@@ -117,6 +123,7 @@ impl Driver {
             bus: parts.bus,
             epoch: parts.epoch,
             machine,
+            ceiling,
             checker: parts.checker,
             appending: None,
             callers: CommandCallers::default(),
@@ -200,6 +207,7 @@ impl Driver {
             news = self.effects.next() => self.on_effect_event(news),
             post = self.mailbox.next() => self.on_mailbox(post)?,
             command = mailbox.recv(), if listens => self.on_command(command)?,
+            Ok(()) = self.ceiling.changed() => self.on_ceiling(),
             () = self.slot.changed() => {}
             () = self.program.expired() => {}
             timer = self.timers.next() => self.on_timer(timer),
@@ -215,6 +223,13 @@ impl Driver {
             entropy: self.ports.clock.entropy(),
             input: event,
         });
+    }
+
+    fn on_ceiling(&mut self) {
+        let ceiling = self.ceiling.borrow_and_update().clone();
+        if let Some(ceiling) = ceiling {
+            self.hand_over(MachineEvent::Ceiling(ceiling));
+        }
     }
 
     fn on_timer(&mut self, timer: Timer) {

@@ -56,6 +56,7 @@ impl Driver {
             | Input::Continue
             | Input::Close
             | Input::Recover
+            | Input::Narrow { .. }
             | Input::Tick
             | Input::SampleEvent { .. }
             | Input::CallEnded { .. }

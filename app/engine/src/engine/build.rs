@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use tokio::sync::watch;
 use windlass_ports::Ports;
 use windlass_ports::sync::Mutex;
 
@@ -38,6 +39,7 @@ impl Engine {
     ) -> Self {
         Self {
             inner: Arc::new(Inner {
+                ceiling: watch::Sender::new(None),
                 ports,
                 peers,
                 compute_slots,

@@ -100,6 +100,7 @@ fn agree(world: &World, id: &SessionId, state: &Session) -> Option<Result<(), St
         let begun: Vec<Begun> =
             begun.iter().filter(|(session, _)| session == id).map(|(_, begun)| *begun).collect();
         let evidence = Evidence {
+            ceilings: &[],
             transitions: &Transitions::CORE,
             ceiling: &limits(world.time),
             log: &log,

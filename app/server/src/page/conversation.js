@@ -296,6 +296,10 @@ function remark(entry) {
   switch (entry.kind) {
     case "settings":
       return { line: `${who(entry.by)} changed the settings: ${entry.settings.model}, ${entry.settings.mode}, ${words(entry.settings.permissions)}`, more: JSON.stringify(entry.settings, null, 2) };
+    case "narrowed": {
+      const parts = [entry.mode && `${entry.mode} mode`, entry.permissions && `permissions ${words(entry.permissions)}`, entry.rules > 0 && "other rules"];
+      return { line: `The session was narrowed to what this server permits: ${parts.filter(Boolean).join(", ") || "corrected tools"}` };
+    }
     case "rewound":
       return { line: `${who(entry.by)} went back to position ${entry.to}: the model does not see what is faded`, more: entry.notice };
     case "goal":

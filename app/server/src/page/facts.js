@@ -22,6 +22,17 @@ export const facts = {
     enter(block, { kind: "settings", seq, ts, by: body.by, settings: body.settings });
   },
 
+  PermissionsNarrowed(view, { seq, ts, body }, block) {
+    const narrow = (settings) => settings && {
+      ...settings,
+      mode: body.mode ?? settings.mode,
+      permissions: body.permissions ?? settings.permissions,
+    };
+    view.settings = narrow(view.settings);
+    enter(block, { kind: "narrowed", seq, ts, mode: body.mode ?? null, permissions: body.permissions ?? null,
+      rules: (body.rules ?? []).length + (body.withdrawn ?? []).length });
+  },
+
   SessionRewound(view, { seq, ts, body }, block) {
     for (const other of view.blocks.filter(({ id }) => id !== null)) {
       const rewound = other.entries.filter((entry) => entry.seq > body.to && entry.seq < seq && entry.kind !== "goal");

@@ -70,7 +70,11 @@ impl<'a> Reader<'a> {
                     turn.settled(recorded, fact)?;
                 }
             }
-            FactGroup::Session(SessionFact::SessionOpened(_) | SessionFact::SessionRewound(_))
+            FactGroup::Session(
+                SessionFact::SessionOpened(_)
+                | SessionFact::PermissionsNarrowed(_)
+                | SessionFact::SessionRewound(_),
+            )
             | FactGroup::Turn(TurnFact::InterruptRequested(_))
             | FactGroup::Recovery(_)
             | FactGroup::Program(_)

@@ -13,8 +13,9 @@ use proptest::sample::select;
 use windlass_core::{
     Ancestor, CallId, CallItem, ContextPart, Delivery, Draft, Fact, Image, ImageMedia,
     InputAccepted, InputId, InputQueued, InterruptRequested, LimitKind, Lineage, Opaque,
-    RecordedFact, Seq, SessionOpened, SessionRewound, SettingsChanged, StopTiming, Timestamp,
-    TurnId, TurnOpened, TurnOutcome, TurnSettled, TurnUsage,
+    PermissionsNarrowed, RecordedFact, Seq, SessionOpened, SessionRewound, SettingsChanged,
+    StopTiming, Timestamp, ToolEffect, ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled,
+    TurnUsage,
 };
 
 pub(crate) use around::{compaction_with, goal_with, hook_with};
@@ -45,6 +46,7 @@ fn fact() -> impl Strategy<Value = Fact> {
                 key,
             })
         }),
+        narrowed().boxed(),
         session_rewound().boxed(),
         input_queued().boxed(),
         around::fact().boxed(),
@@ -55,6 +57,20 @@ fn fact() -> impl Strategy<Value = Fact> {
         interrupt_requested().boxed(),
         turn_settled().boxed(),
     ]
+}
+
+/// The settings of a session as a ceiling, with all of their parts.
+fn narrowed() -> impl Strategy<Value = Fact> {
+    settings().prop_map(|settings| {
+        let effect = |tool: &ToolSpec| ToolEffect { tool: tool.name.clone(), effect: tool.effect };
+        Fact::PermissionsNarrowed(PermissionsNarrowed {
+            mode: Some(settings.mode),
+            permissions: Some(settings.permissions),
+            rules: settings.rules.clone(),
+            withdrawn: settings.rules.clone(),
+            effects: settings.tools.iter().map(effect).collect(),
+        })
+    })
 }
 
 fn session_rewound() -> impl Strategy<Value = Fact> {

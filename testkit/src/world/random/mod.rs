@@ -13,7 +13,7 @@ use windlass_core::{
     PROGRAM_TOOL, RetainedChange, Retry, StopReason, StopTiming, Widening,
 };
 
-use super::posture::TOOLS;
+use super::posture::{Posture, TOOLS};
 use super::programs::{ProgramEndWord, ProgramWord};
 use super::script::{Compacted, Cost, Script, Step, Word};
 
@@ -60,9 +60,16 @@ fn user() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         11 => keyed(said.boxed()),
+        1 => posture().prop_map(|posture| Step::Ceiling(Box::new(narrow(posture)))),
         5 => prop_oneof![0..3_u64, 0..3_000_u64].prop_map(Step::Wait),
         1 => (1..2_000_u64).prop_map(Step::Back),
     ]
+}
+
+/// What a ceiling has of a posture.
+fn narrow(posture: Posture) -> Posture {
+    let Posture { mode, permissions, rules, .. } = posture;
+    Posture { mode, permissions, rules, ..Posture::default() }
 }
 
 /// A turn that is meant, now and then: most of these are not the one that runs.

@@ -1,0 +1,167 @@
+//! Ceiling: the calls that this process permits, whatever a log says.
+//!
+//! A log may come from elsewhere, or from a time with other settings. Before a machine acts on
+//! anything, it compares the settings of the session and of its open turn with the ceiling of its
+//! process. If they permit more, a fact narrows them. Calls that have not started are decided again.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::Verdict;
+use crate::call::policy::mode_verdict;
+use crate::fact::{PermissionsNarrowed, ToolEffect};
+use crate::record::RecordedFact;
+use crate::rule::{Rule, RuleVerdict};
+use crate::session::{CallProgress, CallState, CallValidity, Session};
+use crate::settings::{EffectClass, Mode, Permissions, Settings};
+
+/// The most that a process permits to any session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ceiling {
+    /// Mode of the process.
+    pub mode: Mode,
+    /// Permissions of the process.
+    pub permissions: Permissions,
+    /// Rules of the process. Those that deny or ask apply to every session. Where the permissions
+    /// ask, no other rule allows a call.
+    #[serde(default)]
+    pub rules: Vec<Rule>,
+    /// Effect classes of the process's tools, by name. A log cannot say that one of them changes
+    /// less.
+    #[serde(default)]
+    pub effects: BTreeMap<String, EffectClass>,
+}
+
+impl Ceiling {
+    /// Returns the fact that narrows the session to this ceiling; `None` if it permits no more.
+    #[must_use]
+    pub fn narrowing(&self, session: &Session) -> Option<PermissionsNarrowed> {
+        let mut fact = PermissionsNarrowed::default();
+        self.compare(&session.settings, &mut fact);
+        if let Some(turn) = session.turn() {
+            self.compare(&turn.settings, &mut fact);
+        }
+        (fact != PermissionsNarrowed::default()).then_some(fact)
+    }
+
+    /// Adds what these settings permit beyond the ceiling.
+    fn compare(&self, settings: &Settings, fact: &mut PermissionsNarrowed) {
+        if self.mode == Mode::Plan && settings.mode == Mode::Build {
+            fact.mode = Some(Mode::Plan);
+        }
+        if self.permissions < settings.permissions {
+            fact.permissions = Some(self.permissions);
+        }
+        let asks = self.permissions.min(settings.permissions) == Permissions::Ask;
+        for rule in &settings.rules {
+            if asks && rule.verdict == RuleVerdict::Allow && !self.rules.contains(rule) {
+                add(&mut fact.withdrawn, rule);
+            }
+        }
+        for rule in &self.rules {
+            if rule.verdict != RuleVerdict::Allow && !settings.rules.contains(rule) {
+                add(&mut fact.rules, rule);
+            }
+        }
+        for tool in &settings.tools {
+            if let Some(effect) = self.effects.get(&tool.name)
+                && tool.effect < *effect
+            {
+                add(&mut fact.effects, &ToolEffect { tool: tool.name.clone(), effect: *effect });
+            }
+        }
+    }
+}
+
+fn add<T: Clone + PartialEq>(all: &mut Vec<T>, one: &T) {
+    if !all.contains(one) {
+        all.push(one.clone());
+    }
+}
+
+impl PermissionsNarrowed {
+    /// Narrows settings. The places of their rules stay as they are: facts name rules by place.
+    fn narrow(&self, settings: &mut Settings) {
+        if self.mode == Some(Mode::Plan) {
+            settings.mode = Mode::Plan;
+        }
+        if let Some(permissions) = self.permissions {
+            settings.permissions = settings.permissions.min(permissions);
+        }
+        for rule in &mut settings.rules {
+            if self.withdrawn.contains(rule) {
+                rule.verdict = RuleVerdict::Ask;
+            }
+        }
+        for rule in &self.rules {
+            add(&mut settings.rules, rule);
+        }
+        for tool in &mut settings.tools {
+            if let Some(effect) = self.effect(&tool.name) {
+                tool.effect = tool.effect.max(effect);
+            }
+        }
+    }
+
+    /// Returns the effect class that this process knows of a tool, if the log's was another one.
+    fn effect(&self, tool: &str) -> Option<EffectClass> {
+        self.effects.iter().find(|one| one.tool == tool).map(|one| one.effect)
+    }
+
+    /// Narrows a call. It is decided again if it has not started, and does not run again if it has.
+    fn narrow_call(&self, call: &mut CallState, before: &Settings, now: &Settings) {
+        let CallValidity::Valid { effect, .. } = &mut call.validity else {
+            return;
+        };
+        let old = *effect;
+        *effect = old.max(self.effect(&call.tool).unwrap_or(old));
+        let (verdict, _) = mode_verdict(now, *effect);
+        let lowered = verdict != mode_verdict(before, old).0;
+        let again = match &call.progress {
+            CallProgress::Allowed => lowered,
+            CallProgress::AwaitingApproval { .. } => verdict == Verdict::Deny,
+            CallProgress::Running { .. } | CallProgress::Reconciling { .. } => {
+                call.barred |= lowered || *effect != old || self.changes_rules();
+                false
+            }
+            CallProgress::Proposed | CallProgress::Denied { .. } | CallProgress::Done { .. } => {
+                false
+            }
+        };
+        if again {
+            call.hook_rounds.open = None;
+            call.progress = CallProgress::Proposed;
+        }
+    }
+
+    /// Returns true if calls must be compared with the rules again.
+    fn changes_rules(&self) -> bool {
+        !self.rules.is_empty() || !self.withdrawn.is_empty()
+    }
+}
+
+/// Narrows the settings of the session and of its open turn, and the turn's calls.
+pub(crate) fn on_narrowed(
+    session: &mut Session,
+    recorded: &RecordedFact,
+    fact: &PermissionsNarrowed,
+) {
+    fact.narrow(Arc::make_mut(&mut session.settings));
+    let Some(turn) = session.turn_mut() else {
+        return;
+    };
+    let before = turn.settings.clone();
+    fact.narrow(Arc::make_mut(&mut turn.settings));
+    let now = turn.settings.clone();
+    if fact.changes_rules() {
+        turn.rules_changed = Some(recorded.seq);
+    }
+    for call in turn.calls_mut() {
+        fact.narrow_call(call, &before, &now);
+    }
+}

@@ -1,0 +1,141 @@
+//! Ceilings: a process that permits less than its log does.
+
+use expect_test::expect;
+
+use super::check;
+
+#[test]
+fn a_session_is_narrowed_before_it_goes_on() {
+    check(expect![[r#"
+        > open rules=allow:write
+           1 SessionOpened
+        > ceiling permissions=ask rules=deny:shell,allow:put
+           2 PermissionsNarrowed to permissions ask, rules deny:shell, withdrawn allow:write
+        > send hello => turn of input 3
+           5 ContextInjected posture: "A person is asked before a tool changes something, and may say no."
+           6 InputAccepted input 3 => sample@7
+        > call put {} => approval of call 8@10 within a week
+        > call write {} => call 11
+          12 CallDecided call 11 ask by rule: a rule asks first
+          13 ApprovalAsked call 11, within 604800000 ms => runs
+        > call shell {} => call 14
+          15 CallDecided call 14 deny by rule
+          16 CallObserved call 14 denied: Denied by a rule of the user, which forbids this call. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
+        > end stop => sample ended at 17
+    "#]]);
+}
+
+#[test]
+fn what_was_allowed_is_decided_again() {
+    check(expect![[r#"
+        > open
+        > send hello => first turn, sample@5
+        > call shell {} => permitted call 6@8
+        > call read {} => read-only call 9 decided
+        > call write {} => permitted call 11 decided
+        > end stop => sample ended at 13
+        > ceiling permissions=read_only
+          14 PermissionsNarrowed to permissions read_only
+          15 CallDecided call 11 deny
+          16 CallObserved call 11 denied: Denied: the permissions of this session are read-only. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
+        > done 0 ran => call 6 observed at 17
+          18 CallStarted call 9 attempt 1 => runs
+    "#]]);
+}
+
+#[test]
+fn what_was_allowed_is_asked_about() {
+    check(expect![[r#"
+        > open
+        > send hello => first turn, sample@5
+        > call shell {} => permitted call 6@8
+        > call write {} => permitted call 9 decided
+        > end stop => sample ended at 11
+        > ceiling permissions=ask
+          12 PermissionsNarrowed to permissions ask
+          13 CallDecided call 9 ask: the permissions ask first
+          14 ApprovalAsked call 9, within 604800000 ms => runs
+        > done 0 ran => call 6 observed at 15
+        > answer 0 allow
+          16 ApprovalAnswered call 9 allow by somebody
+          17 CallStarted call 9 attempt 1 => runs
+    "#]]);
+}
+
+#[test]
+fn an_open_question_is_denied() {
+    check(expect![[r#"
+        > open permissions=ask
+        > send hello => first turn, people are asked, sample@6
+        > call write {} => approval of call 7@9 within a week
+        > end stop => sample ended at 10
+        > ceiling mode=plan
+          11 PermissionsNarrowed to mode plan
+          12 CallDecided call 7 deny
+          13 CallObserved call 7 denied: Denied: in plan mode only read-only tools run. Describe the change instead.
+          14 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
+}
+
+#[test]
+fn a_call_that_the_rules_were_not_compared_with_is_requested_again() {
+    check(expect![[r#"
+        > open
+        > send hello => first turn, sample@5
+        > call shell {} => permitted call 6@8
+        > call read {} => read-only call 9 decided
+        > ceiling rules=deny:write
+          11 PermissionsNarrowed to rules deny:write
+          12 CallObserved call 9 not_started: Not started: the rules about calls have changed since this one was requested. Request it again, if it is still needed.
+        > call write {} => call 13
+          14 CallObserved call 13 not_started: Not started: the rules about calls have changed since this one was requested. Request it again, if it is still needed.
+        > end stop => sample ended at 15
+        > done 0 ran => call 6 observed at 16, sample 2@17
+        > call read {} => read-only call 18@20
+        > call write {} => call 21
+          22 CallDecided call 21 deny by rule
+          23 CallObserved call 21 denied: Denied by a rule of the user, which forbids this call. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
+        > end stop => sample ended at 24
+    "#]]);
+}
+
+#[test]
+fn a_run_is_not_repeated() {
+    check(expect![[r#"
+        > open
+        > send hello => first turn, sample@5
+        > call put {} => permitted call 6@8
+        > call read {} => read-only call 9@11
+        > end stop => sample ended at 12
+        > ceiling mode=plan
+          13 PermissionsNarrowed to mode plan
+        > crash => log ends at 13
+          14 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+          15 CallStarted call 9 attempt 2 => runs
+    "#]]);
+}
+
+#[test]
+fn a_new_process_narrows_before_it_recovers() {
+    check(expect![[r#"
+        > open lazy
+           1 SessionOpened
+        > ceiling mode=plan
+           2 PermissionsNarrowed to mode plan
+        > configure meant
+           3 SettingsChanged mode build, permissions auto
+        > send hello
+           4 PermissionsNarrowed to mode plan
+           5 InputQueued "hello"
+           6 TurnOpened because opened by input 5
+           7 ContextInjected posture: "This is plan mode: only tools that change nothing run. Say what should be done instead of doing it."
+           8 InputAccepted input 5 => sample@9
+        > call put {} => call 10
+          11 CallDecided call 10 deny
+          12 CallObserved call 10 denied: Denied: in plan mode only read-only tools run. Describe the change instead.
+        > crash => log ends at 12
+          13 SampleCut restart, about 127 tokens, next attempt in 0 ms
+          14 SampleStarted sample 1 attempt 2 because retry => runs
+        > send again => input 15
+    "#]]);
+}

@@ -199,7 +199,7 @@ impl Machine {
             MachineEvent::Elapsed(Timer::Release) => self.exit_without_hooks(),
             MachineEvent::Checkpointed { bytes } => self.checkpoints.learn(bytes),
         }
-        if narrowed {
+        if self.narrow() || narrowed {
             self.on_tick();
         }
     }

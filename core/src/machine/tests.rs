@@ -56,6 +56,7 @@ pub(super) fn setup(settings: Settings) -> MachineSetup {
     MachineSetup {
         loaded: Checkpoint::open(&first).unwrap(),
         unsent: vec![Arc::new(first)],
+        ceiling: None,
         limits: Limits::default(),
         transitions: Transitions::default(),
         checkpoint_every: 0,

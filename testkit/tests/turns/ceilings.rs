@@ -124,10 +124,8 @@ fn a_new_process_narrows_before_it_recovers() {
            2 PermissionsNarrowed to mode plan
         > configure meant
            3 SettingsChanged mode build, permissions auto
-        > send hello
            4 PermissionsNarrowed to mode plan
-           5 InputQueued "hello"
-           6 TurnOpened because opened by input 5
+        > send hello => turn of input 5
            7 ContextInjected posture: "This is plan mode: only tools that change nothing run. Say what should be done instead of doing it."
            8 InputAccepted input 5 => sample@9
         > call put {} => call 10

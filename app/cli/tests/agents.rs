@@ -28,6 +28,7 @@ fn the_files_of_a_project_are_told_once_and_again_when_they_change() {
     let workspace = place.file("p/sub");
     let turn = |words: &[&str]| {
         let workspace = ["--workspace", workspace.to_str().unwrap()];
+        assert_eq!(place.run(&["trust", workspace[1]]).code, 0);
         let done = place.run(&[words, &workspace].concat());
         assert_eq!(done.code, 0, "{}", done.err);
         server.samples().pop().unwrap()

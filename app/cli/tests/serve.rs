@@ -124,6 +124,7 @@ fn the_files_of_a_project_are_told_unless_they_are_not_to_be() {
         let place = Place::new();
         std::fs::create_dir(place.file(".git")).unwrap();
         std::fs::write(place.file("AGENTS.md"), "of the project").unwrap();
+        assert_eq!(place.run(&["trust"]).code, 0);
         let server = Server::start(&place, flags);
         let session = server.session();
         let turns = format!("/v1/sessions/{session}/turns");

@@ -83,6 +83,12 @@ pub trait TenantFactory: Send + Sync + 'static {
     fn context(&self) -> Vec<ContextPart> {
         Vec::new()
     }
+
+    /// Returns true if [`context`](Self::context) may have had a part of this name at an earlier
+    /// input. A repeated request equals the first one, whatever the context is by then.
+    fn is_context(&self, from: &str) -> bool {
+        self.context().iter().any(|part| part.from == from)
+    }
 }
 
 /// Reason why a session may not run, as a text for the client.

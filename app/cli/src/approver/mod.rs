@@ -17,7 +17,7 @@ use windlass_engine::ports::{
 };
 
 use question::{CallOrigin, TypedReply, format_question, parse_edit, parse_reply};
-use terminal::Terminal;
+pub(crate) use terminal::Terminal;
 
 /// Description of the keys.
 const KEYS: &str = "[y]es, [n]o, [e]dit the arguments, or say why not: ";

@@ -13,7 +13,7 @@ const TERMINAL: &str = "/dev/tty";
 const MAX_LINE: usize = 1024 * 1024;
 
 /// Controlling terminal, independent of standard input and output.
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     file: Arc<File>,
     /// Requests to read one line.
     reads: mpsc::Sender<()>,
@@ -24,7 +24,7 @@ pub(super) struct Terminal {
 
 impl Terminal {
     /// Opens the terminal, if the process has one.
-    pub(super) fn open() -> io::Result<Self> {
+    pub(crate) fn open() -> io::Result<Self> {
         let open = OpenOptions::new().read(true).write(true).open(TERMINAL);
         let file = Arc::new(open.map_err(|error| {
             io::Error::new(error.kind(), format!("there is no {TERMINAL} here: {error}"))
@@ -46,7 +46,7 @@ impl Terminal {
     }
 
     /// Discards input that was typed so far.
-    pub(super) fn discard_input(&mut self) {
+    pub(crate) fn discard_input(&mut self) {
         if self.lines.try_recv().is_ok() {
             self.reading = false;
         }
@@ -55,7 +55,7 @@ impl Terminal {
     }
 
     /// Writes the text, and returns the next typed line. Cancel safe.
-    pub(super) async fn ask(&mut self, words: String) -> io::Result<String> {
+    pub(crate) async fn ask(&mut self, words: String) -> io::Result<String> {
         let file = self.file.clone();
         let write = move || (&*file).write_all(words.as_bytes());
         tokio::task::spawn_blocking(write).await.map_err(io::Error::other)??;

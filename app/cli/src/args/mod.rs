@@ -133,6 +133,10 @@ pub(crate) enum Command {
     Vacuum(VacuumArgs),
     /// Run a command confined, as tools run theirs.
     Sandbox(SandboxArgs),
+    /// Trust the instructions of a folder (its AGENTS.md files).
+    ///
+    /// They are used only while they are trusted. A change of one ends the trust in it.
+    Trust(TrustArgs),
     /// Check this machine, the workspace, the store and the provider.
     Doctor(DoctorArgs),
     /// Attach this terminal to a session of a server.
@@ -212,6 +216,20 @@ pub(crate) struct SessionsArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
+}
+
+/// Arguments of `windlass trust`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TrustArgs {
+    /// Folder whose instructions are meant [default: the current one].
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Remove the trust in the instructions of the folder and of all below it.
+    #[arg(long)]
+    pub(crate) remove: bool,
+    /// List what is trusted or refused.
+    #[arg(long, conflicts_with_all = ["folder", "remove"])]
+    pub(crate) list: bool,
 }
 
 /// Arguments of `windlass export`.

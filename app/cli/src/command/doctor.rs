@@ -10,7 +10,7 @@ use super::closed;
 use crate::args::DoctorArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, visible};
-use crate::wiring::{self, ProviderTransport, StoreHandle, Workspace};
+use crate::wiring::{self, FileTrust, ProviderTransport, StoreHandle, TrustRecord, Workspace};
 
 /// Bytes that are written to check for free space.
 const PROBE: usize = 4096;
@@ -32,6 +32,14 @@ pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
     let own = wiring::sandbox(args.sandbox.profile.as_deref(), &site, &site.workspace);
     match own.and_then(|own| own.describe()) {
         Ok(words) => say(format!("sandbox    {words}"))?,
+        Err(failure) => note(failure),
+    }
+    match TrustRecord::load() {
+        Ok(record) => {
+            for file in wiring::project_files(&site.workspace) {
+                say(format!("project    {}, {}", file.from, trust_word(record.of(&file))))?;
+            }
+        }
         Err(failure) => note(failure),
     }
     let mut offered = Vec::new();
@@ -61,6 +69,15 @@ pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
         Err(failure) => note(failure),
     }
     Ok(worst)
+}
+
+fn trust_word(trust: FileTrust) -> &'static str {
+    match trust {
+        FileTrust::Trusted => "trusted",
+        FileTrust::Refused => "refused, so it is not used",
+        FileTrust::Changed => "changed since you decided about it, so it is not used",
+        FileTrust::Unknown => "not trusted, so it is not used",
+    }
 }
 
 fn named<'a>(names: impl Iterator<Item = &'a String>) -> String {

@@ -30,6 +30,7 @@ mod serve;
 mod session_checks;
 mod sessions;
 mod show;
+mod trust;
 mod turn;
 mod vacuum;
 mod verify;
@@ -66,6 +67,7 @@ pub(crate) async fn run(args: Args, layer: StoreLayer) -> Result<ExitKind, Failu
         Command::Inputs(args) => inputs::inputs(args).await,
         Command::Vacuum(args) => vacuum::vacuum(args).await,
         Command::Sandbox(args) => sandbox::sandbox(args),
+        Command::Trust(args) => trust::trust(&args),
         Command::Doctor(args) => doctor::doctor(args).await,
         Command::Attach(args) => attach::attach(args).await,
     }

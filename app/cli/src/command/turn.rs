@@ -22,7 +22,8 @@ use crate::present::{
 };
 use crate::signals::{self, Signals};
 use crate::wiring::{
-    self, AvailableExtensions, ProviderTransport, Runtime, StoreHandle, UserExtensions, Workspace,
+    self, AvailableExtensions, ProviderTransport, Runtime, StoreHandle, TrustAsker, UserExtensions,
+    Workspace,
 };
 
 /// What a turn is requested for.
@@ -98,6 +99,10 @@ async fn attempt(
         return Err(Failure::usage("an image needs a prompt"));
     }
     let site = Workspace::new(&task.place)?;
+    let instructions = match prompt.is_some() && !task.input.no_agents {
+        true => ask_for_trust(&site.workspace, &mut signals).await?,
+        false => Vec::new(),
+    };
     let opened = match task.resumes {
         true => site.open_to_read().await?,
         false => site.open().await?,
@@ -137,7 +142,7 @@ async fn attempt(
         recorded: recorded.as_ref(),
         images,
         context: match prompt {
-            Some(_) => context(task, &site.workspace).await,
+            Some(_) => context(task, &site.workspace, instructions).await,
             None => Vec::new(),
         },
     };
@@ -155,23 +160,37 @@ async fn attempt(
     exit
 }
 
+/// Returns the instructions of the workspace that the user has trusted. A signal ends the wait for
+/// an answer.
+async fn ask_for_trust(
+    workspace: &Path,
+    signals: &mut Signals,
+) -> Result<Vec<ContextPart>, Failure> {
+    tokio::select! {
+        read = wiring::instructions(workspace, TrustAsker::of_process()) => read,
+        came = signals.next() => {
+            let words = format!("{} was received before the workspace was trusted", came.name);
+            Err(Failure::new(came.exit, words))
+        }
+    }
+}
+
 /// Returns the context of the prompt. A recording has no date and no state of git in it, so that it
 /// can be replayed on another day.
-async fn context(task: &TurnTask, workspace: &Path) -> Vec<ContextPart> {
+async fn context(
+    task: &TurnTask,
+    workspace: &Path,
+    instructions: Vec<ContextPart>,
+) -> Vec<ContextPart> {
     let recording = task.recording.record.is_some() || task.recording.replay.is_some();
     let (folder, now) = (workspace.to_owned(), wiring::clock().now());
-    let agents = !task.input.no_agents;
-    let read = tokio::task::spawn_blocking(move || {
-        let mut parts = match recording {
-            true => Vec::new(),
-            false => wiring::session_context(&folder, now),
-        };
-        if agents {
-            parts.extend(wiring::agents(&folder));
-        }
-        parts
+    let read = tokio::task::spawn_blocking(move || match recording {
+        true => Vec::new(),
+        false => wiring::session_context(&folder, now),
     });
-    read.await.unwrap_or_default()
+    let mut parts = read.await.unwrap_or_default();
+    parts.extend(instructions);
+    parts
 }
 
 /// Stops detached children of an earlier process.

@@ -1,5 +1,6 @@
 //! `AGENTS.md`: a project's instructions for the model, from the project's root to the working
-//! folder. They are text and run nothing.
+//! folder. They are text and run nothing; the model follows them only after the user has trusted
+//! them.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -16,17 +17,36 @@ const MAX_FILE_BYTES: u64 = 32 * 1024;
 /// Most bytes of all files.
 const MAX_TOTAL_BYTES: u64 = 64 * 1024;
 
+/// Instructions of one folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProjectFile {
+    /// Path of the file, in a canonical folder.
+    pub(crate) path: PathBuf,
+    /// Path relative to the project's root.
+    pub(crate) from: String,
+    /// Text that the model gets, cut to the limits.
+    pub(crate) text: String,
+}
+
+impl ProjectFile {
+    /// Returns the context for the model.
+    pub(crate) fn context(self) -> ContextPart {
+        let text = format!("{}\n\n{}", heading(&self.from), self.text);
+        ContextPart { from: self.from, text: text.into() }
+    }
+}
+
 /// Reads the files, the root's first. Reports and skips a file that cannot be read.
-pub(crate) fn agents(workspace: &Path) -> Vec<ContextPart> {
+pub(crate) fn project_files(workspace: &Path) -> Vec<ProjectFile> {
     let root = root(workspace);
     let mut left = MAX_TOTAL_BYTES;
-    let mut parts = Vec::new();
+    let mut files = Vec::new();
     // Files nearer to the working folder are more specific, so they use the byte limit first.
     for folder in workspace.ancestors() {
-        match part(&folder.join(NAME), root, left) {
-            Ok(Some(part)) => {
-                left = left.saturating_sub(part.text.len() as u64);
-                parts.push(part);
+        match read(&folder.join(NAME), root, left) {
+            Ok(Some(file)) => {
+                left = left.saturating_sub(file.text.len() as u64);
+                files.push(file);
             }
             Ok(None) => {}
             Err(error) => {
@@ -37,8 +57,13 @@ pub(crate) fn agents(workspace: &Path) -> Vec<ContextPart> {
             break;
         }
     }
-    parts.reverse();
-    parts
+    files.reverse();
+    files
+}
+
+/// Returns true if instructions have a name of this form.
+pub(super) fn is_project_file(from: &str) -> bool {
+    Path::new(from).file_name().is_some_and(|name| name == NAME)
 }
 
 /// Returns the nearest folder with a `.git`, from the workspace up; else the workspace.
@@ -47,7 +72,7 @@ fn root(workspace: &Path) -> &Path {
     above.find(|folder| folder.join(".git").exists()).unwrap_or(workspace)
 }
 
-fn part(path: &Path, root: &Path, left: u64) -> io::Result<Option<ContextPart>> {
+fn read(path: &Path, root: &Path, left: u64) -> io::Result<Option<ProjectFile>> {
     let Some(file) = within(path, root)? else {
         return Ok(None);
     };
@@ -67,8 +92,7 @@ fn part(path: &Path, root: &Path, left: u64) -> io::Result<Option<ContextPart>> 
         return Ok(None);
     }
     let from = path.strip_prefix(root).unwrap_or(path).display().to_string();
-    let text = format!("{}\n\n{text}", heading(&from));
-    Ok(Some(ContextPart { from, text: text.into() }))
+    Ok(Some(ProjectFile { path: path.to_owned(), from, text }))
 }
 
 /// Introduces a file. A changed file is shown again, so each version says that it replaces the one
@@ -117,7 +141,7 @@ mod tests {
     }
 
     fn told(workspace: &Path) -> Vec<(String, String)> {
-        let parts = agents(workspace).into_iter();
+        let parts = project_files(workspace).into_iter().map(ProjectFile::context);
         let told = |part: ContextPart| {
             let (heading, text) = part.text.split_once("]\n\n").unwrap();
             assert!(heading.ends_with(&format!("any earlier version of {} above.", part.from)));

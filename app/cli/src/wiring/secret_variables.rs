@@ -35,6 +35,7 @@ pub(crate) fn secret_variables(command: &Command) -> Vec<String> {
         | Command::Erase(_)
         | Command::Inputs(_)
         | Command::Vacuum(_)
+        | Command::Trust(_)
         | Command::Doctor(_)
         | Command::Attach(_) => return Vec::new(),
     };

@@ -12,6 +12,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use windlass_engine::core::{ContextPart, Timestamp};
 
+/// Names of the parts.
+const ENVIRONMENT: &str = "environment";
+const GIT: &str = "git";
 /// Longest wait for git. A repository that takes longer is described without its state.
 const GIT_WAIT: Duration = Duration::from_secs(2);
 /// Most bytes of git's report that are read.
@@ -23,9 +26,14 @@ const NO_KEY: i32 = 1;
 /// seconds.
 pub(crate) fn session_context(workspace: &Path, now: Timestamp) -> Vec<ContextPart> {
     let part = |from: &str, text: String| ContextPart { from: from.to_owned(), text: text.into() };
-    let mut parts = vec![part("environment", environment(now))];
-    parts.extend(git(workspace).map(|text| part("git", text)));
+    let mut parts = vec![part(ENVIRONMENT, environment(now))];
+    parts.extend(git(workspace).map(|text| part(GIT, text)));
     parts
+}
+
+/// Returns true if a part has this name.
+pub(crate) fn is_session_context(from: &str) -> bool {
+    [ENVIRONMENT, GIT].contains(&from)
 }
 
 fn environment(now: Timestamp) -> String {

@@ -66,11 +66,13 @@ fn instructions_and_context() {
     let place = Place::new();
     git(&place, &["init", "-q", "-b", "main"]);
     fs::write(place.file("AGENTS.md"), "Run `make check` before you say that it works.\n").unwrap();
+    assert_eq!(place.run(&["trust"]).code, 0);
     git(&place, &["add", "."]);
     git(&place, &["commit", "-q", "-m", "one"]);
     let first = conversation(&place, &[], &[("Fix the build.", vec![done()])]);
     expect_file!["first_turn.txt"].assert_eq(&first.conversation());
     fs::write(place.file("AGENTS.md"), "Run `make test` before you say that it works.\n").unwrap();
+    assert_eq!(place.run(&["trust"]).code, 0);
     fs::write(place.file("note"), "a note\n").unwrap();
     let second = conversation(&place, &[], &[("Go on.", vec![done()])]);
     expect_file!["second_turn.txt"].assert_eq(&second.conversation_from(first.messages()));

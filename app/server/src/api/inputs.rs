@@ -29,6 +29,7 @@ use crate::caller::Caller;
 use crate::json::Json;
 use crate::object;
 use crate::problem::{Problem, ProblemCode};
+use crate::tenant::TenantFactory;
 
 /// Input for a turn of its own.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -183,9 +184,8 @@ pub(crate) async fn accept(
         true => None,
         false => Some(seen.caller.turn_permit(app)?),
     };
-    let mut wanted = InputFingerprint::of(&send);
+    let wanted = InputFingerprint::of(&send);
     let besides = merge_context(&seen.caller, &wanted.context).await;
-    wanted.tenant_context = besides.iter().map(|part| part.from.clone()).collect();
     send.context = [besides, send.context].concat();
     let keyed = send.key.is_some();
     let input = handle.send(send).await;
@@ -196,7 +196,8 @@ pub(crate) async fn accept(
     let facts = seen.read(Seq(input.0.saturating_sub(1)), 2).await?;
     let mut facts = facts.iter();
     let queued = facts.next().and_then(queued);
-    if keyed && !queued.is_some_and(|queued| wanted.matches(queued)) {
+    let house = seen.caller.tenant.factory.as_ref();
+    if keyed && !queued.is_some_and(|queued| wanted.matches(queued, house)) {
         return Err(key::key_reused("another input"));
     }
     let turn = facts.next().filter(|fact| is_opened_for(fact, input));
@@ -221,8 +222,6 @@ struct InputFingerprint {
     delivery: Delivery,
     /// Context from the client.
     context: Vec<ContextPart>,
-    /// Names of the tenant's context, whose text may have changed.
-    tenant_context: Vec<String>,
     images: Vec<String>,
     dry_run: bool,
 }
@@ -240,13 +239,12 @@ impl InputFingerprint {
             text: send.text.clone(),
             delivery: send.delivery,
             context,
-            tenant_context: Vec::new(),
             images: send.images.iter().map(digits).collect(),
             dry_run: send.dry_run,
         }
     }
 
-    fn matches(&self, queued: &InputQueued) -> bool {
+    fn matches(&self, queued: &InputQueued, house: &dyn TenantFactory) -> bool {
         // A dry run cannot steer a running turn that is none, so it got the next turn.
         let later = self.dry_run
             && self.delivery == Delivery::Steer
@@ -254,17 +252,18 @@ impl InputFingerprint {
         let images = queued.images.iter().map(|image| image.sha256.as_str());
         *self.text == *queued.text
             && (self.delivery == queued.delivery || later)
-            && self.has_context(&queued.context)
+            && self.has_context(&queued.context, house)
             && self.images.iter().map(String::as_str).eq(images)
             && self.dry_run == queued.dry_run
     }
 
-    fn has_context(&self, context: &[ContextPart]) -> bool {
+    /// Returns true if a context is the client's behind any that the tenant may have added.
+    fn has_context(&self, context: &[ContextPart], house: &dyn TenantFactory) -> bool {
         let ours = context.len().checked_sub(self.context.len());
         let Some((ours, theirs)) = ours.and_then(|at| context.split_at_checked(at)) else {
             return false;
         };
-        theirs == self.context && ours.iter().all(|part| self.tenant_context.contains(&part.from))
+        theirs == self.context && ours.iter().all(|part| house.is_context(&part.from))
     }
 }
 

@@ -1,7 +1,10 @@
 //! Tenant settings: settings of a tenant's sessions.
 
+use std::path::Path;
+
 use windlass_engine::core::{ContextPart, GOAL_TOOL, Mode, Permissions, ProgramLimits, Settings};
 use windlass_engine::ports::Clock as _;
+use windlass_engine::ports::sync::Mutex;
 use windlass_server::{Refusal, SessionOptions, TenantFactory};
 
 use super::tenant::TenantWorkspace;
@@ -9,11 +12,11 @@ use crate::args::{ProgramLimitArgs, SettingsArgs};
 use crate::exit::Failure;
 use crate::wiring::clock;
 use crate::wiring::goal::with_goal;
-use crate::wiring::project_context::agents;
+use crate::wiring::project_context::is_project_file;
 use crate::wiring::provider::ProviderChoice;
-use crate::wiring::session_context::session_context;
+use crate::wiring::session_context::{is_session_context, session_context};
 use crate::wiring::settings::AvailableExtensions;
-use crate::wiring::{programs, settings};
+use crate::wiring::{TrustRecord, programs, settings, trusted, untrusted_words};
 
 /// Models and runtimes that a session may choose beside the default.
 pub(super) struct SessionChoices {
@@ -39,6 +42,8 @@ pub(super) struct TenantSettings {
     chosen: ProviderChoice,
     /// Folder that is described to models, with its `AGENTS.md` files if enabled.
     workspace: Option<TenantWorkspace>,
+    /// Last report of instructions that are not trusted.
+    reported: Mutex<Option<String>>,
 }
 
 impl TenantSettings {
@@ -65,6 +70,7 @@ impl TenantSettings {
             own_window: shape.window.is_none(),
             chosen,
             workspace: None,
+            reported: Mutex::new(None),
         })
     }
 
@@ -132,6 +138,28 @@ impl TenantSettings {
     }
 }
 
+impl TenantSettings {
+    /// Returns the trusted instructions of the workspace. Reports others, each time they change.
+    fn instructions(&self, folder: &Path) -> Vec<ContextPart> {
+        let (used, words) = match TrustRecord::load() {
+            Ok(record) => {
+                let (used, unused) = trusted(&record, folder);
+                let words = untrusted_words(&record, &unused, folder);
+                (used, words)
+            }
+            Err(failure) => (Vec::new(), Some(failure.message)),
+        };
+        let mut reported = self.reported.lock();
+        if *reported != words {
+            if let Some(words) = &words {
+                tracing::warn!("{words}");
+            }
+            *reported = words;
+        }
+        used
+    }
+}
+
 impl TenantFactory for TenantSettings {
     fn new_settings(&self, wish: &SessionOptions) -> Result<Settings, Refusal> {
         let mut settings = self.usual.clone();
@@ -195,9 +223,13 @@ impl TenantFactory for TenantSettings {
         };
         let mut parts = session_context(&workspace.folder, clock().now());
         if workspace.agents {
-            parts.extend(agents(&workspace.folder));
+            parts.extend(self.instructions(&workspace.folder));
         }
         parts
+    }
+
+    fn is_context(&self, from: &str) -> bool {
+        is_session_context(from) || is_project_file(from)
     }
 }
 

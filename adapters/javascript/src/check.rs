@@ -1,5 +1,6 @@
 //! Checks a program before it runs: its names, its tools, and its last expression.
 
+use std::io;
 use std::sync::Arc;
 use std::thread;
 
@@ -95,24 +96,40 @@ pub(crate) fn check(
             return Err(at(fault, source, byte));
         }
     }
-    // Whoever calls may have little stack left, and what is nested deep takes much.
+    match on_deep_stack(|| within(source, tools, rounds)) {
+        Ok(Ok(checked)) => checked,
+        Ok(Err(_)) => Err(ProgramFault::new(
+            "runtime_error",
+            "the program could not be checked: its reader broke; write it otherwise",
+        )),
+        Err(error) => Err(ProgramFault::new(
+            "runtime_error",
+            format!("no thread to check the program on: {error}; try again"),
+        )),
+    }
+}
+
+/// Returns true if a text is a program that returns at its top. A text that cannot be read is none.
+pub(crate) fn returns(source: &str) -> bool {
+    let parses = |returns: bool| {
+        let allocator = Allocator::default();
+        let options =
+            ParseOptions { allow_return_outside_function: returns, ..ParseOptions::default() };
+        let parser = Parser::new(&allocator, source, SourceType::mjs()).with_options(options);
+        parser.parse().diagnostics.iter().next().is_none()
+    };
+    matches!(on_deep_stack(|| parses(true) && !parses(false)), Ok(Ok(true)))
+}
+
+/// Runs on a thread with a large stack: whoever calls may have little left, and what is nested deep
+/// takes much.
+fn on_deep_stack<T: Send>(read: impl FnOnce() -> T + Send) -> io::Result<thread::Result<T>> {
     thread::scope(|scope| {
-        let checking = thread::Builder::new()
+        let reading = thread::Builder::new()
             .name("check a program".to_owned())
             .stack_size(STACK)
-            .spawn_scoped(scope, || within(source, tools, rounds));
-        let checked = checking.map(thread::ScopedJoinHandle::join);
-        match checked {
-            Ok(Ok(checked)) => checked,
-            Ok(Err(_)) => Err(ProgramFault::new(
-                "runtime_error",
-                "the program could not be checked: its reader broke; write it otherwise",
-            )),
-            Err(error) => Err(ProgramFault::new(
-                "runtime_error",
-                format!("no thread to check the program on: {error}; try again"),
-            )),
-        }
+            .spawn_scoped(scope, read);
+        reading.map(thread::ScopedJoinHandle::join)
     })
 }
 

@@ -153,7 +153,10 @@ fn words(text: &str) -> Option<DateParts> {
     let mut noon = None;
     for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {
         let starts = |name: &&str| word.starts_with(*name);
-        if let Some(at) = MONTHS.iter().position(starts) {
+        if let Some((name, day_and_year)) = hyphenated(word) {
+            month = Some(name);
+            numbers.extend(day_and_year);
+        } else if let Some(at) = MONTHS.iter().position(starts) {
             month = i64::try_from(at + 1).ok();
         } else if DAYS.iter().any(starts) {
             // The rest tells the day.
@@ -194,6 +197,21 @@ fn words(text: &str) -> Option<DateParts> {
     Some(parts)
 }
 
+/// Reads `26-nov-2026` or `nov-26-2026`: the month, then day and year with their lengths.
+fn hyphenated(word: &str) -> Option<(i64, [(usize, i64); 2])> {
+    let [one, two, year] = word.split('-').collect::<Vec<_>>()[..] else { return None };
+    let month = |text: &str| {
+        let at = MONTHS.iter().position(|name| text.starts_with(*name))?;
+        i64::try_from(at + 1).ok()
+    };
+    let (name, day) = match month(one) {
+        Some(name) => (name, two),
+        None => (month(two)?, one),
+    };
+    let number = |text: &str| digits(text, text.len()).map(|(number, _)| (text.len(), number));
+    Some((name, [number(day)?, number(year)?]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,6 +223,9 @@ mod tests {
         for (text, ms) in [
             ("1970-01-01", 0.0),
             ("2026-11-26", day),
+            ("26-Nov-2026", day),
+            ("Nov-26-2026", day),
+            ("26-November-26 06:00", six),
             ("2026-11", day - 25.0 * 86_400_000.0),
             ("2024", 1_704_067_200_000.0),
             ("2024-02-29", 1_709_164_800_000.0),

@@ -4,6 +4,7 @@
 use windlass_core::ProgramFault;
 use windlass_ports::other_language;
 
+use crate::check::returns;
 use crate::fault::hinted;
 
 /// Info strings of fences that hold a program.
@@ -27,9 +28,10 @@ impl FenceLabel {
     }
 }
 
-/// Returns true if a block without a label is meant as a program.
+/// Returns true if a block without a label is meant as a program: it calls a tool, or it is a program
+/// that returns.
 fn is_meant(body: &str) -> bool {
-    body.contains("await tools.") || body.lines().any(|line| line.starts_with("return "))
+    body.contains("await tools.") || (body.contains("return") && returns(body))
 }
 
 /// The program in the text of an answer: what stands in the one fence that is marked as JavaScript.
@@ -90,9 +92,15 @@ mod tests {
         let beside = extract("```text\nno\n```\n```JavaScript\nreturn `a`\n```");
         assert_eq!(beside, Some(Ok("return `a`\n".to_owned())));
         assert_eq!(extract("```\n1\n```"), None);
-        for meant in
-            ["```python\nprint(1)\n```", "```\nreturn 1\n```", "```\nawait tools.a({})\n```"]
-        {
+        for text in ["```\nreturn to the sender\n```", "```\nfunction f() {\n return 1\n}\n```"] {
+            assert_eq!(extract(text), None, "{text}");
+        }
+        for meant in [
+            "```python\nprint(1)\n```",
+            "```\nreturn 1\n```",
+            "```\nif (data.a) {\n  return(1)\n}\n```",
+            "```\nawait tools.a({})\n```",
+        ] {
             assert!(extract(meant).unwrap().is_err(), "{meant}");
         }
         assert_eq!(extract("no program"), None);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use oxc_ast::ast::{Program, Statement};
+use oxc_ast::ast::{Expression, MemberExpression, Program, Statement};
 use oxc_ast_visit::Visit;
 use oxc_span::GetSpan;
 
@@ -14,6 +14,8 @@ const LAST: &str = "__windlass_last=(";
 #[derive(Debug)]
 pub(crate) struct InstrumentedProgram {
     pub(crate) source: String,
+    /// True if its last expression sets a key of `memory`: a definition, which is no result.
+    pub(crate) defines: bool,
     /// Inserted pieces by their position in the original: line and column from 1, and length in
     /// characters.
     put: Vec<(u32, u32, u32)>,
@@ -41,6 +43,10 @@ pub(crate) fn instrument(source: &str, program: &Program<'_>, rounds: u32) -> In
         Some(_) => None,
         None => program.directives.last().map(|text| text.expression.span),
     };
+    let defines = match program.body.last() {
+        Some(Statement::ExpressionStatement(statement)) => sets_memory(&statement.expression),
+        Some(_) | None => false,
+    };
     let mut put = Insertions::new(program, rounds, last);
     if let Some(last) = last {
         put.begin(last.start, LAST);
@@ -53,6 +59,7 @@ pub(crate) fn instrument(source: &str, program: &Program<'_>, rounds: u32) -> In
     all.sort_by_key(|(at, begins, _)| (*at, *begins));
     let mut told = InstrumentedProgram {
         source: String::with_capacity(source.len() * 2),
+        defines,
         put: Vec::with_capacity(all.len()),
     };
     let (mut from, mut line, mut column) = (0, 1_u32, 1_u32);
@@ -69,6 +76,22 @@ pub(crate) fn instrument(source: &str, program: &Program<'_>, rounds: u32) -> In
     }
     told.source.push_str(source.get(from..).unwrap_or_default());
     told
+}
+
+/// Returns true if an expression assigns to a key of `memory`, at any depth.
+fn sets_memory(expression: &Expression<'_>) -> bool {
+    let Expression::AssignmentExpression(assigned) = expression.without_parentheses() else {
+        return false;
+    };
+    let mut object = assigned.left.as_member_expression().map(MemberExpression::object);
+    while let Some(of) = object {
+        let of = of.without_parentheses();
+        if let Expression::Identifier(name) = of {
+            return name.name == "memory";
+        }
+        object = of.as_member_expression().map(MemberExpression::object);
+    }
+    false
 }
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ impl PreparedProgram for CheckedProgram {
             shared,
             memory: kept,
             source: checked,
+            must_return: world.must_return,
             begun: false,
             waits: Vec::new(),
             first: 0,
@@ -145,6 +146,7 @@ struct JavaScriptRun {
     /// What earlier programs left, and in the end this one.
     memory: RetainedMemory,
     source: InstrumentedProgram,
+    must_return: bool,
     begun: bool,
     /// The tools that it waits for, and the number of the first call.
     waits: Vec<Arc<str>>,
@@ -224,10 +226,13 @@ impl JavaScriptRun {
             EnginePause::Ended { returned, value, memory } => {
                 let value = self.written(&value, "value")?;
                 let changes = memory.map(|memory| self.changes(&memory)).transpose()?;
-                let end = if returned {
-                    ProgramEnd::Return { value }
-                } else {
-                    ProgramEnd::Value { value }
+                let end = match returned {
+                    true => ProgramEnd::Return { value },
+                    // A definition at the end is no result.
+                    false if self.must_return && self.source.defines => {
+                        ProgramEnd::Value { value: "null".into() }
+                    }
+                    false => ProgramEnd::Value { value },
                 };
                 Ok(RunStep::Done(end, changes.unwrap_or_default()))
             }

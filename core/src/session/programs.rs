@@ -114,11 +114,18 @@ impl Turn {
         })
     }
 
-    /// Returns true if no sample for work is left, in program mode.
+    /// Returns true if the turn needs a sample for work and none is left, in program mode.
     pub(crate) fn work_is_used_up(&self) -> bool {
-        let retries = self.stage.rules().re_asks();
-        self.settings.options.program.is_some()
-            && !retries
-            && self.work_samples_used() >= self.work_samples()
+        !self.stage.rules().re_asks() && self.is_without_work()
+    }
+
+    /// Returns true if only a re-ask is left. A steering input that entered now would end the turn
+    /// without an answer to it, so it waits.
+    pub(crate) fn only_re_asks(&self) -> bool {
+        self.stage.rules().re_asks() && self.is_without_work()
+    }
+
+    fn is_without_work(&self) -> bool {
+        self.settings.options.program.is_some() && self.work_samples_used() >= self.work_samples()
     }
 }

@@ -200,7 +200,7 @@ impl Concluding {
 /// Admits a steering input, after pending hooks on the turn's end. Results of detached children
 /// alone do not continue the turn.
 fn steer(plan: &Plan, turn: &Turn) -> NextFact {
-    let Some(steer) = plan.session.user_steer() else {
+    let Some(steer) = plan.session.user_steer().filter(|_| !turn.only_re_asks()) else {
         return NextFact::Pass;
     };
     let prompt = |at: HookOccurrence| at.point() == HookPoint::PromptSubmitted;

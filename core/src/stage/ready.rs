@@ -162,7 +162,7 @@ impl Ready {
         if asked_at(turn).is_some_and(|at| at.point() == HookPoint::BeforeSample) {
             return NextFact::Pass;
         }
-        let steer = || match plan.session.steer() {
+        let steer = || match plan.session.steer().filter(|_| !turn.only_re_asks()) {
             Some(steer) => admit(plan, turn, steer),
             None => NextFact::Pass,
         };

@@ -419,3 +419,49 @@ fn a_last_answer_without_a_program_that_can_run_is_corrected() {
           21 TurnSettled misshapen: Not run: the program cannot be used. odd
     "#]]);
 }
+
+#[test]
+fn a_steer_for_which_no_sample_for_work_is_left_waits_for_the_correction_and_a_turn_of_its_own() {
+    check(expect![[r#"
+        > open program=5 corrections=1 samples=4
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > end stop => call 6@9
+        > program 0 value 1
+          10 ProgramRun program 6 value 1
+          11 CallObserved call 6 done: The program ended with this value:
+        <data>
+        1
+        </data>
+          12 SampleStarted sample 2 attempt 1 because tool results => runs
+        > call run_program {"source":"x"} => read-only call 13 decided
+        > end stop => call 13@16
+        > program 0 value 1
+          17 ProgramRun program 13 value 1
+          18 CallObserved call 13 done: The program ended with this value:
+        <data>
+        1
+        </data>
+          19 ContextInjected last sample: "This is the last program of this turn. It cannot call tools: a program that names one is refused. Return the result now, with what is known."
+          20 SampleStarted sample 3 attempt 1 because tool results, must return => runs
+        > call run_program {"source":"y"} => read-only call 21 decided
+        > end stop => call 21@24
+        > steer and the date => input 25
+        > program 0 fault a slip
+          26 ProgramRun program 21 fault simulated: a slip, fault: simulated: a slip
+          27 CallObserved call 21 failed: The program failed:
+        <data>
+        simulated: a slip
+        </data>
+        The last program of a turn must return the result: correct it.
+        Nothing that it defined was kept.
+          28 SampleStarted sample 4 attempt 1 because retry return 20, retry => runs
+        > call run_program {"source":"z"} => read-only call 29 decided
+        > end stop => call 29@32
+        > program 0 return 2 => program 29 returned at 33
+          35 TurnSettled exhausted: samples, waiting: 25
+          36 TurnOpened because opened by input 25 => sample@38
+        > text It is Thursday. => item 39
+        > end stop => completed at 41
+    "#]]);
+}

@@ -183,3 +183,24 @@ fn prints_are_texts_and_json() {
     let (_, done) = run("print(new Map([['a', new Set([1])]]), () => 1, function f() {});");
     assert_eq!(done.prints, ["{\"a\":[1]} [function] [function f]"]);
 }
+
+#[test]
+fn a_key_of_memory_that_is_set_last_is_no_result_of_a_program_that_must_return() {
+    let last = |source: &str| {
+        let world = ProgramEnvironment { must_return: true, ..world() };
+        let running = JavaScript.prepare(source, &world).and_then(|prepared| prepared.start());
+        let mut running = running.unwrap();
+        match running.resume(Vec::new()) {
+            ProgramStep::Done(result) => result.end,
+            ProgramStep::Calls(calls) => panic!("{source}: {calls:?}"),
+        }
+    };
+    let value = |text: &str| ProgramEnd::Value { value: text.into() };
+    for source in ["memory.x = 1", "(memory.x = { a: 1 });", "memory.x = {}; memory.x['a'] = 2"] {
+        assert_eq!(last(source), value("null"), "{source}");
+    }
+    assert_eq!(last("memory.x = 1; memory.x"), value("1"));
+    assert_eq!(last("let x; x = 2"), value("2"));
+    assert_eq!(last("return memory.x = 3"), ProgramEnd::Return { value: "3".into() });
+    assert_eq!(run("memory.x = 1").1.end, value("1"));
+}

@@ -101,3 +101,11 @@ pub(crate) enum ComposedKind {
     /// The kind of a source, its arguments, and transducers of its items. It is not called.
     Endless,
 }
+
+/// An endless sequence.
+pub(crate) fn endless(value: &Value) -> Option<&Arc<ComposedFunction>> {
+    match value {
+        Value::Composed(made) if made.kind == ComposedKind::Endless => Some(made),
+        _ => None,
+    }
+}

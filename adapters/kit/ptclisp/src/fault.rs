@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use crate::library::lazy::unbounded;
-use crate::library::pipeline::endless;
+use crate::callable::endless;
 use crate::value::Value;
 
 /// The class of a fault.
@@ -359,6 +358,16 @@ pub(crate) fn unexpected<T>(
     type_error(format!("{name}: arg {place} expected {expected}, got {kind}"))
 }
 
+/// The fault of taking all of an endless sequence.
+pub(crate) fn unbounded(name: &str) -> Halt {
+    let hint = "Take a part of it first: (take n xs) or (take-while p xs).";
+    without_end(name).hint(hint).into()
+}
+
+fn without_end(name: &str) -> Fault {
+    Fault::new(FaultClass::Type, format!("{name}: the sequence has no end"))
+}
+
 /// Any other fault of a function.
 pub(crate) fn runtime<T>(message: impl Into<String>) -> Result<T, Halt> {
     Err(Fault::new(FaultClass::Runtime, message).into())
@@ -367,7 +376,9 @@ pub(crate) fn runtime<T>(message: impl Into<String>) -> Result<T, Halt> {
 /// The fault of arguments that a function does not take.
 pub(crate) fn misfit<T>(name: &str, args: &[Value]) -> Result<T, Halt> {
     if args.iter().any(|arg| endless(arg).is_some()) {
-        return Err(unbounded(name));
+        let hint = "Take a part of it first: (take n xs); where a text or a number is wanted, make it of \
+                    that part, as (join (take n xs)) and (reduce + (take n xs)) do.";
+        return Err(without_end(name).hint(hint).into());
     }
     // Of many, the first few tell.
     let kinds: Vec<&str> = args.iter().take(8).map(Value::kind).collect();

@@ -297,6 +297,23 @@ fn apropos_finds_names_by_their_letters_and_then_by_their_meaning() {
 }
 
 #[test]
+fn an_endless_argument_of_a_function_of_texts_is_told_how_to_become_a_text() {
+    let fault = support::fault("(upper-case (repeat \"a\"))", &Limits::default());
+    let hint = fault.hint.clone().unwrap_or_default();
+    assert!(fault.message.contains("the sequence has no end"), "{fault}");
+    assert!(hint.contains("(join (take n xs))"), "{fault}");
+}
+
+#[test]
+fn the_default_of_a_parameter_in_letfn_may_name_a_parameter_before_it() {
+    let shadowed = "(letfn [(f [] 1) (g [f {:keys [a] :or {a f}}] a)] (g 7 {}))";
+    assert_eq!(support::value(shadowed), "7");
+    let named = "(letfn [(f [] 1) (g [{:keys [a] :or {a (f)}}] a)] (g {}))";
+    let fault = fault(named, &Limits::default());
+    assert!(fault.message.contains("cannot name f"), "{fault}");
+}
+
+#[test]
 fn doc_says_what_a_name_does() {
     let prints = support::run("(doc map) (doc \"try\") (doc 'update) (doc nothing)").prints;
     assert_eq!(prints[0], "(map f coll)\n(map f c1 c2 ...)\n  Apply f to each element in coll");

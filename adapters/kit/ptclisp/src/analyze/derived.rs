@@ -156,7 +156,12 @@ fn arity(at: u32, parts: &[Form], others: &[(&str, Form)]) -> Result<Vec<Form>, 
 /// Returns true if a default value within parameters has this symbol in it.
 fn defaults_name(params: &Form, name: &str) -> bool {
     match &params.kind {
-        FormKind::Vec(forms) => forms.iter().any(|form| defaults_name(form, name)),
+        FormKind::Vec(forms) => {
+            // A parameter of this name is the nearer one for all defaults behind it.
+            let nearer = forms.iter().position(|form| form.as_sym() == Some(name));
+            let before = forms.iter().take(nearer.unwrap_or(forms.len()));
+            before.into_iter().any(|form| defaults_name(form, name))
+        }
         FormKind::Map(forms) => forms.chunks(2).any(|pair| match pair {
             [key, Form { kind: FormKind::Map(defaults), .. }] if key.as_kw() == Some("or") => {
                 defaults.iter().skip(1).step_by(2).any(|default| names(default, name))

@@ -1,11 +1,10 @@
 //! Functions that carry a value from call to call: `reduce` and its like.
 
-use crate::callable::NativeFunction;
+use crate::callable::{NativeFunction, endless};
 use crate::context::Context;
-use crate::fault::{Fault, FaultClass, Halt, unexpected};
+use crate::fault::{Fault, FaultClass, Halt, unbounded, unexpected};
 use crate::flow::{Frame, FrameRequest};
 use crate::library::access::{check_callable, seq};
-use crate::library::lazy::unbounded;
 use crate::library::pipeline::{self, Pipeline, Sink};
 use crate::library::{ANY, flow};
 use crate::value::{Entries, Value};
@@ -66,7 +65,7 @@ fn fold(
     let value = if args.len() == 2 { args.pop() } else { None };
     let function = args.pop().unwrap_or_default();
     check_callable(name, 1, &function)?;
-    if !way && pipeline::endless(&collection).is_some() {
+    if !way && endless(&collection).is_some() {
         let (source, stages) = pipeline::source(ctx, name, 2, &collection)?;
         return Ok(Pipeline::push(source, stages, Sink::Fold(function, value)));
     }
@@ -160,7 +159,7 @@ fn apply(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> 
         Value::Nil | Value::Str(_) => None,
         other => crate::library::access::items(ctx, other)?,
     };
-    if pipeline::endless(&last).is_some() {
+    if endless(&last).is_some() {
         return Err(unbounded("apply"));
     }
     let Some(spread) = spread else {

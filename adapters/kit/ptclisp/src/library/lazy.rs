@@ -1,12 +1,12 @@
 //! Sequences without an end, transducers, and what ends them: `iterate`, `into`, `transduce` and their like. No
 //! other sequence is lazy.
 
-use crate::callable::{ComposedKind, NativeFunction};
+use crate::callable::{ComposedKind, NativeFunction, endless};
 use crate::context::Context;
-use crate::fault::{Fault, FaultClass, Halt, type_error};
+use crate::fault::{Halt, type_error, unbounded};
 use crate::flow::{Frame, FrameRequest};
 use crate::library::access::{check_callable, check_pred, integer, seq};
-use crate::library::pipeline::{Pipeline, Sink, SourceKind, endless, first_items, source};
+use crate::library::pipeline::{Pipeline, Sink, SourceKind, first_items, source};
 use crate::library::stages::{LazyUse, Stage, StageKind, stages};
 use crate::library::{flow, pure, sequences, staged as staged_native};
 use crate::value::Value;
@@ -106,13 +106,6 @@ pub(super) fn columns(
         });
     }
     Ok(all)
-}
-
-/// The fault of taking all of an endless sequence.
-pub(crate) fn unbounded(name: &str) -> Halt {
-    let message = format!("{name}: the sequence has no end");
-    let hint = "Take a part of it first: (take n xs) or (take-while p xs).";
-    Fault::new(FaultClass::Type, message).hint(hint).into()
 }
 
 fn iterate(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {

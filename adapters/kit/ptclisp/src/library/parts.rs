@@ -1,12 +1,12 @@
 //! Functions that take collections apart and put them together: `take`, `partition`, `range`, ...
 
-use crate::callable::NativeFunction;
+use crate::callable::{NativeFunction, endless};
 use crate::context::Context;
 use crate::fault::{Halt, misfit, runtime, type_error};
 use crate::library::access::{integer, not_set, ordered, seq};
 use crate::library::pipeline::SourceKind;
 use crate::library::stages::StageKind;
-use crate::library::{ANY, arith, lazy, pipeline, pure, staged};
+use crate::library::{ANY, arith, lazy, pure, staged};
 use crate::order;
 use crate::value::Value;
 
@@ -142,7 +142,7 @@ fn columns(ctx: &mut Context, args: &[Value]) -> Result<Vec<Vec<Value>>, Halt> {
     for arg in args {
         match arg {
             Value::Nil | Value::Vec(_) | Value::Str(_) => {}
-            endless if pipeline::endless(endless).is_some() => {}
+            value if endless(value).is_some() => {}
             _ => return misfit("interleave", args),
         }
     }

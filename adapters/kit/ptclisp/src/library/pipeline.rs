@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::callable::{ComposedFunction, ComposedKind};
+use crate::callable::{ComposedKind, endless};
 use crate::context::Context;
 use crate::fault::{Fault, FaultClass, Halt, type_error};
 use crate::flow::{Frame, FrameRequest};
@@ -310,14 +310,6 @@ impl Source {
 pub(super) fn reduced(value: &Value) -> Option<Value> {
     match value {
         Value::Composed(made) if made.kind == ComposedKind::Reduced => made.parts.first().cloned(),
-        _ => None,
-    }
-}
-
-/// An endless sequence.
-pub(crate) fn endless(value: &Value) -> Option<&Arc<ComposedFunction>> {
-    match value {
-        Value::Composed(made) if made.kind == ComposedKind::Endless => Some(made),
         _ => None,
     }
 }

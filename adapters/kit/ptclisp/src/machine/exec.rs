@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::callable::{Arity, Closure};
+use crate::callable::{Arity, Closure, endless};
 use crate::code::{CaptureSource, Op, Proto};
 use crate::context::Context;
-use crate::fault::{Fault, FaultClass, Halt, type_error};
+use crate::fault::{Fault, FaultClass, Halt, type_error, unbounded};
 use crate::library::access;
-use crate::library::lazy::unbounded;
-use crate::library::pipeline::endless;
 use crate::machine::caught;
 use crate::machine::strand::{Activation, CodeActivation, StrandState};
 use crate::machine::{Machine, PauseReason};

@@ -162,3 +162,56 @@ fn keys_of_ordinary_programs_cost_little() {
         assert!(done.steps < 2_500_000, "{work}: {} steps", done.steps);
     }
 }
+
+/// Keys that were found with the engine's own functions, and a program that uses each of a list `all`. See
+/// `colliding/README.md`.
+const FOUND: [(&str, &str, &str); 4] = [
+    (
+        "texts of an object",
+        include_str!("colliding/texts.txt"),
+        "const o = {}; for (const k of all) o[k] = 1;",
+    ),
+    (
+        "texts of a map",
+        include_str!("colliding/texts.txt"),
+        "const m = new Map(); for (const k of all) m.set(k, 1);",
+    ),
+    (
+        "numbers of a map",
+        include_str!("colliding/numbers.txt"),
+        "const m = new Map(); for (const k of all) m.set(Number(k), 1);",
+    ),
+    (
+        "indexes of an object",
+        include_str!("colliding/indexes.txt"),
+        "const o = {}; for (const k of all) o[Number(k)] = 1;",
+    ),
+];
+
+#[test]
+fn keys_that_collide_in_the_engine_itself_are_paid_for() {
+    for (name, keys, work) in FOUND {
+        let same: Vec<&str> = keys.lines().collect();
+        // Others of the same form: each changed by its place.
+        let other: Vec<String> = same
+            .iter()
+            .enumerate()
+            .map(|(at, key)| match key.parse::<u32>() {
+                Ok(number) => (number - at as u32 * 7).to_string(),
+                Err(_) => format!("{}{at:04}", &key[..4]),
+            })
+            .collect();
+        let list = |keys: Vec<&str>| format!("[\"{}\"]", keys.join("\",\""));
+        let source = format!("const all = await tools.look({{}});\n{work}\n;0");
+        let [same, other] = [list(same), list(other.iter().map(String::as_str).collect())]
+            .map(|keys| run(&source, u64::MAX, &keys).0);
+        assert_eq!(class(&other), "none", "{name}");
+        if name.starts_with("indexes") {
+            assert_eq!(class(&same), "fuel_exceeded", "{name}");
+            continue;
+        }
+        // All pairs of the 1,500 that are counted, sixteen a step.
+        let more = same.steps.saturating_sub(other.steps);
+        assert!(more > 55_000, "{name}: {} and {} steps", other.steps, same.steps);
+    }
+}

@@ -35,16 +35,35 @@ pub struct Ceiling {
     /// less.
     #[serde(default)]
     pub effects: BTreeMap<String, EffectClass>,
+    /// True if a person decides what an earlier process allowed and did not start, unless it changes
+    /// nothing.
+    #[serde(default)]
+    pub hold_recovered: bool,
 }
 
 impl Ceiling {
-    /// Returns the fact that narrows the session to this ceiling; `None` if it permits no more.
+    /// Returns the ceiling of a process whose new sessions have these settings.
     #[must_use]
-    pub fn narrowing(&self, session: &Session) -> Option<PermissionsNarrowed> {
+    pub fn of(settings: &Settings) -> Self {
+        let effects = settings.tools.iter().map(|tool| (tool.name.clone(), tool.effect));
+        Self {
+            mode: settings.mode,
+            permissions: settings.permissions,
+            rules: settings.rules.clone(),
+            effects: effects.collect(),
+            hold_recovered: false,
+        }
+    }
+
+    /// Returns the fact that narrows the session to this ceiling; `None` if it permits no more.
+    /// `recovers` says that a new process takes the session over.
+    #[must_use]
+    pub fn narrowing(&self, session: &Session, recovers: bool) -> Option<PermissionsNarrowed> {
         let mut fact = PermissionsNarrowed::default();
         self.compare(&session.settings, &mut fact);
         if let Some(turn) = session.turn() {
             self.compare(&turn.settings, &mut fact);
+            fact.hold = recovers && self.hold_recovered && turn.calls().iter().any(is_held);
         }
         (fact != PermissionsNarrowed::default()).then_some(fact)
     }
@@ -76,6 +95,11 @@ impl Ceiling {
             }
         }
     }
+}
+
+/// Returns true if the call may run, has not started, and may change something.
+fn is_held(call: &CallState) -> bool {
+    call.progress == CallProgress::Allowed && !call.is_read_only()
 }
 
 fn add<T: Clone + PartialEq>(all: &mut Vec<T>, one: &T) {
@@ -136,12 +160,34 @@ impl PermissionsNarrowed {
         if again {
             call.hook_rounds.open = None;
             call.progress = CallProgress::Proposed;
+        } else if self.hold && is_held(call) {
+            call.progress = CallProgress::AwaitingApproval { question: None };
         }
     }
 
     /// Returns true if calls must be compared with the rules again.
     fn changes_rules(&self) -> bool {
         !self.rules.is_empty() || !self.withdrawn.is_empty()
+    }
+}
+
+impl Session {
+    /// Returns the calls that a new process starts as it takes the session over, unless it permits
+    /// less, and that may change something.
+    pub fn recovered_calls(&self) -> impl Iterator<Item = &CallState> {
+        let calls = self.turn().filter(|turn| turn.stop.is_none()).map(|turn| turn.calls());
+        calls.unwrap_or_default().iter().filter(|call| match call.progress {
+            CallProgress::Allowed => !call.is_read_only(),
+            CallProgress::Running { plan: false, .. } => {
+                !call.is_read_only() && !call.is_effectful()
+            }
+            CallProgress::Proposed
+            | CallProgress::AwaitingApproval { .. }
+            | CallProgress::Denied { .. }
+            | CallProgress::Running { plan: true, .. }
+            | CallProgress::Reconciling { .. }
+            | CallProgress::Done { .. } => false,
+        })
     }
 }
 

@@ -166,6 +166,9 @@ pub struct PermissionsNarrowed {
     /// Tools that change more than the settings say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<ToolEffect>,
+    /// True if a person decides what an earlier process allowed and did not start.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub hold: bool,
 }
 
 /// Effect class of a tool.

@@ -27,8 +27,9 @@ pub(super) struct FactRange {
 impl Machine {
     /// Narrows the session to the ceiling of this process, if its settings permit more. Returns true
     /// if they did.
-    pub(super) fn narrow(&mut self) -> bool {
-        let narrowing = self.ceiling.as_ref().and_then(|ceiling| ceiling.narrowing(&self.session));
+    pub(super) fn narrow(&mut self, recovers: bool) -> bool {
+        let ceiling = self.ceiling.as_ref();
+        let narrowing = ceiling.and_then(|ceiling| ceiling.narrowing(&self.session, recovers));
         narrowing.is_some_and(|to| self.apply_input(Input::Narrow { to }).is_ok())
     }
 

@@ -171,7 +171,7 @@ impl Machine {
         if let MachineEvent::Ceiling(ceiling) = &event.input {
             self.ceiling = Some(ceiling.clone());
         }
-        let narrowed = self.narrow();
+        let narrowed = self.narrow(matches!(event.input, MachineEvent::Recovered));
         match event.input {
             MachineEvent::Ceiling(_) => {}
             MachineEvent::Recovered => self.recover(),
@@ -199,7 +199,7 @@ impl Machine {
             MachineEvent::Elapsed(Timer::Release) => self.exit_without_hooks(),
             MachineEvent::Checkpointed { bytes } => self.checkpoints.learn(bytes),
         }
-        if self.narrow() || narrowed {
+        if self.narrow(false) || narrowed {
             self.on_tick();
         }
     }

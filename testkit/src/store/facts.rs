@@ -119,6 +119,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
             rules: vec![rule(text)],
             withdrawn: vec![rule(text)],
             effects: vec![ToolEffect { tool: text.into(), effect: EffectClass::Effectful }],
+            hold: true,
         }),
         Fact::SessionRewound(SessionRewound {
             by: principal(text).into(),

@@ -50,6 +50,7 @@ fn ceiling(to: &PermissionsNarrowed) -> Ceiling {
         permissions: to.permissions.unwrap_or(Permissions::Auto),
         rules: to.rules.clone(),
         effects: effects.map(|one| (one.tool.clone(), one.effect)).collect(),
+        hold_recovered: to.hold,
     }
 }
 

@@ -41,6 +41,8 @@ pub struct Posture {
     pub agent: Option<u32>,
     /// True if the result of a detached agent opens a turn.
     pub wakes: bool,
+    /// True if a person decides what an earlier process allowed and did not start. A ceiling's alone.
+    pub holds: bool,
 }
 
 impl Default for Posture {
@@ -58,6 +60,7 @@ impl Default for Posture {
             corrections: 0,
             agent: None,
             wakes: false,
+            holds: false,
         }
     }
 }
@@ -131,6 +134,7 @@ impl Posture {
             permissions: self.permissions,
             rules: self.rules.clone(),
             effects: TOOLS.iter().map(|(name, effect, _)| ((*name).to_owned(), *effect)).collect(),
+            hold_recovered: self.holds,
         }
     }
 
@@ -167,6 +171,7 @@ impl Posture {
                 let samples = value.parse();
                 self.agent = Some(samples.map_err(|error| format!("{value}: {error}"))?);
             }
+            "holds" => self.holds = value.parse().map_err(|error| format!("{value}: {error}"))?,
             "wakes" => self.wakes = value.parse().map_err(|error| format!("{value}: {error}"))?,
             limit => set_limit(&mut self.limits, limit, value)?,
         }
@@ -207,6 +212,9 @@ impl fmt::Display for Posture {
         }
         if self.corrections > 0 {
             write!(f, " corrections={}", self.corrections)?;
+        }
+        if self.holds {
+            write!(f, " holds=true")?;
         }
         if let Some(samples) = self.agent {
             write!(f, " agent={samples}")?;

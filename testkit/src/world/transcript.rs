@@ -39,6 +39,7 @@ fn narrowed(fact: &PermissionsNarrowed) -> String {
     parts.extend(rules(&fact.rules, "rules"));
     parts.extend(rules(&fact.withdrawn, "withdrawn"));
     parts.extend(fact.effects.iter().map(|one| format!("{} is {}", one.tool, spell(&one.effect))));
+    parts.extend(fact.hold.then(|| String::from("what was allowed is asked about")));
     format!(" to {}", parts.join(", "))
 }
 

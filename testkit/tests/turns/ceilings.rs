@@ -137,3 +137,25 @@ fn a_new_process_narrows_before_it_recovers() {
         > send again => input 15
     "#]]);
 }
+
+#[test]
+fn what_was_allowed_is_held_for_a_person_after_a_restart() {
+    check(expect![[r#"
+        > open
+        > send hello => first turn, sample@5
+        > call shell {} => permitted call 6@8
+        > call read {} => read-only call 9 decided
+        > call write {} => permitted call 11 decided
+        > end stop => sample ended at 13
+        > ceiling holds=true
+        > crash => log ends at 13
+          14 PermissionsNarrowed to what was allowed is asked about
+          15 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+          16 ApprovalAsked call 11, within 604800000 ms
+          17 CallStarted call 9 attempt 1 => runs
+             run approval of call 11@16
+        > answer 0 deny
+          18 ApprovalAnswered call 11 deny by somebody
+          19 CallObserved call 11 denied: Denied by a person, who gave no reason. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
+    "#]]);
+}

@@ -23,7 +23,7 @@ pub(crate) use parse::{
 use parse::{age, session, words};
 pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSharingArgs};
 pub(crate) use sandbox::{SandboxArgs, SandboxFlag};
-pub(crate) use serve::ServeArgs;
+pub(crate) use serve::{RecoverMode, ServeArgs};
 pub(crate) use shared::{InputArgs, LocationArgs, RecordingArgs, SettingsArgs};
 
 /// Run durable agent turns: kill it at any moment, and `windlass resume` continues the session.

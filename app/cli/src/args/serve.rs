@@ -3,9 +3,21 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
+use serde::Deserialize;
 
 use super::{LocationArgs, ProgramSharingArgs, SettingsArgs};
+
+/// What happens after a restart to calls that were allowed and had not started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RecoverMode {
+    /// They run, as far as the server still permits them.
+    #[default]
+    Run,
+    /// A person is asked about each that may change something.
+    Hold,
+}
 
 /// Arguments of `windlass serve`.
 #[derive(Debug, ClapArgs)]
@@ -33,6 +45,12 @@ pub(crate) struct ServeArgs {
     /// For stores that several nodes can share.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) most_sessions: Option<u32>,
+    /// What happens after a restart to calls that were allowed and had not started
+    /// [default: the configuration's, else run].
+    ///
+    /// With hold, a person is asked about each that may change something.
+    #[arg(long, value_enum, value_name = "run|hold")]
+    pub(crate) recover: Option<RecoverMode>,
     /// NATS servers for live events, nats://HOST/PLACE [default: the configuration's, else the store's].
     ///
     /// They carry live events to the other nodes. Use the variable for a URL with a password.

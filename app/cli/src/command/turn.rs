@@ -8,7 +8,7 @@ use windlass_engine::core::{
     StopTiming,
 };
 use windlass_engine::ports::{Clock as _, LogStore, StoreErrorKind};
-use windlass_engine::{SessionHandle, Start, StartError};
+use windlass_engine::{Loaded, SessionHandle, Start, StartError};
 
 use super::follow::TurnFollower;
 use super::{prompt, session_checks};
@@ -108,13 +108,17 @@ async fn attempt(
         false => site.open().await?,
     };
     let store = (task.layer)(opened.store);
-    let recorded = recorded(store.as_ref(), task, id).await?;
+    let loaded = recorded(store.as_ref(), task, id).await?;
+    let recorded = loaded.as_ref().map(|loaded| loaded.session.clone());
     if let Some(session) = recorded.as_ref().filter(|_| !task.resumes) {
         site.reject_elsewhere(session)?;
     }
     let kept = StoreHandle { store: store.clone(), blobs: opened.blobs, node: opened.node };
     let rig = turn_runtime(task, &site, kept, recorded.as_ref())?;
     check(task, &rig.settings, recorded.as_ref())?;
+    if let Some(loaded) = &loaded {
+        session_checks::announce_recovered(loaded);
+    }
     if rig.settings.options.output_schema.is_some() {
         present.expect_schema();
     }
@@ -267,12 +271,12 @@ async fn recorded(
     store: &dyn LogStore,
     task: &TurnTask,
     id: &SessionId,
-) -> Result<Option<Session>, Failure> {
+) -> Result<Option<Loaded>, Failure> {
     if task.session.is_none() {
         return Ok(None);
     }
     match windlass_engine::load(store, id, 1_000).await {
-        Ok(loaded) => Ok(Some(loaded.session)),
+        Ok(loaded) => Ok(Some(loaded)),
         Err(StartError::Unknown(_)) if !task.resumes => Ok(None),
         Err(StartError::Store(error)) if error.kind == StoreErrorKind::Unknown && !task.resumes => {
             Ok(None)
@@ -307,6 +311,7 @@ fn turn_runtime(
         hooks: hooks.hooks(),
         redaction: hooks.redaction(),
     };
+    let ceiling = wiring::permitted_calls(&task.settings, &offered.tools)?;
     let own = UserExtensions { toolbox, hooks };
     let settings = match settings {
         None => wiring::new_settings(&task.settings, &chosen, offered)?,
@@ -317,7 +322,7 @@ fn turn_runtime(
     let posture = posture(asks.map_or(&settings, |turn| &turn.settings));
     let approver = TerminalApprover::new(super::me(), posture).with_agent_names(kept.store.clone());
     let approver = Arc::new(approver);
-    Ok(wiring::build_runtime(kept, chosen, own, approver, settings, task.sharing))
+    Ok(wiring::build_runtime(kept, chosen, own, approver, settings, ceiling, task.sharing))
 }
 
 fn has_goal(task: &TurnTask, recorded: Option<&Session>) -> bool {

@@ -34,7 +34,7 @@ mod workspace;
 use std::sync::Arc;
 
 use windlass_clock::SystemClock;
-use windlass_engine::core::{Limits, Settings};
+use windlass_engine::core::{Ceiling, Limits, Settings};
 use windlass_engine::ports::{Approver, Hooks, Ports};
 use windlass_engine::{Config, Engine, Toolbox};
 use windlass_replay::Recorder;
@@ -53,7 +53,9 @@ pub(crate) use secret_variables::{OWN as SECRET_ARGUMENTS, secret_variables};
 #[cfg(feature = "server")]
 pub(crate) use serve::{ComposedServer, Reload, compose, fresh_token};
 pub(crate) use session_context::session_context;
-pub(crate) use settings::{AvailableExtensions, changed_settings, new_settings, widening};
+pub(crate) use settings::{
+    AvailableExtensions, changed_settings, new_settings, permitted_calls, widening,
+};
 pub(crate) use tools::toolbox;
 pub(crate) use trust::{TrustAsker, instructions, trusted, untrusted_words};
 pub(crate) use trust_record::{FileTrust, TrustRecord};
@@ -89,6 +91,7 @@ pub(crate) fn build_runtime(
     own: UserExtensions,
     approver: Arc<dyn Approver>,
     settings: Settings,
+    ceiling: Ceiling,
     sharing: ProgramSharingArgs,
 ) -> Runtime {
     let ports = Ports {
@@ -104,16 +107,13 @@ pub(crate) fn build_runtime(
     // The person at the terminal sets the limits, so the upper bounds equal them. The process
     // itself determines the grace period after a signal.
     let config = sharing.apply(Config {
-        limits: ceiling(&settings.limits),
+        limits: most(&settings.limits),
         programs: programs::ceiling(&settings),
         ..Config::default()
     });
-    Runtime {
-        engine: Engine::new(ports, config),
-        settings,
-        _demo: chosen.demo,
-        recorder: chosen.recorder,
-    }
+    let engine = Engine::new(ports, config);
+    engine.set_ceiling(ceiling);
+    Runtime { engine, settings, _demo: chosen.demo, recorder: chosen.recorder }
 }
 
 /// Returns the system's clock.
@@ -121,7 +121,7 @@ pub(crate) fn clock() -> SystemClock {
     SystemClock::new()
 }
 
-fn ceiling(limits: &Limits) -> Limits {
+fn most(limits: &Limits) -> Limits {
     Limits {
         samples: limits.samples.max(Limits::default().samples),
         grace_ms: signals::TURN_GRACE_MS,

@@ -1,7 +1,7 @@
 //! Settings of a new session, and changes of a command to an existing one.
 
 use windlass_engine::core::{
-    CompactionStrategy, ContextWindow, HookSpec, Limits, Mode, OfferedTools, Permissions,
+    Ceiling, CompactionStrategy, ContextWindow, HookSpec, Limits, Mode, OfferedTools, Permissions,
     RequestOptions, Settings, ToolSpec, Widening,
 };
 
@@ -11,6 +11,11 @@ use super::{output_schema, programs, rules};
 use crate::args::SettingsArgs;
 use crate::exit::Failure;
 use crate::present::print_notice;
+
+/// Mode of a process that names none.
+const MODE: Mode = Mode::Build;
+/// Permissions of a process that names none.
+const PERMISSIONS: Permissions = Permissions::Auto;
 
 /// Tools and hooks that the adapters offer.
 pub(crate) struct AvailableExtensions {
@@ -32,8 +37,8 @@ pub(crate) fn new_settings(
         provider: chosen.name.clone(),
         model: model(shape, chosen)?,
         instructions: INSTRUCTIONS.to_owned(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
+        mode: MODE,
+        permissions: PERMISSIONS,
         rules: Vec::new(),
         hooks: offered.hooks,
         redaction: offered.redaction,
@@ -79,6 +84,22 @@ pub(crate) fn changed_settings(
     }
     programs::guide(&mut settings);
     Ok(settings)
+}
+
+/// Returns the calls that the command permits at most, whatever the log of a session says.
+pub(crate) fn permitted_calls(
+    shape: &SettingsArgs,
+    tools: &[ToolSpec],
+) -> Result<Ceiling, Failure> {
+    let mut said = Vec::new();
+    rules::add(&mut said, shape, tools)?;
+    Ok(Ceiling {
+        mode: shape.mode.unwrap_or(MODE),
+        permissions: shape.permissions.unwrap_or(PERMISSIONS),
+        rules: said,
+        effects: tools.iter().map(|tool| (tool.name.clone(), tool.effect)).collect(),
+        hold_recovered: false,
+    })
 }
 
 /// Warns of an unknown window if the server cuts what exceeds it without a word.

@@ -45,6 +45,11 @@ use checkpoints::Checkpoints;
 use mailbox::MailboxTask;
 use timers::Timers;
 
+/// Most calls of an earlier process that are reported.
+const REPORTED_CALLS: usize = 16;
+/// Most characters of reported arguments.
+const REPORTED_ARGUMENTS: usize = 200;
+
 /// State of a session's driver.
 pub(crate) struct Driver {
     ports: Ports,
@@ -144,6 +149,7 @@ impl Driver {
         mut self,
         mut mailbox: mpsc::Receiver<DriverCommand>,
     ) -> Arc<DriverEnd> {
+        self.announce_recovered();
         self.hand_over(MachineEvent::Recovered);
         self.deliver_results();
         let ended = match self.drive(&mut mailbox).await {
@@ -229,6 +235,19 @@ impl Driver {
         let ceiling = self.ceiling.borrow_and_update().clone();
         if let Some(ceiling) = ceiling {
             self.hand_over(MachineEvent::Ceiling(ceiling));
+        }
+    }
+
+    /// Reports the calls that start because an earlier process allowed them.
+    fn announce_recovered(&self) {
+        let session = self.machine.session();
+        for call in session.recovered_calls().take(REPORTED_CALLS) {
+            let arguments = self.machine.history().arguments(call.id).unwrap_or_default();
+            let arguments: String = arguments.chars().take(REPORTED_ARGUMENTS).collect();
+            tracing::warn!(
+                session = %session.id, call = %call.id, tool = %call.tool, arguments,
+                "an earlier process allowed this call: it starts now, unless this one permits less"
+            );
         }
     }
 

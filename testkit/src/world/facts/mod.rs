@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
     Ancestor, CallId, CallItem, ContextPart, Delivery, Draft, Fact, Image, ImageMedia,
-    InputAccepted, InputId, InputQueued, InterruptRequested, LimitKind, Lineage, Opaque,
+    InputAccepted, InputId, InputQueued, InterruptRequested, LimitKind, Lineage, Mode, Opaque,
     PermissionsNarrowed, RecordedFact, Seq, SessionOpened, SessionRewound, SettingsChanged,
     StopTiming, Timestamp, ToolEffect, ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled,
     TurnUsage,
@@ -69,6 +69,7 @@ fn narrowed() -> impl Strategy<Value = Fact> {
             rules: settings.rules.clone(),
             withdrawn: settings.rules.clone(),
             effects: settings.tools.iter().map(effect).collect(),
+            hold: settings.mode == Mode::Plan,
         })
     })
 }

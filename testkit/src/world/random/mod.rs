@@ -9,8 +9,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    BudgetUsage, Delivery, FailureKind, Goal, HookVerdict, InterruptSource, ObservationStatus,
-    PROGRAM_TOOL, RetainedChange, Retry, StopReason, StopTiming, Widening,
+    BudgetUsage, Delivery, FailureKind, Goal, HookVerdict, InterruptSource, Mode,
+    ObservationStatus, PROGRAM_TOOL, Permissions, RetainedChange, Retry, StopReason, StopTiming,
+    Widening,
 };
 
 use super::posture::{Posture, TOOLS};
@@ -69,7 +70,8 @@ fn user() -> impl Strategy<Value = Step> {
 /// What a ceiling has of a posture.
 fn narrow(posture: Posture) -> Posture {
     let Posture { mode, permissions, rules, .. } = posture;
-    Posture { mode, permissions, rules, ..Posture::default() }
+    let holds = mode == Mode::Build && permissions == Permissions::Auto;
+    Posture { mode, permissions, rules, holds, ..Posture::default() }
 }
 
 /// A turn that is meant, now and then: most of these are not the one that runs.

@@ -65,6 +65,7 @@ pub(crate) fn posture() -> impl Strategy<Value = Posture> {
                 corrections: program.map_or(0, |(_, corrections)| corrections),
                 agent: agent.map(|(samples, _)| samples),
                 wakes: agent.is_some_and(|(_, wakes)| wakes),
+                holds: false,
             }
         },
     )

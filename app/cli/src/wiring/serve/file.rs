@@ -14,8 +14,8 @@ use windlass_server::{Grant, Quota, Right, Rights, ServerLimits, TokenHash};
 
 use super::tenant_settings::SessionChoices;
 use crate::args::{
-    CallPattern, ProgramLimitFields, ProgramSharingArgs, SettingsArgs, amount, duration, mode,
-    pattern, permissions, price, strategy, transport,
+    CallPattern, ProgramLimitFields, ProgramSharingArgs, RecoverMode, SettingsArgs, amount,
+    duration, mode, pattern, permissions, price, strategy, transport,
 };
 use crate::exit::Failure;
 use crate::wiring::runtime;
@@ -38,6 +38,8 @@ pub(super) struct ServerFile {
     pub(super) live: Option<String>,
     /// Same as the flag `--most-sessions`.
     pub(super) most_sessions: Option<u32>,
+    /// Same as the flag `--recover`.
+    pub(super) recover: Option<RecoverMode>,
     /// Same as the flag `--programs-at-once`.
     programs_at_once: Option<usize>,
     /// Same as the flag `--program-idle`.

@@ -20,7 +20,7 @@ use windlass_server::{
 };
 
 use crate::StoreLayer;
-use crate::args::{ProgramSharingArgs, ServeArgs, SettingsArgs};
+use crate::args::{ProgramSharingArgs, RecoverMode, ServeArgs, SettingsArgs};
 use crate::exit::{ExitKind, Failure};
 use crate::wiring::node::{Node, SharedPorts};
 use crate::wiring::runtimes;
@@ -68,6 +68,7 @@ struct TenantPorts {
     compute_slots: ComputeSlots,
     /// How programs share the process.
     sharing: ProgramSharingArgs,
+    recover: RecoverMode,
 }
 
 /// Returns the settings of all tenants. An unreadable configuration fails the command later.
@@ -111,6 +112,7 @@ pub(crate) async fn compose(
         cluster: among.share(opened.node.as_ref()).await?,
         compute_slots: ComputeSlots::new(sharing.apply(Config::default()).programs_at_once),
         sharing,
+        recover: args.recover.or(file.recover).unwrap_or_default(),
     };
     let tenants = tenants(args, &file, &site, &kept)?;
     let names: Vec<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass_engine::core::{Limits, Settings};
+use windlass_engine::core::{Ceiling, Limits, Settings};
 use windlass_engine::ports::{ExternalApprover, Ports};
 use windlass_engine::{Config, Engine, Peers};
 use windlass_server::{ServedSessions, Tenant};
 
 use super::TenantPorts;
 use super::tenant_settings::{SessionChoices, TenantSettings};
-use crate::args::SettingsArgs;
+use crate::args::{RecoverMode, SettingsArgs};
 use crate::exit::Failure;
 use crate::wiring::goal::with_goal;
 use crate::wiring::{self, AvailableExtensions, ProviderTransport};
@@ -62,6 +62,8 @@ pub(super) fn tenant(
         load: load.clone(),
     });
     let engine = Engine::with_compute(ports, config, peers, kept.compute_slots.clone());
+    let hold_recovered = kept.recover == RecoverMode::Hold;
+    engine.set_ceiling(Ceiling { hold_recovered, ..Ceiling::of(house.usual()) });
     Ok(Tenant {
         name: name.to_owned(),
         engine,

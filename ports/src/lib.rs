@@ -14,6 +14,7 @@ mod chain;
 mod clock;
 pub mod codec;
 mod error;
+mod fences;
 #[doc(hidden)]
 pub mod fuzzing;
 mod glob;
@@ -53,6 +54,7 @@ pub use cancel::{CancelFuture, CancelSignal, CancelSource};
 pub use chain::ChainLink;
 pub use clock::Clock;
 pub use error::{ErrorKind, PortError};
+pub use fences::{FenceRules, FencedBlock, fenced_blocks};
 pub use glob::glob;
 pub use guide::{GuideSyntax, ProgramGuide};
 pub use hooks::{

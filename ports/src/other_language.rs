@@ -2,6 +2,8 @@
 
 use windlass_core::ProgramFault;
 
+use crate::fences::{FenceRules, fenced_blocks};
+
 /// Labels of blocks with code that is run.
 const LABELS: &[&str] = &[
     "bash",
@@ -29,24 +31,17 @@ const LABELS: &[&str] = &[
 /// there is none. `label` is the label of the language that is run.
 #[must_use]
 pub fn other_language(answer: &str, label: &str) -> Option<ProgramFault> {
-    let mut open = false;
-    for line in answer.lines() {
-        let Some(rest) = line.trim().strip_prefix("```") else {
-            continue;
-        };
-        let found = rest.trim().to_ascii_lowercase();
-        if !open && found != label && LABELS.contains(&found.as_str()) {
-            let message = format!("your answer has a block of {found}, and nothing of it was run");
-            let mut fault = ProgramFault::new("other_language", message);
-            fault.hint = Some(format!(
-                "Write one program in a block that begins with ```{label}. A block that is for the \
-                 user belongs into the text that the program returns."
-            ));
-            return Some(fault);
-        }
-        open = !open;
-    }
-    None
+    let mut labels = fenced_blocks(answer, FenceRules::MARKDOWN)
+        .map(|block| block.label.to_ascii_lowercase())
+        .filter(|found| found != label && LABELS.contains(&found.as_str()));
+    let found = labels.next()?;
+    let message = format!("your answer has a block of {found}, and nothing of it was run");
+    let mut fault = ProgramFault::new("other_language", message);
+    fault.hint = Some(format!(
+        "Write one program in a block that begins with ```{label}. A block that is for the user \
+         belongs into the text that the program returns."
+    ));
+    Some(fault)
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 //! was meant: one of another language, or one without a label that calls tools or returns.
 
 use windlass_core::ProgramFault;
-use windlass_ports::other_language;
+use windlass_ports::{FenceRules, fenced_blocks, other_language};
 
 use crate::check::returns;
 use crate::fault::hinted;
 
 /// Info strings of fences that hold a program.
-const MARKS: [&str; 4] = ["javascript", "js", "mjs", "typescript"];
+const MARKS: [&str; 5] = ["javascript", "js", "mjs", "ts", "typescript"];
 
 /// Label of a fence.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,9 +20,9 @@ enum FenceLabel {
 
 impl FenceLabel {
     fn of(mark: &str) -> Self {
-        match mark {
+        match mark.to_ascii_lowercase().as_str() {
             "" => Self::Missing,
-            _ if MARKS.contains(&mark) => Self::JavaScript,
+            mark if MARKS.contains(&mark) => Self::JavaScript,
             _ => Self::Other,
         }
     }
@@ -36,34 +36,21 @@ fn is_meant(body: &str) -> bool {
 
 /// The program in the text of an answer: what stands in the one fence that is marked as JavaScript.
 pub(crate) fn extract(answer: &str) -> Option<Result<String, ProgramFault>> {
-    let mut found: Vec<String> = Vec::new();
-    let mut open: Option<(FenceLabel, String)> = None;
+    let mut found: Vec<&str> = Vec::new();
     let mut unlabelled = false;
-    for line in answer.lines() {
-        let fence = line.trim_start().strip_prefix("```");
-        match (&mut open, fence) {
-            (None, Some(mark)) => {
-                let mark = mark.trim().to_ascii_lowercase();
-                open = Some((FenceLabel::of(&mark), String::new()));
+    for block in fenced_blocks(answer, FenceRules::MARKDOWN) {
+        match (FenceLabel::of(block.label), block.closed) {
+            (FenceLabel::JavaScript, true) => found.push(block.content),
+            (FenceLabel::JavaScript, false) => {
+                return Some(Err(hinted(
+                    "parse_error",
+                    "the fence of the program is not closed",
+                    "Close it with three backticks on a line of their own.",
+                )));
             }
-            (Some(_), Some(rest)) if rest.trim().is_empty() => match open.take() {
-                Some((FenceLabel::JavaScript, body)) => found.push(body),
-                Some((FenceLabel::Missing, body)) => unlabelled |= is_meant(&body),
-                Some((FenceLabel::Other, _)) | None => {}
-            },
-            (Some((_, body)), _) => {
-                body.push_str(line);
-                body.push('\n');
-            }
-            (None, None) => {}
+            (FenceLabel::Missing, true) => unlabelled |= is_meant(block.content),
+            (FenceLabel::Missing, false) | (FenceLabel::Other, _) => {}
         }
-    }
-    if let Some((FenceLabel::JavaScript, _)) = open {
-        return Some(Err(hinted(
-            "parse_error",
-            "the fence of the program is not closed",
-            "Close it with three backticks on a line of their own.",
-        )));
     }
     match found.len() {
         0 if unlabelled => Some(Err(hinted(
@@ -72,7 +59,7 @@ pub(crate) fn extract(answer: &str) -> Option<Result<String, ProgramFault>> {
             "Write one program in a block that begins with ```javascript.",
         ))),
         0 => other_language(answer, "javascript").map(Err),
-        1 => found.pop().map(Ok),
+        1 => found.pop().map(|source| Ok(source.replace("\r\n", "\n"))),
         programs => Some(Err(hinted(
             "parse_error",
             format!("your answer has {programs} programs, and none of them was run"),
@@ -89,6 +76,7 @@ mod tests {
     fn one_fence_is_a_program() {
         let only = extract("So:\n```js\nreturn 1\n```\nDone.");
         assert_eq!(only, Some(Ok("return 1\n".to_owned())));
+        assert_eq!(extract("```ts\r\nreturn 2\r\n```"), Some(Ok("return 2\n".to_owned())));
         let beside = extract("```text\nno\n```\n```JavaScript\nreturn `a`\n```");
         assert_eq!(beside, Some(Ok("return `a`\n".to_owned())));
         assert_eq!(extract("```\n1\n```"), None);

@@ -11,9 +11,9 @@
 //! An answer that begins with a parenthesis is a program as a whole.
 
 use windlass_core::ProgramFault;
-use windlass_kit_ptclisp::extract::MissingProgram;
-use windlass_kit_ptclisp::{ExtractError, extract};
-use windlass_ports::other_language;
+use windlass_ports::{fenced_blocks, other_language};
+
+use crate::extract::{self, ExtractError, MissingProgram};
 
 /// Text that opens a block meant as a program.
 const MARKS: &[&str] =
@@ -21,7 +21,7 @@ const MARKS: &[&str] =
 
 /// The program in an answer, if there is one.
 pub(crate) fn program(answer: &str) -> Option<Result<String, ProgramFault>> {
-    let none = match extract(answer) {
+    let none = match extract::extract(answer) {
         Ok(found) => return Some(Ok(found.program)),
         Err(none) => none,
     };
@@ -58,15 +58,8 @@ fn marked(answer: &str) -> bool {
     MARKS.iter().any(|mark| small.contains(mark))
 }
 
-/// Returns true if the text after the last fence begins with a parenthesis.
+/// Returns true if the block that is not closed begins with a parenthesis.
 fn unclosed_list(answer: &str) -> bool {
-    let mut after = None;
-    let mut rest = answer;
-    while let Some((line, next)) = rest.split_once('\n') {
-        if line.trim_start().starts_with("```") {
-            after = Some(next);
-        }
-        rest = next;
-    }
-    after.is_some_and(|text| text.trim_start().starts_with('('))
+    let last = fenced_blocks(answer, extract::ANSWER).last();
+    last.is_some_and(|block| !block.closed && extract::is_list(block.content))
 }

@@ -9,9 +9,9 @@
     reason = "a test fails by panicking, says what it skips, and takes some kinds of JSON apart"
 )]
 
-#[path = "../../kit/ptclisp/tests/support/recordings.rs"]
+#[path = "support/recordings.rs"]
 mod recordings;
-#[path = "../../kit/ptclisp/examples/score/tools.rs"]
+#[path = "../examples/score/tools.rs"]
 mod tools;
 
 use std::collections::{BTreeMap, BTreeSet};

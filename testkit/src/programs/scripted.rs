@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use windlass_core::ProgramFault;
 use windlass_ports::{
-    GuideSyntax, PreparedProgram, ProgramEnvironment, ProgramGuide, ProgramRuntime, RunningProgram,
+    FenceRules, GuideSyntax, PreparedProgram, ProgramEnvironment, ProgramGuide, ProgramRuntime,
+    RunningProgram, fenced_blocks,
 };
 
 use super::parse::{Op, parse};
@@ -97,15 +98,16 @@ impl ProgramRuntime for ScriptedRuntime {
     }
 
     fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>> {
-        let mut fences = answer.split("```scripted\n").skip(1);
-        let body = fences.next()?;
+        let mut blocks =
+            fenced_blocks(answer, FenceRules::MARKDOWN).filter(|block| block.label == SCRIPTED);
+        let block = blocks.next()?;
         let fault = |words: &str| Some(Err(ProgramFault::new("parse_error", words)));
-        if fences.next().is_some() {
+        if blocks.next().is_some() {
             return fault("there are two programs; write one");
         }
-        match body.split_once("```") {
-            Some((source, _)) => Some(Ok(source.to_owned())),
-            None => fault("the fence of the program is not closed; close it"),
+        match block.closed {
+            true => Some(Ok(block.content.to_owned())),
+            false => fault("the fence of the program is not closed; close it"),
         }
     }
 

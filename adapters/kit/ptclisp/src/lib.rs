@@ -42,7 +42,6 @@ mod analyze;
 mod callable;
 mod code;
 mod context;
-pub mod extract;
 mod fault;
 mod flow;
 mod form;
@@ -66,7 +65,6 @@ pub mod signature;
 mod sorted;
 mod value;
 
-pub use extract::{ExtractError, ExtractedProgram, extract, without_prose};
 pub use fault::{Fault, FaultClass, Position};
 pub use json::{from_json, json_text, sorted, to_json};
 pub use library::is_function;

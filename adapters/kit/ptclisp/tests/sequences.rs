@@ -298,7 +298,7 @@ fn apropos_finds_names_by_their_letters_and_then_by_their_meaning() {
 
 #[test]
 fn an_endless_argument_of_a_function_of_texts_is_told_how_to_become_a_text() {
-    let fault = support::fault("(upper-case (repeat \"a\"))", &Limits::default());
+    let fault = fault("(upper-case (repeat \"a\"))", &Limits::default());
     let hint = fault.hint.clone().unwrap_or_default();
     assert!(fault.message.contains("the sequence has no end"), "{fault}");
     assert!(hint.contains("(join (take n xs))"), "{fault}");
@@ -307,7 +307,7 @@ fn an_endless_argument_of_a_function_of_texts_is_told_how_to_become_a_text() {
 #[test]
 fn the_default_of_a_parameter_in_letfn_may_name_a_parameter_before_it() {
     let shadowed = "(letfn [(f [] 1) (g [f {:keys [a] :or {a f}}] a)] (g 7 {}))";
-    assert_eq!(support::value(shadowed), "7");
+    assert_eq!(value(shadowed), "7");
     let named = "(letfn [(f [] 1) (g [{:keys [a] :or {a (f)}}] a)] (g {}))";
     let fault = fault(named, &Limits::default());
     assert!(fault.message.contains("cannot name f"), "{fault}");

@@ -17,7 +17,6 @@ const WRITTEN_WITH: (usize, u64) = (1_770, 0x7225_7b3c_e55d_3511);
 /// Their folder: what `WINDLASS_PTC_LISP` names, which must be there, or `shared/ptc_lisp` beside the
 /// checkout. Where there is none, the test that asks is skipped, and that is said.
 pub(crate) fn folder() -> Option<PathBuf> {
-    // The crates that use this file have different depths in the tree.
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = own.ancestors().find(|folder| folder.join("Cargo.lock").is_file());
     let beside = root.map(|root| root.join("../shared/ptc_lisp"));

@@ -37,7 +37,11 @@ use std::ops::Range;
 
 pub use clean::TextChanges;
 
-use fences::{Block, BlockMatches, FenceLabel};
+use windlass_ports::fenced_blocks;
+
+pub(crate) use fences::ANSWER;
+
+use fences::BlockMatches;
 
 /// The most bytes of an answer that is looked at.
 pub const ANSWER_BYTES: usize = 1 << 20;
@@ -141,10 +145,10 @@ impl ExtractError {
 ///
 /// ```
 /// let answer = "I add them up.\n```clojure\n(+ 1 2)\n```\nThat is all.";
-/// let found = windlass_kit_ptclisp::extract(answer)?;
+/// let found = windlass_ptclisp::extract(answer)?;
 /// assert_eq!(found.program, "(+ 1 2)");
 /// assert_eq!(&answer[found.span], "(+ 1 2)");
-/// # Ok::<(), windlass_kit_ptclisp::ExtractError>(())
+/// # Ok::<(), windlass_ptclisp::ExtractError>(())
 /// ```
 ///
 /// # Errors
@@ -156,18 +160,21 @@ pub fn extract(answer: &str) -> Result<ExtractedProgram, ExtractError> {
     let mut tagged = BlockMatches::default();
     let mut lists = BlockMatches::default();
     let mut others = false;
-    let unclosed = fences::blocks(answer, fences::any_line, |block| match block.tag {
-        FenceLabel::Clojure | FenceLabel::Lisp => tagged.add(block),
-        FenceLabel::Other if answer[block.content.clone()].trim_start().starts_with('(') => {
-            lists.add(block);
+    let mut unclosed = false;
+    for block in fenced_blocks(answer, ANSWER) {
+        let content = block.start..block.start + block.content.len();
+        match block.closed {
+            false => unclosed = true,
+            true if fences::TAGS.contains(&block.label) => tagged.add(content),
+            true if is_list(block.content) => lists.add(content),
+            true => others = true,
         }
-        FenceLabel::Other => others = true,
-    });
-    if let Some(block) = tagged.only()? {
-        return Ok(extracted_program(answer, block.content, ProgramMarker::Tagged));
     }
-    if let Some(block) = lists.only()? {
-        return Ok(extracted_program(answer, block.content, ProgramMarker::Fenced));
+    if let Some(content) = tagged.only()? {
+        return Ok(extracted_program(answer, content, ProgramMarker::Tagged));
+    }
+    if let Some(content) = lists.only()? {
+        return Ok(extracted_program(answer, content, ProgramMarker::Fenced));
     }
     if let Some(content) = fences::elements(answer, &mut others).only()? {
         return Ok(extracted_program(answer, content, ProgramMarker::Element));
@@ -192,16 +199,21 @@ pub fn extract(answer: &str) -> Result<ExtractedProgram, ExtractError> {
 /// stays whole, as in PtcRunner v0.13.0.
 pub fn without_prose(answer: &str) -> Cow<'_, str> {
     let mut tagged = BlockMatches::default();
-    fences::blocks(answer, fences::newline_line, |block| match block.tag {
-        FenceLabel::Clojure | FenceLabel::Lisp => tagged.add(block),
-        FenceLabel::Other => {}
-    });
+    fenced_blocks(answer, fences::HISTORY)
+        .filter(|block| block.closed && fences::TAGS.contains(&block.label))
+        .for_each(|block| tagged.add(block));
     match tagged.only() {
-        Ok(Some(Block { tag, content })) => {
-            Cow::Owned(format!("```{}\n{}\n```", tag.name(), &answer[content]))
+        Ok(Some(block)) => {
+            let content = block.content.strip_suffix('\n').unwrap_or_default();
+            Cow::Owned(format!("```{}\n{content}\n```", block.label))
         }
         Ok(None) | Err(_) => Cow::Borrowed(answer),
     }
+}
+
+/// Returns true if a text begins like a list.
+pub(crate) fn is_list(text: &str) -> bool {
+    text.trim_start().starts_with('(')
 }
 
 fn extracted_program(answer: &str, span: Range<usize>, place: ProgramMarker) -> ExtractedProgram {

@@ -2,8 +2,9 @@
 //! recorded.
 
 use serde_json::{Value as Json, json};
+use windlass_kit_ptclisp::Signature;
 use windlass_kit_ptclisp::signature::PathSegment;
-use windlass_kit_ptclisp::{ExtractError, Signature, extract, without_prose};
+use windlass_ptclisp::{ExtractError, extract, without_prose};
 
 use crate::judge::Board;
 

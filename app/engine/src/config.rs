@@ -21,6 +21,8 @@ pub struct Config {
     /// that has computed for longer is held as long as it has computed. After that it is dropped
     /// with its memory, and made again from the record when its calls have ended.
     pub program_idle_ms: u64,
+    /// Most bytes that a fork copies, of facts and of the outputs and images that they name.
+    pub fork_bytes: u64,
     /// Limits on the size of a model's answer.
     pub caps: AssemblerLimits,
     /// Most pending commands of one session's driver.
@@ -52,6 +54,7 @@ impl Default for Config {
                 .map_or(4, NonZeroUsize::get)
                 .saturating_add(1),
             program_idle_ms: 5_000,
+            fork_bytes: 64 * 1024 * 1024,
             caps: AssemblerLimits::default(),
             command_buffer: 64,
             event_buffer: 256,

@@ -89,6 +89,19 @@ pub enum ForkError {
         /// Position of the fact.
         seq: Seq,
     },
+    /// The copy would be larger than the request allows.
+    #[error(
+        "forking session {session} at {at} would copy more than {max_bytes} bytes of facts and \
+         outputs: fork it at an earlier position, or have the limit raised"
+    )]
+    TooManyBytes {
+        /// Id of the source session.
+        session: SessionId,
+        /// Requested position.
+        at: Seq,
+        /// Most bytes of a copy.
+        max_bytes: u64,
+    },
     /// The chain of forks is too long.
     #[error("session {session}: {}", InvalidFork::TooDeep)]
     TooMany {
@@ -148,6 +161,8 @@ pub struct ForkRequest {
     pub scope: Scope,
     /// Time of the fork.
     pub now: Timestamp,
+    /// Most bytes to copy: of facts in their text form, and of the blobs that they name.
+    pub max_bytes: u64,
 }
 
 /// Forks a session. No engine may have the new session open: see

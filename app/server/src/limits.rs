@@ -30,6 +30,8 @@ pub struct ServerLimits {
     pub frame_bytes: usize,
     /// Deepest nesting of JSON in a body.
     pub json_depth: usize,
+    /// Bytes that a fork may copy, of facts, outputs and images.
+    pub fork_bytes: u64,
     /// Interval of a stream's heartbeats.
     pub heartbeat_ms: u64,
     /// Life of a ticket.
@@ -59,6 +61,7 @@ impl Default for ServerLimits {
             bodies_bytes: 256 * 1024 * 1024,
             frame_bytes: 4 * 1024,
             json_depth: 64,
+            fork_bytes: 16 * 1024 * 1024,
             heartbeat_ms: 15_000,
             ticket_ms: 30_000,
             tickets: 10_000,

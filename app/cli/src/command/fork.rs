@@ -22,7 +22,14 @@ pub(super) async fn fork(args: ForkArgs) -> Result<ExitKind, Failure> {
         None => new_id(now.0, clock.entropy())?,
     };
     let keeper = Workspace::new(&args.place)?.open_to_read().await?.copy_target();
-    let asked = ForkRequest { source: args.session, at: Seq(args.at), id, scope: super::me(), now };
+    let asked = ForkRequest {
+        source: args.session,
+        at: Seq(args.at),
+        id,
+        scope: super::me(),
+        now,
+        max_bytes: u64::MAX,
+    };
     let forked = windlass_engine::fork(&keeper, &asked).await;
     let forked = forked.map_err(|error| cut_short(error, &asked))?;
     print_notice(&words(&asked.source, &forked));
@@ -82,6 +89,7 @@ impl From<ForkError> for Failure {
             | ForkError::Unfinished(_)
             | ForkError::Exists(_)
             | ForkError::TooLarge { .. }
+            | ForkError::TooManyBytes { .. }
             | ForkError::TooMany { .. } => Self::usage(error.to_string()),
             ForkError::InvalidFact { .. } | ForkError::Blob { .. } => {
                 Self::new(ExitKind::Store, error.to_string())

@@ -27,7 +27,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`ForkError`]: unknown (also when `scope` may not see it), a position that the log does not
-    /// have or at which something is under way, an id that is taken, a failing store, or an engine
+    /// have or at which something is under way, more bytes than
+    /// [`Config::fork_bytes`](crate::Config::fork_bytes), an id that is taken, a failing store, or an engine
     /// that was shut down.
     pub async fn fork(
         &self,
@@ -42,6 +43,7 @@ impl Engine {
             id: id.clone(),
             scope: scope.clone(),
             now: self.inner.ports.clock.now(),
+            max_bytes: self.inner.config.fork_bytes,
         };
         let engine = self.clone();
         // A task of its own: a dropped future must not leave a claim.

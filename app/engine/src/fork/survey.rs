@@ -7,6 +7,7 @@ use windlass_ports::LogStore;
 
 use super::PAGE;
 use super::{ForkError, ForkRequest, first, text};
+use crate::blob_names::blob_names;
 
 /// Log that may be forked at the requested position.
 pub(super) struct ForkSurvey {
@@ -33,13 +34,15 @@ pub(super) async fn survey(
         Scope::Principal { .. } => Arc::new(asked.scope.clone()),
         Scope::System { .. } => session.owner.clone(),
     };
-    let walk = SurveyFold {
+    let mut walk = SurveyFold {
         request: asked,
         extra_bytes: asked.id.as_str().len().saturating_sub(asked.source.as_str().len()),
         max_bytes: store.capabilities().max_fact_bytes,
+        bytes: 0,
         session,
         before: Seq::ZERO.next(),
     };
+    walk.count(&first_)?;
     walk.run(store).await?;
     Ok(ForkSurvey { first: first_, owner })
 }
@@ -67,6 +70,8 @@ struct SurveyFold<'a> {
     extra_bytes: usize,
     /// Most bytes of a fact.
     max_bytes: usize,
+    /// Bytes of the copy so far.
+    bytes: u64,
     session: Session,
     /// Latest position before the requested one at which the log may be forked.
     before: Seq,
@@ -100,12 +105,8 @@ impl SurveyFold<'_> {
     /// Folds a fact. Returns the result once it is known.
     fn apply(&mut self, fact: &RecordedFact) -> Result<Option<Result<(), ForkError>>, ForkError> {
         let (at, seq) = (self.request.at, fact.seq);
-        if seq <= at
-            && self.extra_bytes > 0
-            && text(fact)?.len().saturating_add(self.extra_bytes) > self.max_bytes
-        {
-            let session = self.request.source.clone();
-            return Err(ForkError::TooLarge { session, seq });
+        if seq <= at {
+            self.count(fact)?;
         }
         let applied = self.session.apply(fact);
         applied.map_err(|cause| ForkError::InvalidFact {
@@ -123,6 +124,24 @@ impl SurveyFold<'_> {
             return Ok(Some(Ok(())));
         }
         Ok(Some(Err(self.under_way(Some(seq)))))
+    }
+
+    /// Counts the bytes of a fact that is to be copied, and of the blobs that it names.
+    fn count(&mut self, fact: &RecordedFact) -> Result<(), ForkError> {
+        let (session, seq) = (&self.request.source, fact.seq);
+        let size = text(fact)?.len().saturating_add(self.extra_bytes);
+        if self.extra_bytes > 0 && size > self.max_bytes {
+            return Err(ForkError::TooLarge { session: session.clone(), seq });
+        }
+        let blobs = blob_names(&fact.fact).into_iter().map(|(_, bytes)| bytes);
+        let size = blobs.fold(size as u64, u64::saturating_add);
+        self.bytes = self.bytes.saturating_add(size);
+        let max_bytes = self.request.max_bytes;
+        if self.bytes > max_bytes {
+            let (session, at) = (session.clone(), self.request.at);
+            return Err(ForkError::TooManyBytes { session, at, max_bytes });
+        }
+        Ok(())
     }
 
     /// Returns the error for a log that has ended without a suitable position.

@@ -57,7 +57,9 @@ pub(crate) fn fork(error: &ForkError) -> Problem {
             Problem::new(ProblemCode::NoForkHere, error.to_string())
         }
         ForkError::Exists(_) => super::key::key_reused("another fork"),
-        ForkError::TooLarge { .. } => Problem::new(ProblemCode::TooLarge, error.to_string()),
+        ForkError::TooLarge { .. } | ForkError::TooManyBytes { .. } => {
+            Problem::new(ProblemCode::TooLarge, error.to_string())
+        }
         ForkError::TooMany { .. } => Problem::new(ProblemCode::Refused, error.to_string()),
         ForkError::InvalidFact { .. } => damaged(error),
         ForkError::Blob { .. } => {

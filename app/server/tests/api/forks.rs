@@ -51,6 +51,24 @@ async fn a_session_is_forked_once_for_a_key_and_goes_on_by_itself() {
 }
 
 #[tokio::test]
+async fn a_fork_that_would_copy_too_much_is_refused() {
+    let mut world = World::new([say("one"), say("two")], []);
+    world.bounds.fork_bytes = 20_000;
+    let server = world.serve().await;
+    let id = server.open(&json!({})).await;
+    server.turn(&id, "first").await;
+    let before = facts(&server, &id).await.len();
+    server.turn(&id, &"a long story. ".repeat(2_000)).await;
+    let after = facts(&server, &id).await.len();
+    let path = format!("/sessions/{id}/forks");
+    let answer = server.post(&path, &json!({ "at": after })).send().await;
+    assert_eq!(answer.problem(), problem(413, "too_large"));
+    let listed = server.get("/sessions").send().await.is(200);
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "nothing was copied");
+    server.post(&path, &json!({ "at": before })).send().await.is(201);
+}
+
+#[tokio::test]
 async fn a_session_is_read_as_of_a_position() {
     let world = World::new([say("one"), say("two")], []);
     let server = world.serve().await;

@@ -130,7 +130,11 @@ impl World {
             clock: self.clock.clone(),
             programs: ProgramRuntimes::none().with(Arc::new(ScriptedRuntime)),
         };
-        let config = Config { remote_command_ms: self.remote_command_ms, ..Config::default() };
+        let config = Config {
+            remote_command_ms: self.remote_command_ms,
+            fork_bytes: self.bounds.fork_bytes,
+            ..Config::default()
+        };
         let Some(node) = node else {
             return Engine::new(ports, config);
         };

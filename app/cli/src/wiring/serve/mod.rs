@@ -69,6 +69,8 @@ struct TenantPorts {
     /// How programs share the process.
     sharing: ProgramSharingArgs,
     recover: RecoverMode,
+    /// Most bytes that a fork copies.
+    fork_bytes: u64,
 }
 
 /// Returns the settings of all tenants. An unreadable configuration fails the command later.
@@ -113,6 +115,7 @@ pub(crate) async fn compose(
         compute_slots: ComputeSlots::new(sharing.apply(Config::default()).programs_at_once),
         sharing,
         recover: args.recover.or(file.recover).unwrap_or_default(),
+        fork_bytes: file.bounds.fork_bytes,
     };
     let tenants = tenants(args, &file, &site, &kept)?;
     let names: Vec<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();

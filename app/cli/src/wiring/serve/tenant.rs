@@ -53,7 +53,11 @@ pub(super) fn tenant(
         clock: Arc::new(wiring::clock()),
         programs: wiring::runtimes(),
     };
-    let config = Config { programs: house.max_program_limits(), ..config(house.usual()) };
+    let config = Config {
+        programs: house.max_program_limits(),
+        fork_bytes: kept.fork_bytes,
+        ..config(house.usual())
+    };
     let config = kept.sharing.apply(config);
     let peers = kept.cluster.as_ref().map(|(shared, load)| Peers {
         mailbox: shared.mailbox.clone(),

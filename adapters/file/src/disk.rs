@@ -95,3 +95,55 @@ pub(crate) fn read_full_at(
     }
     Ok(done)
 }
+
+/// Longest segment that is read, in bytes. A merged session has at most half as many, and a sealed
+/// segment of a lane far fewer.
+pub(crate) const MOST_SEGMENT: u64 = 1024 * 1024 * 1024;
+/// Bytes of one read of a segment.
+const PIECE: usize = 1024 * 1024;
+/// Zeros at a segment's end that are not left out: more than a sector and a unit's frame.
+const LAST_ZEROS: usize = 4096;
+
+/// Bytes of a segment from an offset to its end, without most zeros at the end.
+pub(crate) struct SegmentBytes {
+    pub(crate) bytes: Vec<u8>,
+    /// Number of bytes up to the end of the file.
+    pub(crate) len: usize,
+}
+
+/// Reads a segment from `offset` to its end, in pieces. Zeros at the end use no memory.
+///
+/// # Errors
+/// When the file is longer than any segment: a sparse file may claim any length.
+pub(crate) fn read_segment(file: &dyn LogFile, offset: u64) -> io::Result<SegmentBytes> {
+    let claimed = file.len()?;
+    if claimed > MOST_SEGMENT {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("it is {claimed} bytes long, and a segment has at most {MOST_SEGMENT}"),
+        ));
+    }
+    let (mut bytes, mut zeros, mut at) = (Vec::new(), 0, offset);
+    let mut piece = vec![0; PIECE];
+    while at < claimed {
+        let size = usize::try_from(claimed - at).unwrap_or(PIECE).min(PIECE);
+        let room = piece.get_mut(..size).unwrap_or_default();
+        let read = read_full_at(file, room, at)?;
+        if read == 0 {
+            break;
+        }
+        at += read as u64;
+        let read = room.get(..read).unwrap_or_default();
+        match read.iter().all(|byte| *byte == 0) {
+            true => zeros += read.len(),
+            false => {
+                bytes.resize(bytes.len() + zeros, 0);
+                bytes.extend_from_slice(read);
+                zeros = 0;
+            }
+        }
+    }
+    let len = bytes.len() + zeros;
+    bytes.resize(bytes.len() + zeros.min(LAST_ZEROS), 0);
+    Ok(SegmentBytes { bytes, len })
+}

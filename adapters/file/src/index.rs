@@ -22,6 +22,8 @@ const ENTRIES: usize = (PAGE - 8) / ENTRY;
 const BLOCK: usize = 16;
 /// Bytes to read of a block first; most blocks are smaller.
 const GLANCE: usize = 1024;
+/// Most bytes of a block that are read. A sparse file may claim any length.
+const MOST_BLOCK: u64 = 64 * 1024 * 1024;
 
 /// An index that cannot be used.
 #[derive(Debug)]
@@ -240,7 +242,7 @@ impl SegmentIndex {
         let units_len = taker.u32().ok_or(UnusableIndex)? as usize;
         let units_crc = taker.u32().ok_or(UnusableIndex)?;
         let len = self.file.metadata()?.len();
-        if (heads_len + units_len) as u64 > len {
+        if (heads_len + units_len) as u64 > len.min(MOST_BLOCK) {
             return Err(UnusableIndex);
         }
         let heads = self.part(&glance, at, BLOCK, heads_len, heads_crc)?;

@@ -9,7 +9,7 @@ use windlass_core::{Seq, SessionId};
 use windlass_ports::StoreError;
 
 use crate::catalog::SegmentCatalog;
-use crate::disk::{LogFile, read_full_at};
+use crate::disk::{LogFile, SegmentBytes, read_full_at, read_segment};
 use crate::error;
 use crate::format::{self, FIRST, SegmentId, SessionKey, UnitHeader};
 use crate::paths;
@@ -178,10 +178,7 @@ pub(crate) fn each_unit(
     place: SegmentId,
     take: &mut dyn FnMut(u64, &UnitHeader, &[u8]),
 ) -> io::Result<()> {
-    let len = file.len()?;
-    let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
-    let read = read_full_at(file, &mut bytes, 0)?;
-    bytes.truncate(read);
+    let SegmentBytes { bytes, .. } = read_segment(file, 0)?;
     let written = bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0);
     let mut at = FIRST as usize;
     while at <= written {

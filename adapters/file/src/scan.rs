@@ -18,7 +18,7 @@ use std::io;
 
 use windlass_core::SessionId;
 
-use crate::disk::{LogFile, read_full_at};
+use crate::disk::{LogFile, SegmentBytes, read_full_at, read_segment};
 use crate::format::{self, FIRST, HEAD, LEAST_UNIT, SegmentHeader, SessionKey, TAIL, UnitHeader};
 use crate::segment_map::{AddedUnit, Damage, SegmentMap, TornTail};
 
@@ -48,7 +48,7 @@ impl From<io::Error> for ScanError {
     }
 }
 
-/// Scans a segment from the end of its map on. Reads all bytes behind that at once.
+/// Scans a segment from the end of its map on.
 pub(crate) fn scan(
     file: &dyn LogFile,
     map: &mut SegmentMap,
@@ -76,15 +76,13 @@ pub(crate) fn scan(
         map.group = FIRST;
     }
     map.torn = None;
-    let size = usize::try_from(len.saturating_sub(map.end)).unwrap_or(usize::MAX);
-    let mut bytes = vec![0; size];
-    let read = read_full_at(file, &mut bytes, map.end)?;
-    bytes.truncate(read);
     let base = map.end;
+    let SegmentBytes { bytes, len } = read_segment(file, base)?;
     let rest = ScanBuffer {
         written: bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1),
         bytes: &bytes,
         base,
+        len,
     };
     rest.read(map, ending);
     Ok(())
@@ -99,6 +97,8 @@ fn is_begun(first: &[u8], len: u64) -> bool {
 struct ScanBuffer<'a> {
     bytes: &'a [u8],
     base: u64,
+    /// Number of bytes up to the end of the file. Those that `bytes` lacks are zeros.
+    len: usize,
     /// Number of bytes up to the last one that is not zero.
     written: usize,
 }
@@ -175,7 +175,7 @@ impl ScanBuffer<'_> {
             return None;
         }
         // A unit that says that it is longer than the file is damaged as far as that goes.
-        let next = next.min(self.bytes.len().next_multiple_of(4));
+        let next = next.min(self.len.next_multiple_of(4));
         let (half, end) = match head {
             Some(head) => (Some(head.key.half()), next),
             None => self.whose(at, next),
@@ -200,13 +200,13 @@ impl ScanBuffer<'_> {
             }
             after = self.next_head(map, found + later.len as usize);
         }
-        if next > self.bytes.len() || (head.is_none() && self.bytes.len() - at < LEAST_UNIT) {
+        if next > self.len || (head.is_none() && self.len - at < LEAST_UNIT) {
             return true;
         }
         // A unit that has lost its head reaches over at least so many bytes.
         let end = match head {
             Some(_) => next,
-            None => next.max(at + LEAST_UNIT).min(self.bytes.len()),
+            None => next.max(at + LEAST_UNIT).min(self.len),
         };
         self.zero_sector(at, end)
     }

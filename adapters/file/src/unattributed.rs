@@ -15,7 +15,7 @@ use std::thread;
 use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::catalog::{LOOKS, PAUSE};
-use crate::disk::{LogFile, RealDisk, read_full_at, write_all_at};
+use crate::disk::{LogFile, RealDisk, read_segment, write_all_at};
 use crate::erasing;
 use crate::error;
 use crate::format::{FIRST, SegmentId, SessionKey, segment_header};
@@ -267,10 +267,7 @@ impl DamageRemoval {
 
     /// Returns true if only zeros follow.
     fn is_last(&self, file: &File) -> std::io::Result<bool> {
-        let behind = LogFile::len(file)?.saturating_sub(self.end);
-        let mut bytes = vec![0; usize::try_from(behind).unwrap_or(usize::MAX)];
-        let read = read_full_at(file, &mut bytes, self.end)?;
-        Ok(bytes.iter().take(read).all(|byte| *byte == 0))
+        Ok(read_segment(file, self.end)?.bytes.iter().all(|byte| *byte == 0))
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 
 use crate::disk::read_full_at;
+use crate::format::{HEAD, MOST_UNIT, TAIL};
 use crate::segment_map::UnitLocation;
 
 /// Bytes to read at once.
@@ -35,9 +36,10 @@ impl ReadWindow {
                 end = unit.end();
             }
             let size = usize::try_from(end - start).unwrap_or(usize::MAX);
-            // What an index claims is not believed beyond the file's end.
+            // What an index claims is not believed beyond the file's end and the longest unit.
             let there = file.metadata()?.len().saturating_sub(start);
-            let size = size.min(usize::try_from(there).unwrap_or(usize::MAX));
+            let there = usize::try_from(there).unwrap_or(usize::MAX);
+            let size = size.min(there).min(MOST_UNIT + HEAD + TAIL);
             self.bytes.resize(size, 0);
             let read = read_full_at(file, &mut self.bytes, start)?;
             self.bytes.truncate(read);

@@ -7,6 +7,7 @@ mod common;
 use std::io::{Read as _, Write as _};
 use std::process::Stdio;
 
+use common::server::Server;
 use common::{Done, Place, done, kinds, lines};
 use serde_json::{Value, json};
 use windlass_testkit::http::{Cut, ModelServer, Reply, Script};
@@ -239,6 +240,55 @@ fn a_corrupt_log_is_refused_with_its_place() {
     assert_eq!(place.run(&["verify"]).code, 5);
     assert_eq!(std::fs::read(&path).unwrap(), bytes, "nothing was changed");
     assert!(place.run(&["sessions"]).out.contains("unreadable"));
+}
+
+#[test]
+fn a_sparse_segment_is_an_error_and_not_the_end_of_the_process() {
+    for segment in ["0000/00000001.seg", "0000/00000009.seg"] {
+        let place = Place::new();
+        assert_eq!(place.run(&["run", "hello", "--session", "s"]).code, 0);
+        let path = place.stored("lanes").join(segment);
+        let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+        file.unwrap().set_len(8 * 1024 * 1024 * 1024 * 1024).unwrap();
+        for words in [
+            &["run", "hello", "--session", "t"][..],
+            &["resume", "s", "hello"],
+            &["show", "s"],
+            &["log", "s"],
+            &["export", "s"],
+            &["verify"],
+            &["sessions"],
+            &["fork", "s", "--at", "1", "--as", "f"],
+            &["erase", "s", "--yes"],
+            &["vacuum"],
+            &["repair", "s", "--truncate-at", "3", "--save", "saved"],
+            &["doctor"],
+        ] {
+            let done = place.run(words);
+            assert_eq!(done.code, 5, "{segment} {words:?}: {}{}", done.out, done.err);
+            assert!(done.err.contains("a segment has at most"), "{words:?}: {}", done.err);
+        }
+        assert!(path.metadata().unwrap().len() > 1 << 40, "it was left as it was");
+        // A server starts, and answers with an error.
+        let server = Server::start(&place, &[]);
+        for path in ["/v1/sessions", "/v1/sessions/s/history"] {
+            let (status, answer) = server.get(server.token(), path, "");
+            assert!(status >= 500, "{path}: {status} {answer}");
+        }
+    }
+}
+
+#[test]
+fn zeros_behind_a_segment_are_room() {
+    let place = Place::new();
+    assert_eq!(place.run(&["run", "hello", "--session", "s"]).code, 0);
+    let path = place.stored("lanes/0000/00000001.seg");
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(512 * 1024 * 1024).unwrap();
+    let done = place.run(&["resume", "s", "hello"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(place.run(&["verify"]).code, 0);
+    assert_eq!(place.log("s").iter().filter(|fact| fact["kind"] == "TurnSettled").count(), 2);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_LENGTH;
@@ -19,6 +19,9 @@ use crate::problem::{Problem, ProblemCode};
 
 /// Bytes of one permit of [`App::bodies`].
 pub(crate) const UNIT: usize = 1024;
+
+/// Longest wait for more of a body that was refused.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// Permit for a body, held until its request was answered.
 pub(super) type BodyPermit<'a> = Option<SemaphorePermit<'a>>;
@@ -42,25 +45,45 @@ pub(super) async fn read<'a>(
         0 => app.bounds.body_bytes,
         bytes => usize::try_from(bytes).unwrap_or(usize::MAX),
     };
+    let limit = Duration::from_millis(app.bounds.body_ms);
+    let mut chunks = body.into_data_stream();
     if declared_length(&parts.headers).is_some_and(|said| said > most) {
+        tokio::spawn(timeout(limit, discard(chunks, most)));
         return Err(too_large(most));
     }
-    let limit = Duration::from_millis(app.bounds.body_ms);
-    let whole = timeout(limit, whole(app, body, most)).await;
-    let (bytes, room) = whole.map_err(|_| {
+    let whole = timeout(limit, whole(app, &mut chunks, most)).await;
+    let whole = whole.map_err(|_| {
         let detail = "the body did not arrive in time: send it faster, or in smaller requests";
         Problem::new(ProblemCode::SlowRequest, detail)
-    })??;
+    })?;
+    if whole.as_ref().is_err_and(|problem| problem.code == ProblemCode::TooLarge) {
+        tokio::spawn(timeout(limit, discard(chunks, most)));
+    }
+    let (bytes, room) = whole?;
     if !bytes.is_empty() {
         is_plain_json(&parts.headers)?;
     }
     Ok((Request::from_parts(parts, Body::from(bytes)), room))
 }
 
-async fn whole(app: &App, body: Body, most: usize) -> Result<(Bytes, BodyPermit<'_>), Problem> {
+/// Reads and discards the rest of a body that is too large, up to a number of bytes. A client that
+/// sends all of it reads the answer only then, and loses it if the connection is closed before.
+async fn discard(mut chunks: BodyDataStream, most: usize) {
+    let mut read = 0_usize;
+    while read < most
+        && let Ok(Some(Ok(chunk))) = timeout(LINGER, chunks.next()).await
+    {
+        read = read.saturating_add(chunk.len());
+    }
+}
+
+async fn whole<'a>(
+    app: &'a App,
+    chunks: &mut BodyDataStream,
+    most: usize,
+) -> Result<(Bytes, BodyPermit<'a>), Problem> {
     let mut bytes = BytesMut::new();
     let mut room: BodyPermit<'_> = None;
-    let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| {
             Problem::new(ProblemCode::BadRequest, "the body is incomplete: send the request again")

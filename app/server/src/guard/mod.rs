@@ -10,7 +10,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONNECTION, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
 };
@@ -27,6 +27,8 @@ use crate::problem::{Problem, ProblemCode};
 
 /// Adds the guards to the routes.
 pub(crate) fn with_guards(router: Router<Arc<App>>, app: &Arc<App>) -> Router<Arc<App>> {
+    // The guard bounds each body. The framework's own limit is lower, and no option of the server.
+    let router = router.layer(DefaultBodyLimit::disable());
     router.layer(from_fn_with_state(app.clone(), serve_in_span))
 }
 

@@ -57,6 +57,27 @@ async fn a_body_over_the_limit_of_its_tenant_is_not_read() {
 }
 
 #[tokio::test]
+async fn a_body_of_the_documented_size_is_read_and_one_byte_more_is_not() {
+    const MOST: usize = 8 * 1024 * 1024;
+    let server = Running::start().await;
+    assert_eq!(ServerLimits::default().body_bytes, MOST);
+    let whole = format!("{{}}{}", " ".repeat(MOST - 2));
+    assert_eq!(server.ask("POST", "/v1/sessions", JSON, &whole).await.status, 201);
+    let more = format!("{whole} ");
+    server.ask("POST", "/v1/sessions", JSON, &more).await.is(413, "too_large");
+    let chunked = |body: &str| {
+        let head = head(&server, "Transfer-Encoding: chunked\r\n");
+        format!("{head}{:x}\r\n{body}\r\n0\r\n\r\n", body.len())
+    };
+    assert_eq!(Answer::of(&server.raw(&chunked(&whole)).await).status, 201);
+    Answer::of(&server.raw(&chunked(&more)).await).is(413, "too_large");
+    // A tenant may have more than that.
+    let quota = Quota { request_bytes: 12 * 1024 * 1024, ..Quota::default() };
+    let server = Running::with(ServerLimits::default(), quota).await;
+    assert_eq!(server.ask("POST", "/v1/sessions", JSON, &more).await.status, 201);
+}
+
+#[tokio::test]
 async fn bodies_of_all_have_a_bound_together() {
     let bounds = ServerLimits { bodies_bytes: 4 * 1024, ..ServerLimits::default() };
     let server = Running::with(bounds, Quota::default()).await;

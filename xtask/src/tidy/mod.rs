@@ -6,6 +6,7 @@
 mod allowances;
 mod decisions;
 mod edges;
+mod foreign;
 mod items;
 mod language;
 mod links;
@@ -46,6 +47,7 @@ fn check(workspace: &Workspace) -> Vec<Finding> {
         edges::check,
         technologies::check,
         manifests::check,
+        foreign::check,
         sources::check,
         language::check,
         names::check,

@@ -151,6 +151,30 @@ pub(super) const SHARED: &[&str] = &[
 /// Licence that every crate states.
 pub(super) const LICENSE: &str = "MIT OR Apache-2.0";
 
+/// Licences that a foreign crate may be used under, as SPDX names them.
+pub(super) const LICENCES: &[&str] = &[
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+/// Source that foreign crates come from.
+pub(super) const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// Foreign crates that must not be used, with the reason.
+pub(super) const BANNED: &[(&str, &str)] = &[
+    ("native-tls", "TLS is rustls, which needs no library of the system"),
+    ("openssl-sys", "TLS is rustls, which needs no library of the system"),
+];
+
 /// Files that every checkout has.
 pub(super) const PRESENT: &[&str] =
     &["CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];

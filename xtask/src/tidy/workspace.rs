@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::Context as _;
 use serde::Deserialize;
@@ -21,6 +22,8 @@ const SKIPPED: &[&str] = &["target", ".git", ".windlass"];
 pub(super) struct Workspace {
     /// Crates of the workspace.
     pub(super) packages: Vec<Package>,
+    /// Crates of others that it is built with on this machine, also indirectly.
+    pub(super) foreign: Vec<ForeignCrate>,
     /// Text files by their path from the root, with `/`.
     pub(super) texts: BTreeMap<String, String>,
     /// Every file and folder, by its path from the root.
@@ -38,6 +41,16 @@ pub(super) struct Package {
     pub(super) dependencies: Vec<Dependency>,
 }
 
+/// Crate of somebody else.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct ForeignCrate {
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) license: Option<String>,
+    /// Source of the crate; `None` for a path.
+    pub(super) source: Option<String>,
+}
+
 /// Dependency of a crate of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Dependency {
@@ -53,17 +66,14 @@ impl Workspace {
     /// # Errors
     /// When cargo fails, or a file cannot be read.
     pub(super) fn load(root: &Path) -> anyhow::Result<Self> {
-        let output = cargo()
-            .current_dir(root)
-            .args(["metadata", "--no-deps", "--format-version", "1"])
-            .output()
-            .context("running cargo metadata")?;
-        if !output.status.success() {
-            let why = String::from_utf8_lossy(&output.stderr);
-            anyhow::bail!("cargo metadata failed: {}", why.trim());
-        }
-        let metadata = serde_json::from_slice(&output.stdout).context("reading cargo metadata")?;
-        let mut workspace = Self { packages: packages(metadata)?, ..Self::default() };
+        let own = metadata(root, &["--no-deps"])?;
+        let packages = packages(serde_json::from_slice(&own).context("reading cargo metadata")?)?;
+        let all = metadata(root, &["--locked", "--filter-platform", &host()?])?;
+        let all: ForeignMetadata =
+            serde_json::from_slice(&all).context("reading cargo metadata of all crates")?;
+        let is_own = |one: &ForeignCrate| packages.iter().any(|own| own.name == one.name);
+        let foreign = all.packages.into_iter().filter(|one| !is_own(one)).collect();
+        let mut workspace = Self { packages, foreign, ..Self::default() };
         workspace.collect(root, "")?;
         Ok(workspace)
     }
@@ -107,6 +117,32 @@ impl Package {
     pub(super) fn manifest(&self) -> String {
         format!("{}/Cargo.toml", self.folder)
     }
+}
+
+/// Returns the output of `cargo metadata`.
+fn metadata(root: &Path, words: &[&str]) -> anyhow::Result<Vec<u8>> {
+    let mut command = cargo();
+    command.current_dir(root).args(["metadata", "--format-version", "1"]).args(words);
+    let output = command.output().context("running cargo metadata")?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        anyhow::bail!("cargo metadata failed: {}", why.trim());
+    }
+    Ok(output.stdout)
+}
+
+/// Returns the platform of this machine. Crates of other platforms are not downloaded here.
+fn host() -> anyhow::Result<String> {
+    let output = Command::new("rustc").arg("-vV").output().context("running rustc -vV")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).context("rustc -vV names no host")
+}
+
+/// Crates of all owners in the output of `cargo metadata`.
+#[derive(Debug, Deserialize)]
+struct ForeignMetadata {
+    packages: Vec<ForeignCrate>,
 }
 
 /// Part of the output of `cargo metadata` that the checks use.
@@ -202,7 +238,8 @@ pub(super) mod build {
     pub(in crate::tidy) fn workspace(packages: &[Package], texts: &[(&str, &str)]) -> Workspace {
         let texts: BTreeMap<String, String> =
             texts.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
-        Workspace { packages: packages.to_vec(), paths: texts.keys().cloned().collect(), texts }
+        let paths = texts.keys().cloned().collect();
+        Workspace { packages: packages.to_vec(), foreign: Vec::new(), paths, texts }
     }
 }
 

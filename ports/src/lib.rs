@@ -70,7 +70,7 @@ pub use mailbox::{
     MailboxError, MailboxErrorKind,
 };
 pub use other_language::other_language;
-pub use preview::json_preview;
+pub use preview::json_definition;
 pub use program::{
     PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramRuntime,
     ProgramStep, RunningProgram, TEXT_TOOLS, text_output,

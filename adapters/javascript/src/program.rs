@@ -6,12 +6,10 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use windlass_core::{
-    Definition, ProgramEnd, ProgramFailure, ProgramFault, RetainedChange, RetainedMemory,
-};
+use windlass_core::{ProgramEnd, ProgramFailure, ProgramFault, RetainedChange, RetainedMemory};
 use windlass_ports::{
     PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramStep,
-    RunningProgram, json_preview, text_output,
+    RunningProgram, json_definition, text_output,
 };
 
 use crate::JAVASCRIPT;
@@ -307,11 +305,8 @@ impl RunningProgram for JavaScriptRun {
         self.memory.apply(&retained);
         let defined = retained.iter().filter(|change| change.value.is_some());
         let defined = defined.map(|change| change.name.to_string()).collect();
-        let alive = self
-            .memory
-            .definitions()
-            .map(|(name, text)| Definition { name: name.to_string(), preview: json_preview(text) });
-        let alive = alive.collect();
+        let alive = self.memory.definitions();
+        let alive = alive.map(|(name, text)| json_definition(name, text)).collect();
         ProgramStep::Done(Box::new(ProgramResult {
             end,
             prints: std::mem::take(&mut self.shared.lock().prints),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use windlass_core::{Definition, RetainedChange, RetainedMemory};
 use windlass_kit_ptclisp::{
     Fault, FaultClass, LispSession, RunEnd, RunOutcome, SessionTextError, SessionTooLong, Value,
-    preview, value_text,
+    part_count, readable_head, value_text,
 };
 
 /// Names of the entries of the last results.
@@ -189,9 +189,9 @@ impl RetainedSession {
     /// Returns the definitions that last, with previews.
     pub(crate) fn alive(&self) -> Vec<Definition> {
         let definitions = self.session.definitions.iter();
-        let definition = |(name, value): (&Arc<str>, &Value)| Definition {
-            name: name.to_string(),
-            preview: preview(value),
+        let definition = |(name, value): (&Arc<str>, &Value)| {
+            let text = readable_head(value, Definition::PREVIEW_CHARS);
+            Definition::new(name, &text, || part_count(value))
         };
         definitions.map(definition).collect()
     }

@@ -1,5 +1,6 @@
 //! Later programs: the part of a report about what they find, and about their number.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -31,7 +32,9 @@ impl LaterPrograms {
                 true => "\nKept from the programs before it:\n",
                 false => "\nKept for the programs after it:\n",
             });
-            let is_new = |one: &&Definition| !failed && outcome.defined.contains(&one.name);
+            let defined = outcome.defined.iter().map(|name| Definition::short_name(name));
+            let defined: BTreeSet<String> = defined.collect();
+            let is_new = |one: &&Definition| !failed && defined.contains(&one.name);
             let new = self.alive.iter().filter(is_new);
             let old = self.alive.iter().filter(|one| !is_new(one));
             let line = |one: &Definition| format!("{} = {}", one.name, one.preview);
@@ -97,6 +100,22 @@ mod tests {
             words.ends_with("\nPrograms left in this turn: 1; it cannot call tools."),
             "{words}"
         );
+    }
+
+    #[test]
+    fn a_definition_has_the_beginning_of_its_name_and_of_its_value() {
+        let short = Definition::new("rows", "[1,2]", || Some((2, "items")));
+        assert_eq!((&*short.name, &*short.preview), ("rows", "[1,2]"));
+        let (name, text) = ("n".repeat(65), "\u{e4}".repeat(61));
+        let long = Definition::new(&name, &text, || Some((122, "bytes")));
+        assert_eq!(long.name, format!("{}..", &name[..64]));
+        assert_eq!(long.preview, format!("{}.. (122 bytes)", "\u{e4}".repeat(60)));
+        let mut all = outcome(ProgramEnd::Value { value: "1".into() });
+        all.defined = alloc::vec![name];
+        let mut words = String::new();
+        let alive = alloc::vec![short, long];
+        LaterPrograms { alive, left: None }.describe(&mut words, &all, false, 1_000);
+        assert!(words.starts_with("\nKept for the programs after it:\n<data>\nnnn"), "{words}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Retained definitions: what programs leave for later ones, recorded as changes.
 
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -101,10 +102,49 @@ impl RetainedMemory {
 /// A definition that lasts, as the report on a program shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// Name of the definition.
+    /// Name of the definition, or its beginning.
     pub name: String,
     /// Beginning of its value, with its size; or the parameters of a function.
     pub preview: String,
+}
+
+impl Definition {
+    /// Most characters of a name.
+    const NAME_CHARS: usize = 64;
+    /// Most characters of a value's beginning.
+    pub const PREVIEW_CHARS: usize = 60;
+
+    /// Returns the definition with the beginnings of its name and of the text of its value. `size` is asked
+    /// for the number of the value's parts, with their name, if the text is cut.
+    #[must_use]
+    pub fn new(
+        name: &str,
+        text: &str,
+        size: impl FnOnce() -> Option<(usize, &'static str)>,
+    ) -> Self {
+        let preview = match beginning(text, Self::PREVIEW_CHARS) {
+            None => String::from(text),
+            Some(shown) => match size() {
+                Some((count, parts)) => format!("{shown}.. ({count} {parts})"),
+                None => format!("{shown}.."),
+            },
+        };
+        Self { name: Self::short_name(name), preview }
+    }
+
+    /// Returns a name as definitions have it.
+    pub(super) fn short_name(name: &str) -> String {
+        match beginning(name, Self::NAME_CHARS) {
+            None => String::from(name),
+            Some(shown) => format!("{shown}.."),
+        }
+    }
+}
+
+/// Returns the first characters of a text that has more.
+fn beginning(text: &str, chars: usize) -> Option<&str> {
+    let (end, _) = text.char_indices().nth(chars)?;
+    text.get(..end)
 }
 
 impl ProgramOutcome {

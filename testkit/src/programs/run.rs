@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use windlass_core::{Definition, ProgramEnd, ProgramFault, RetainedChange, RetainedMemory};
+use windlass_core::{ProgramEnd, ProgramFault, RetainedChange, RetainedMemory};
 use windlass_ports::{
     ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramStep, RunningProgram,
-    json_preview, text_output,
+    json_definition, text_output,
 };
 
 use super::parse::{Op, name};
@@ -419,10 +419,8 @@ impl RunningProgram for Run {
             self.defined.clear();
             (ProgramEnd::Fault(fault), Vec::new())
         });
-        let alive = self.before.iter().map(|(name, value)| Definition {
-            name: name.clone(),
-            preview: json_preview(&value.to_string()),
-        });
+        let alive = self.before.iter();
+        let alive = alive.map(|(name, value)| json_definition(name, &value.to_string()));
         ProgramStep::Done(Box::new(ProgramResult {
             end,
             prints: std::mem::take(&mut self.prints),

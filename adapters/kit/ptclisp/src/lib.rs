@@ -76,6 +76,6 @@ pub use read::TextRepair;
 pub use replay::{RecordedCall, ReplayDivergence};
 pub use session::LispSession;
 pub use session_text::{SessionTextError, SessionTooLong, value_text};
-pub use show::{preview, readable};
+pub use show::{part_count, readable, readable_head};
 pub use signature::Signature;
 pub use value::{Entries, Items, Members, Value};

@@ -13,42 +13,40 @@ pub fn readable(value: &Value) -> String {
     out
 }
 
-/// Most characters of a preview's beginning.
-const PREVIEW_CHARS: usize = 60;
-
-/// The beginning of the readable form, with the size of a value that is cut; a function by its parameters.
-pub fn preview(value: &Value) -> String {
+/// The beginning of the readable form: so many characters, and more if the value has more; a function by its
+/// parameters.
+pub fn readable_head(value: &Value, chars: usize) -> String {
     let mut out = String::new();
     match value {
         Value::Fn(closure) => out = format!("(fn [{}])", closure.params()),
-        _ => begin(&mut out, value),
+        _ => begin(&mut out, value, chars),
     }
-    let Some((end, _)) = out.char_indices().nth(PREVIEW_CHARS) else {
-        return out;
-    };
-    out.truncate(end);
-    let size = match value {
-        Value::Str(text) => format!(" ({} bytes)", text.len()),
-        Value::Vec(items) => format!(" ({} items)", items.items.len()),
-        Value::Set(members) => format!(" ({} members)", members.members.len()),
-        Value::Map(entries) => format!(" ({} keys)", entries.entries.len()),
-        _ => String::new(),
-    };
-    format!("{out}..{size}")
+    out
 }
 
-/// Writes the readable form until it is longer than a preview.
-fn begin(out: &mut String, value: &Value) {
+/// The number of parts of a value that has some, with their name.
+pub fn part_count(value: &Value) -> Option<(usize, &'static str)> {
+    match value {
+        Value::Str(text) => Some((text.len(), "bytes")),
+        Value::Vec(items) => Some((items.items.len(), "items")),
+        Value::Set(members) => Some((members.members.len(), "members")),
+        Value::Map(entries) => Some((entries.entries.len(), "keys")),
+        _ => None,
+    }
+}
+
+/// Writes the readable form until it is longer than so many characters.
+fn begin(out: &mut String, value: &Value, chars: usize) {
     match value {
         Value::Str(text) => {
-            let begun: String = text.chars().take(PREVIEW_CHARS).collect();
+            let begun: String = text.chars().take(chars).collect();
             quoted(out, &begun);
         }
-        Value::Vec(items) => begin_parts(out, ["[", "]"], items.items.iter()),
-        Value::Set(members) => begin_parts(out, ["#{", "}"], members.members.iter()),
+        Value::Vec(items) => begin_parts(out, ["[", "]"], items.items.iter(), chars),
+        Value::Set(members) => begin_parts(out, ["#{", "}"], members.members.iter(), chars),
         Value::Map(entries) => {
             let parts = entries.entries.iter().flat_map(|(key, value)| [key, value]);
-            begin_parts(out, ["{", "}"], parts);
+            begin_parts(out, ["{", "}"], parts, chars);
         }
         _ => write(out, value),
     }
@@ -58,17 +56,18 @@ fn begin_parts<'a>(
     out: &mut String,
     [open, close]: [&str; 2],
     parts: impl Iterator<Item = &'a Value>,
+    chars: usize,
 ) {
     out.push_str(open);
     for (index, part) in parts.enumerate() {
         // A character has up to four bytes.
-        if out.len() > 4 * PREVIEW_CHARS {
+        if out.len() > 4 * chars {
             break;
         }
         if index > 0 {
             out.push(' ');
         }
-        begin(out, part);
+        begin(out, part, chars);
     }
     out.push_str(close);
 }

@@ -110,7 +110,8 @@ impl Keys {
         }
         let (running, durable) = (evidence.running, evidence.durable);
         let lags = durable < world.last();
-        write!(self.raw, " running {running:?}")?;
+        let ceiling = evidence.ceilings.last().map(|(_, ceiling)| ceiling);
+        write!(self.raw, " running {running:?} ceiling {ceiling:?}")?;
         write!(self.raw, " durable Until({}) {lags}", durable.0)?;
         write!(self.raw, " entropy {:?}", world.entropy())?;
         self.gone(world.past(), evidence.log)?;

@@ -1,5 +1,6 @@
 //! The project's own chores: `cargo xtask COMMAND`. One file a command.
 
+mod attack;
 mod conform;
 mod coverage;
 mod crash;
@@ -49,6 +50,8 @@ enum Command {
         /// Sweep one store: file, sled or memory (which is refused)
         store: Option<crash::Store>,
     },
+    /// Play the adversary: planted logs, escapes from the sandbox, hostile requests
+    Attack,
     /// Run the conformance suites over one adapter or all of them
     Conform {
         /// Name of the adapter, for example `file` or `openai`
@@ -94,6 +97,7 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(),
         Command::Bench(passed) => Own::Bench.run("bench", &passed.arguments),
         Command::Crash { store } => crash::run(store),
+        Command::Attack => attack::run(),
         Command::Conform { name } => conform::run(name.as_deref()),
         Command::Servers => servers::fetch(),
         Command::Coverage => coverage::run(),

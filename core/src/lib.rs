@@ -80,7 +80,7 @@ pub use background::{
     CLOSE_AGENT_TOOL, SEND_TO_AGENT_TOOL, WAIT_FOR_AGENT_TOOL, background_agent_tools,
     is_background_agent_tool,
 };
-pub use call::{Observation, ObservationStatus, StoredOutput, Verdict};
+pub use call::{Confinement, Observation, ObservationStatus, StoredOutput, Verdict};
 pub use cause::{DecisionCause, InputKind};
 pub use ceiling::Ceiling;
 pub use checkpoint::{CHECKPOINT_VERSION, Checkpoint};

@@ -3,7 +3,7 @@
 //!
 //! An adapter implements one of them for one technology. Each trait states its laws. Suites in
 //! `windlass-testkit` check them for stores, blobs, leases, mailboxes, live buses, tool executors,
-//! hooks, approvers and clocks. Absent on purpose: a runtime, a socket, a file, an adapter. Every
+//! hooks, approvers, clocks and sandboxes. Absent on purpose: a runtime, a socket, a file, an adapter. Every
 //! port is object-safe, so an engine holds `Arc<dyn Port>` and has no type parameters. [`Wire`] is
 //! the only port that the engine does not call: providers that use HTTP do.
 

@@ -1,18 +1,18 @@
 //! The user's own commands as a tool executor.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use async_trait::async_trait;
 use windlass_core::{Observation, ObservationStatus, ToolSpec};
 use windlass_kit_process::allowed;
-use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass_ports::{ProcessLaunch, ToolCall, ToolContext, ToolError, ToolExecutor};
 
 use crate::config::LocalFsConfig;
+use crate::confinement::ToolSandbox;
 use crate::error::SetupError;
 use crate::fault::CallFailure;
 use crate::planned::{planned, typed};
-use crate::process::{CommandJob, CommandResult, failed, run};
+use crate::process::{CommandJob, CommandNames, CommandResult, run};
 use crate::report;
 use crate::root::WorkspaceRoot;
 use crate::tools_file::{self, CommandLine, CommandTool, ToolDeclarations, executable};
@@ -27,6 +27,7 @@ pub struct CommandTools {
     declared: ToolDeclarations,
     workspace: PathBuf,
     config: LocalFsConfig,
+    sandbox: ToolSandbox,
 }
 
 impl CommandTools {
@@ -37,13 +38,25 @@ impl CommandTools {
     /// the tool and the position; or when there is no such workspace.
     pub fn load(path: &Path, workspace: &Path) -> Result<Self, SetupError> {
         let workspace = WorkspaceRoot::open(workspace)?.path().to_owned();
-        Ok(Self { declared: tools_file::read(path)?, workspace, config: LocalFsConfig::default() })
+        let declared = tools_file::read(path)?;
+        Ok(Self {
+            declared,
+            workspace,
+            config: LocalFsConfig::default(),
+            sandbox: ToolSandbox::default(),
+        })
     }
 
     /// Sets the limits of the output and the grace period.
     #[must_use]
     pub fn with_config(self, config: LocalFsConfig) -> Self {
         Self { config, ..self }
+    }
+
+    /// Confines the processes of the commands. Without this they are not confined.
+    #[must_use]
+    pub fn with_sandbox(self, sandbox: ToolSandbox) -> Self {
+        Self { sandbox, ..self }
     }
 
     fn find(&self, call: &ToolCall) -> Result<&CommandTool, ToolError> {
@@ -65,15 +78,24 @@ impl CommandTools {
         call: ToolCall,
         context: &ToolContext,
     ) -> Result<CommandResult, ToolError> {
-        let mut command = Command::new(&line.program);
-        command.args(&line.arguments).current_dir(&self.workspace);
-        command.env_clear().envs(allowed(std::env::vars_os(), &tool.env));
-        command.env("WINDLASS_IDEMPOTENCY_KEY", &context.idempotency_key);
-        command.env("WINDLASS_SESSION", context.session.as_str());
-        command.env("WINDLASS_CALL", context.call.to_string());
-        command.env("WINDLASS_ATTEMPT", context.attempt.to_string());
+        let mut environment = allowed(std::env::vars_os(), &tool.env);
+        let own = [
+            ("WINDLASS_IDEMPOTENCY_KEY", context.idempotency_key.clone()),
+            ("WINDLASS_SESSION", context.session.as_str().to_owned()),
+            ("WINDLASS_CALL", context.call.to_string()),
+            ("WINDLASS_ATTEMPT", context.attempt.to_string()),
+        ];
+        environment.extend(own.map(|(name, value)| (name.into(), value.into())));
+        let action = format!("run `{}` for the tool `{}`", line.program.display(), tool.spec.name);
         let job = CommandJob {
-            command,
+            launch: ProcessLaunch {
+                program: line.program.clone(),
+                arguments: line.arguments.iter().map(Into::into).collect(),
+                folder: self.workspace.clone(),
+                environment,
+            },
+            sandbox: &self.sandbox,
+            names: CommandNames { action: &action, remedy: "check the tools file" },
             input: Some(call.arguments.into_bytes()),
             separate_errors: Some(STDERR),
             room: self.config.room().saturating_sub(STDERR),
@@ -84,15 +106,7 @@ impl CommandTools {
             progress: &*context.progress,
             outputs: &context.outputs,
         };
-        run(job).await.map_err(|not_run| {
-            let context = format!(
-                "cannot run `{}` for the tool `{}`: {}; check the tools file",
-                line.program.display(),
-                tool.spec.name,
-                not_run.error
-            );
-            ToolError::new(failed(&not_run), context).caused_by(not_run.error)
-        })
+        run(job).await
     }
 }
 

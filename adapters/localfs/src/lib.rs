@@ -3,6 +3,7 @@
 mod capture;
 mod command;
 mod config;
+mod confinement;
 mod error;
 mod fault;
 mod files;
@@ -29,5 +30,6 @@ mod tree;
 
 pub use command::CommandTools;
 pub use config::LocalFsConfig;
+pub use confinement::ToolSandbox;
 pub use error::SetupError;
 pub use localfs::LocalFs;

@@ -8,6 +8,7 @@ use windlass_core::{Observation, ToolSpec};
 use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 
 use crate::config::LocalFsConfig;
+use crate::confinement::ToolSandbox;
 use crate::error::SetupError;
 use crate::files::read::ProgramRead;
 use crate::files::{self, CallMode, FileTool, FileToolContext};
@@ -22,6 +23,7 @@ use crate::stop::StopCheck;
 pub struct LocalFs {
     root: Arc<WorkspaceRoot>,
     config: Arc<LocalFsConfig>,
+    sandbox: ToolSandbox,
 }
 
 impl LocalFs {
@@ -31,7 +33,14 @@ impl LocalFs {
     /// # Errors
     /// [`SetupError`] when the folder does not exist or cannot be read.
     pub fn open(root: &Path, config: LocalFsConfig) -> Result<Self, SetupError> {
-        Ok(Self { root: Arc::new(WorkspaceRoot::open(root)?), config: Arc::new(config) })
+        let root = Arc::new(WorkspaceRoot::open(root)?);
+        Ok(Self { root, config: Arc::new(config), sandbox: ToolSandbox::default() })
+    }
+
+    /// Confines the processes of the shell. Without this they are not confined.
+    #[must_use]
+    pub fn with_sandbox(self, sandbox: ToolSandbox) -> Self {
+        Self { sandbox, ..self }
     }
 
     /// Runs blocking work on a thread for it. The thread is told when nobody waits any more.
@@ -96,7 +105,7 @@ impl ToolExecutor for LocalFs {
                 self.file(CallMode::Run, tool, call.arguments, context).await
             }
             WorkspaceTool::Shell => {
-                shell(&call.arguments, &self.root, &self.config, &context).await
+                shell(&call.arguments, &self.root, &self.config, &self.sandbox, &context).await
             }
         }
     }

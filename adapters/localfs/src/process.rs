@@ -1,17 +1,21 @@
 //! Runs a command for a tool call and captures its output.
 
-use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use windlass_core::Confinement;
 use windlass_kit_process as kit;
 use windlass_kit_process::{
     GracePeriods, OutputPipe, OutputSink, ProcessEnd, RemainingProcesses, RunError, SinkFlow,
     StderrMode,
 };
-use windlass_ports::{CancelSignal, OutputStore, ProgressSink, ToolErrorKind};
+use windlass_ports::{
+    CancelSignal, OutputStore, ProcessLaunch, ProgressSink, ToolError, ToolErrorKind,
+};
 
 use crate::capture::OutputCapture;
+use crate::confinement::ToolSandbox;
 use crate::full_output::{FullOutput, StorageResult};
 use crate::live::LiveReporter;
 
@@ -23,7 +27,11 @@ const STORE_MOST: Duration = Duration::from_secs(20);
 /// Command line of a tool with its limits.
 pub(crate) struct CommandJob<'a> {
     /// Command line, folder and environment.
-    pub(crate) command: Command,
+    pub(crate) launch: ProcessLaunch,
+    /// Sandbox that confines it.
+    pub(crate) sandbox: &'a ToolSandbox,
+    /// Words of the error of a process that did not start: an action and a remedy.
+    pub(crate) names: CommandNames<'a>,
     /// Bytes for stdin; without them stdin is empty.
     pub(crate) input: Option<Vec<u8>>,
     /// Most bytes of stderr that are retained; without it stderr joins stdout.
@@ -44,6 +52,23 @@ pub(crate) struct CommandJob<'a> {
     pub(crate) outputs: &'a OutputStore,
 }
 
+/// Words of an error about a command.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CommandNames<'a> {
+    /// Action that failed, for example "run /bin/sh in `/w`".
+    pub(crate) action: &'a str,
+    /// Remedy, for example "check the tools file".
+    pub(crate) remedy: &'a str,
+}
+
+impl CommandNames<'_> {
+    fn failed(self, not_run: RunError) -> ToolError {
+        let kind = if not_run.began { ToolErrorKind::Failed } else { ToolErrorKind::NotStarted };
+        let context = format!("cannot {}: {}; {}", self.action, not_run.error, self.remedy);
+        ToolError::new(kind, context).caused_by(not_run.error)
+    }
+}
+
 /// Process that was run.
 #[derive(Debug)]
 pub(crate) struct CommandResult {
@@ -59,14 +84,24 @@ pub(crate) struct CommandResult {
     pub(crate) remaining: RemainingProcesses,
     /// True if a process that was not found still holds the output open.
     pub(crate) held_open: bool,
+    /// Record of the process's confinement.
+    pub(crate) confinement: Arc<Confinement>,
 }
 
 /// Runs a process. Dropping the future kills its group.
-pub(crate) async fn run(job: CommandJob<'_>) -> Result<CommandResult, RunError> {
+///
+/// # Errors
+/// [`ToolError`] when the process is not confined, or cannot be started or followed.
+pub(crate) async fn run(job: CommandJob<'_>) -> Result<CommandResult, ToolError> {
     let start = Instant::now();
     // The signals are early enough for the run to end within its limit.
     let grace_ms = job.grace_ms.min(job.timeout_ms / 8);
     let limit_ms = job.timeout_ms.saturating_sub(grace_ms.saturating_mul(2));
+    let names = job.names;
+    let (command, confinement) = job.sandbox.confine(job.launch).await.map_err(|refused| {
+        let context = format!("cannot {}: {refused}", names.action);
+        ToolError::new(ToolErrorKind::NotStarted, context).caused_by(refused)
+    })?;
     let mut output = CommandOutput {
         out: OutputCapture::new(job.room).with_line_limit(job.line_room),
         whole: FullOutput::new(job.outputs.clone()),
@@ -75,7 +110,7 @@ pub(crate) async fn run(job: CommandJob<'_>) -> Result<CommandResult, RunError> 
         progress: job.progress,
     };
     let group = kit::ProcessJob {
-        command: job.command,
+        command,
         input: job.input,
         errors: match job.separate_errors {
             Some(_) => StderrMode::Separate,
@@ -88,7 +123,7 @@ pub(crate) async fn run(job: CommandJob<'_>) -> Result<CommandResult, RunError> 
         },
         cancel: job.cancel,
     };
-    let ran = kit::run(group, &mut output).await?;
+    let ran = kit::run(group, &mut output).await.map_err(|not_run| names.failed(not_run))?;
     let left = Duration::from_millis(job.timeout_ms).saturating_sub(start.elapsed());
     let (exited, patience) = match ran.end {
         ProcessEnd::Exited(_) => (true, left.clamp(STORE_LEAST, STORE_MOST)),
@@ -112,12 +147,8 @@ pub(crate) async fn run(job: CommandJob<'_>) -> Result<CommandResult, RunError> 
         err,
         remaining: ran.remaining,
         held_open: ran.held_open,
+        confinement,
     })
-}
-
-/// Class of the error of a process that did not run, or not to a known end.
-pub(crate) fn failed(not_run: &RunError) -> ToolErrorKind {
-    if not_run.began { ToolErrorKind::Failed } else { ToolErrorKind::NotStarted }
 }
 
 /// Output of a process: bounded captures, live excerpts and, if it is long, all of stdout.

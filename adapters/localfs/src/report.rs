@@ -47,7 +47,8 @@ pub(crate) fn shell(ran: CommandResult, timeout_ms: u64, most_ms: u64) -> Observ
              is lost]",
         );
     }
-    Observation { exit_code, ..observation(status, shown) }
+    let confinement = Some(ran.confinement);
+    Observation { exit_code, confinement, ..observation(status, shown) }
 }
 
 /// Names the processes that a command line left running.
@@ -81,7 +82,7 @@ pub(crate) fn command(ran: CommandResult, timeout_ms: u64) -> Observation {
         shown.total = shown.total.saturating_add(err.total);
         shown.omitted = shown.omitted.saturating_add(err.omitted);
     }
-    observation(status, shown)
+    Observation { confinement: Some(ran.confinement), ..observation(status, shown) }
 }
 
 /// The exit code by which a user's command says that a call took no effect. Not 1 or 2, with which
@@ -157,5 +158,6 @@ fn observation(status: ObservationStatus, shown: OutputExcerpt) -> Observation {
         omitted_bytes: shown.omitted,
         stored_output: shown.stored,
         exit_code: None,
+        confinement: None,
     }
 }

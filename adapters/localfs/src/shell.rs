@@ -1,17 +1,18 @@
 //! `shell`: a command line run by `sh` in the workspace folder.
 
-use std::process::Command;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 use windlass_kit_process::allowed;
-use windlass_ports::{ToolContext, ToolError};
+use windlass_ports::{ProcessLaunch, ToolContext, ToolError};
 
 use crate::config::LocalFsConfig;
+use crate::confinement::ToolSandbox;
 use crate::fault::CallFailure;
 use crate::files::parse;
 use crate::planned::planned;
-use crate::process::{CommandJob, failed, run};
+use crate::process::{CommandJob, CommandNames, run};
 use crate::report;
 use crate::root::WorkspaceRoot;
 
@@ -40,6 +41,7 @@ pub(crate) async fn shell(
     arguments: &str,
     root: &WorkspaceRoot,
     config: &LocalFsConfig,
+    sandbox: &ToolSandbox,
     context: &ToolContext,
 ) -> Result<Observation, ToolError> {
     let arguments = match parse(arguments).and_then(check) {
@@ -53,11 +55,20 @@ pub(crate) async fn shell(
         ));
     }
     let timeout_ms = limit(&arguments, context);
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(&arguments.command).current_dir(root.path());
-    command.env_clear().envs(allowed(std::env::vars_os(), &config.env));
+    let launch = ProcessLaunch {
+        program: PathBuf::from("/bin/sh"),
+        arguments: vec!["-c".into(), arguments.command.into()],
+        folder: root.path().to_owned(),
+        environment: allowed(std::env::vars_os(), &config.env),
+    };
+    let action = format!("run /bin/sh in `{}`", root.path().display());
     let job = CommandJob {
-        command,
+        launch,
+        sandbox,
+        names: CommandNames {
+            action: &action,
+            remedy: "check that the folder is there and that processes can be started",
+        },
         input: None,
         separate_errors: None,
         room: config.room_within(arguments.output_bytes.unwrap_or(OUTPUT_BYTES)),
@@ -68,18 +79,8 @@ pub(crate) async fn shell(
         progress: &*context.progress,
         outputs: &context.outputs,
     };
-    match run(job).await {
-        Ok(ran) => Ok(report::shell(ran, timeout_ms, context.timeout_ms)),
-        Err(not_run) => {
-            let context = format!(
-                "cannot run /bin/sh in `{}`: {}; check that the folder is there and that \
-                 processes can be started",
-                root.path().display(),
-                not_run.error
-            );
-            Err(ToolError::new(failed(&not_run), context).caused_by(not_run.error))
-        }
-    }
+    let ran = run(job).await?;
+    Ok(report::shell(ran, timeout_ms, context.timeout_ms))
 }
 
 /// Says which command line would run.

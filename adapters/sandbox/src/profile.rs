@@ -26,7 +26,7 @@ const PROTECTED: [&str; 14] = [
 ];
 
 /// Credentials and private data, relative to the home folder.
-const CREDENTIALS: [&str; 39] = [
+const CREDENTIALS: [&str; 37] = [
     ".aws",
     ".azure",
     ".bash_history",
@@ -43,13 +43,11 @@ const CREDENTIALS: [&str; 39] = [
     ".config/hub",
     ".config/op",
     ".config/rclone",
-    ".config/windlass/providers.toml",
     ".docker",
     ".git-credentials",
     ".gnupg",
     ".kube",
     ".local/share/keyrings",
-    ".local/state/windlass",
     ".mozilla",
     ".mysql_history",
     ".netrc",
@@ -68,9 +66,13 @@ const CREDENTIALS: [&str; 39] = [
     ".zsh_history",
 ];
 
+/// State and configuration of this program, relative to the home folder.
+const OWN: [&str; 3] =
+    [".config/windlass/providers.toml", ".config/windlass/server.toml", ".local/state/windlass"];
+
 /// Secrets of the machine.
 const SYSTEM: [&str; 5] =
-    ["/etc/gshadow", "/etc/shadow", "/run/secrets", "/var/lib/docker", "/var/lib/containerd"];
+    ["/etc/gshadow", "/etc/shadow", "/run/secrets", "/var/lib/containerd", "/var/lib/docker"];
 
 /// Places that a profile is made for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -129,9 +131,7 @@ impl ProfileScope {
     /// Returns the paths that every profile hides.
     fn own(&self) -> Vec<PathBuf> {
         let home = self.home.iter();
-        let own = home.flat_map(|home| {
-            [".config/windlass/providers.toml", ".local/state/windlass"].map(|e| home.join(e))
-        });
+        let own = home.flat_map(|home| OWN.map(|entry| home.join(entry)));
         self.without_workspace(own.chain(self.hidden.iter().cloned()))
     }
 

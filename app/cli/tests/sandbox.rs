@@ -14,6 +14,9 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{Done, Place};
+use serde_json::json;
+use windlass_testkit::Answer;
+use windlass_testkit::http::{ModelServer, Reply, Script};
 
 const TIERS: [&str; 3] = ["namespaces", "landlock", "bubblewrap"];
 
@@ -178,4 +181,96 @@ fn a_missing_mechanism_refuses_to_start() {
     assert!(ended.err.contains("bubblewrap is not installed"), "{}", ended.err);
     assert!(ended.err.contains("--sandbox off"), "{}", ended.err);
     assert!(!place.file("started").exists());
+}
+
+/// Runs a turn in which the model runs one shell line.
+fn turn(place: &Place, line: &str, more: &[&str], variables: &[(&str, &str)]) -> Done {
+    let call = Answer::new().call("shell", json!({ "command": line }));
+    let replies = [call, Answer::new().text("Done.")];
+    let server = ModelServer::start(Script::list(replies.map(Reply::answer))).unwrap();
+    let base_url = server.base_url();
+    let at = ["run", "hello", "--session", "s", "--provider", "openai-chat", "--model", "m"];
+    let words = [&at[..], &["--base-url", &base_url], more].concat();
+    let mut command = place.command(&words);
+    command.envs(variables.iter().copied());
+    place.without_terminal_as(&command)
+}
+
+#[test]
+fn the_shell_of_a_turn_is_confined_and_its_log_says_how() {
+    let outside = tempfile::tempdir().unwrap();
+    let victim = outside.path().join("file");
+    let line = format!("echo a > inside; echo b > {}; env", victim.display());
+    for (flags, tier, written) in
+        [(&[][..], "landlock", false), (&["--sandbox", "off"], "off", true)]
+    {
+        let place = Place::new();
+        let ended = turn(&place, &line, flags, &[("ANTHROPIC_API_KEY", "key-of-a-provider")]);
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        assert!(place.file("inside").exists());
+        assert_eq!(victim.exists(), written, "{flags:?}");
+        let log = place.log("s");
+        let observed = log.iter().find(|fact| fact["kind"] == "CallObserved").unwrap();
+        let observation = &observed["body"]["observation"];
+        assert_eq!(observation["confinement"]["tier"], tier, "{observation}");
+        assert!(!observation["output"].as_str().unwrap().contains("key-of-a-provider"));
+        let shown = place.run(&["show", "s"]).out;
+        let expected =
+            if written { "(sandbox: off, none)" } else { "(sandbox: workspace, landlock abi" };
+        assert!(shown.contains(expected), "{shown}");
+    }
+}
+
+#[test]
+fn a_tool_of_the_user_is_confined() {
+    let place = Place::new();
+    let outside = tempfile::tempdir().unwrap();
+    let victim = outside.path().join("file");
+    let tools = json!({"tools": [{
+        "name": "touch",
+        "description": "Touches.",
+        "parameters": {"type": "object", "properties": {}, "additionalProperties": false},
+        "command": ["sh", "-c", format!("cat; touch inside; touch {}", victim.display())],
+        "effect": "effectful",
+        "concurrency": "exclusive",
+    }]});
+    fs::write(place.file("tools.json"), tools.to_string()).unwrap();
+    let replies = [Answer::new().call("touch", json!({})), Answer::new().text("Done.")];
+    let server = ModelServer::start(Script::list(replies.map(Reply::answer))).unwrap();
+    let base_url = server.base_url();
+    let at = ["run", "hello", "--session", "s", "--provider", "openai-chat", "--model", "m"];
+    let ended = place.run(&[&at[..], &["--base-url", &base_url, "--tools", "tools.json"]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(place.file("inside").exists() && !victim.exists());
+    let log = place.log("s");
+    let observed = log.iter().find(|fact| fact["kind"] == "CallObserved").unwrap();
+    assert_eq!(observed["body"]["observation"]["confinement"]["profile"], "workspace");
+}
+
+#[test]
+fn without_a_tier_a_call_is_refused_and_nothing_runs() {
+    let place = Place::new();
+    let config = place.file("config/windlass");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("sandbox.toml"), "tier = \"bubblewrap\"\n").unwrap();
+    let config = place.file("config");
+    let variables = [("PATH", "/nowhere"), ("XDG_CONFIG_HOME", config.to_str().unwrap())];
+    let call = Answer::new().call("shell", json!({ "command": "echo > started" }));
+    let replies = [call, Answer::new().text("Done.")];
+    let server = ModelServer::start(Script::list(replies.map(Reply::answer))).unwrap();
+    let base_url = server.base_url();
+    let at = ["run", "hello", "--session", "s", "--provider", "openai-chat", "--model", "m"];
+    let mut command = place.command(&[&at[..], &["--base-url", &base_url]].concat());
+    let ended = common::done(command.envs(variables).output().unwrap());
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(!place.file("started").exists());
+    let log = place.log("s");
+    let observed = log.iter().find(|fact| fact["kind"] == "CallObserved").unwrap();
+    let observation = &observed["body"]["observation"];
+    assert_eq!(observation["status"], "failed");
+    let output = observation["output"].as_str().unwrap();
+    assert!(output.contains("bubblewrap is not installed"), "{output}");
+    assert!(output.contains("--sandbox off"), "{output}");
+    let doctor = common::done(place.command(&["doctor"]).envs(variables).output().unwrap());
+    assert!(doctor.err.contains("cannot confine commands"), "{}", doctor.err);
 }

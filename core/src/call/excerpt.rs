@@ -54,6 +54,7 @@ pub(crate) fn excerpt(
         omitted_bytes: omitted,
         stored_output: observation.stored_output.clone(),
         exit_code: observation.exit_code,
+        confinement: observation.confinement.clone(),
     })
 }
 

@@ -15,6 +15,7 @@ pub(crate) use facts::edit;
 pub use state::{ApprovalQuestion, CallProgress, CallState, CallValidity};
 
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,21 @@ pub struct Observation {
     /// program receives the output of any exit code as a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
+    /// Confinement of the process, if the call ran one. Not shown to the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<Arc<Confinement>>,
+}
+
+/// Record of the sandbox that confined a process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Confinement {
+    /// Name of the profile, for example `workspace`.
+    pub profile: String,
+    /// Tier that enforced it; `off` if nothing did.
+    pub tier: String,
+    /// Mechanisms in force, for example `landlock abi 7 + seccomp`.
+    pub mechanisms: String,
 }
 
 /// A complete output, stored outside the log.
@@ -90,6 +106,7 @@ impl Observation {
             omitted_bytes: 0,
             stored_output: None,
             exit_code: None,
+            confinement: None,
             output,
         }
     }

@@ -63,6 +63,7 @@ fn cleared(observation: &Observation, text: String) -> Observation {
         omitted_bytes: observation.output_bytes.max(observation.omitted_bytes),
         stored_output: observation.stored_output.clone(),
         exit_code: observation.exit_code,
+        confinement: observation.confinement.clone(),
     }
 }
 

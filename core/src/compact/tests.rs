@@ -277,6 +277,7 @@ fn long_observation(status: ObservationStatus) -> Observation {
         omitted_bytes: 8_800,
         stored_output: Some(StoredOutput { sha256: "0".repeat(64), bytes: 9_000 }),
         exit_code: None,
+        confinement: None,
     }
 }
 

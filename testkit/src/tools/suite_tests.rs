@@ -77,6 +77,7 @@ impl Fixture {
             omitted_bytes: 900,
             stored_output: None,
             exit_code: None,
+            confinement: None,
         };
         let look = ScriptedTool::new(
             if fault == Fault::BadName { "look around" } else { "look" },

@@ -219,6 +219,7 @@ impl FilePage {
             omitted_bytes: self.omitted,
             stored_output: None,
             exit_code: None,
+            confinement: None,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus};
 
 use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal, wait};
 
-use super::{Step, capabilities, exit_code, filter, limits, mounts, rules, step};
+use super::{Step, capabilities, exit_code, filter, left, limits, mounts, rules, step};
 use crate::plan::{HelperPlan, Namespaces};
 
 pub(super) fn run(plan: HelperPlan) -> Step<u8> {
@@ -41,7 +41,12 @@ pub(super) fn run(plan: HelperPlan) -> Step<u8> {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid.as_raw_nonzero().get().unsigned_abs() == child.id() => {
                 use std::os::unix::process::ExitStatusExt as _;
-                return Ok(exit_code(ExitStatus::from_raw(status.as_raw())));
+                let status = ExitStatus::from_raw(status.as_raw());
+                // A command that is stopped may have had no time to end the others.
+                if status.code().is_some() {
+                    left::name_others();
+                }
+                return Ok(exit_code(status));
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(format!("cannot wait for the program: {error}")),

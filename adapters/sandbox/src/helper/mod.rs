@@ -4,6 +4,7 @@
 mod capabilities;
 mod confine;
 mod filter;
+mod left;
 mod limits;
 mod mounts;
 mod rules;

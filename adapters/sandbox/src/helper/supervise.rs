@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command};
 
 use nix::sched::CloneFlags;
@@ -13,7 +14,7 @@ use rustix::process::{
     pidfd_open, set_child_subreaper, wait,
 };
 
-use super::{Step, exit_code, step};
+use super::{Step, exit_code, left, step};
 use crate::NOT_CONFINED;
 use crate::plan::{HelperPlan, HelperStage, Namespaces};
 
@@ -116,25 +117,32 @@ fn end(mut child: Child, last: Last, abandoned: bool) -> Step<u8> {
     }
     let status = child.wait().map_err(step("wait for the next stage"))?;
     if last == Last::KillsDescendants {
-        kill_descendants();
+        let left = kill_descendants();
+        if status.code().is_some() {
+            left::name(left);
+        }
     }
     Ok(if abandoned { NOT_CONFINED } else { exit_code(status) })
 }
 
-/// Kills the processes that the program left. They are children of this one once their parents ended.
-fn kill_descendants() {
-    for _ in 0..ROUNDS {
+/// Kills the processes that the program left, and names them. They are children of this one once their parents ended.
+fn kill_descendants() -> Vec<String> {
+    let mut left = Vec::new();
+    for round in 0..ROUNDS {
         let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
         let children = children.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().ok()?));
         for child in children {
+            let folder = PathBuf::from(format!("/proc/{}", child.as_raw_nonzero()));
+            left.extend(left::command_line(&folder).filter(|_| round == 0));
             let _ = kill_process(child, Signal::KILL);
         }
         // Reaps one, and waits for it; its own children have become this process's.
         if wait(WaitOptions::empty()).is_err() {
-            return;
+            break;
         }
         while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
     }
+    left
 }
 
 fn pid(child: &Child) -> Option<Pid> {

@@ -441,8 +441,6 @@ pub(crate) struct VacuumArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
-    pub(crate) sandbox: SandboxFlag,
-    #[command(flatten)]
     pub(crate) place: LocationArgs,
     #[command(flatten)]
     pub(crate) shape: SettingsArgs,

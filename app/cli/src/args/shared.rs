@@ -10,6 +10,7 @@ use super::ProgramLimitArgs;
 use super::parse::{
     CallPattern, amount, duration, mode, pattern, permissions, price, strategy, transport, words,
 };
+use super::sandbox::SandboxFlag;
 
 /// Workspace and store of a command.
 #[derive(Debug, Clone, ClapArgs)]
@@ -135,6 +136,8 @@ pub(crate) struct SettingsArgs {
     /// The format is that of Claude Code's settings file.
     #[arg(long, value_name = "FILE")]
     pub(crate) hooks: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) sandbox: SandboxFlag,
     /// Print one envelope a line instead of the answer.
     ///
     /// The last line is always a TurnSettled.

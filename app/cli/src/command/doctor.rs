@@ -29,11 +29,6 @@ pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
         Ok(words) => say(format!("store      {words}"))?,
         Err(failure) => note(failure),
     }
-    let own = wiring::sandbox(args.sandbox.profile.as_deref(), &site, &site.workspace);
-    match own.and_then(|own| own.describe()) {
-        Ok(words) => say(format!("sandbox    {words}"))?,
-        Err(failure) => note(failure),
-    }
     match TrustRecord::load() {
         Ok(record) => {
             for file in wiring::project_files(&site.workspace) {
@@ -43,10 +38,19 @@ pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
         Err(failure) => note(failure),
     }
     let mut offered = Vec::new();
-    match wiring::toolbox(&site.workspace, args.shape.tools.as_deref()) {
-        Ok(toolbox) => {
-            offered = wiring::offered_tools(&toolbox);
-            say(format!("tools      {}", named(offered.iter().map(|tool| &tool.name))))?;
+    match wiring::sandbox(args.shape.sandbox.profile.as_deref(), &site, &site.workspace, &[]) {
+        Ok(own) => {
+            match wiring::describe_sandbox(&own) {
+                Ok(words) => say(format!("sandbox    {words}"))?,
+                Err(failure) => note(failure),
+            }
+            match wiring::toolbox(&site.workspace, args.shape.tools.as_deref(), own) {
+                Ok(toolbox) => {
+                    offered = wiring::offered_tools(&toolbox);
+                    say(format!("tools      {}", named(offered.iter().map(|tool| &tool.name))))?;
+                }
+                Err(failure) => note(failure),
+            }
         }
         Err(failure) => note(failure),
     }

@@ -14,7 +14,7 @@ use crate::wiring::{self, Workspace};
 /// Runs the command, and ends with its exit code.
 pub(super) fn sandbox(args: SandboxArgs) -> Result<ExitKind, Failure> {
     let site = Workspace::new(&args.place)?;
-    let own = wiring::sandbox(args.sandbox.profile.as_deref(), &site, &site.workspace)?;
+    let own = wiring::sandbox(args.sandbox.profile.as_deref(), &site, &site.workspace, &[])?;
     let mut words = args.command.into_iter();
     let program = words.next().unwrap_or_default();
     let launch = ProcessLaunch {

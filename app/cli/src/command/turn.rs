@@ -294,7 +294,9 @@ fn turn_runtime(
     let settings = recorded.map(|session| &*session.settings);
     let over = ProviderTransport::new(&task.recording, task.resumes)?;
     let chosen = wiring::choose(&task.settings, &over, settings)?;
-    let toolbox = wiring::toolbox(&site.workspace, task.settings.tools.as_deref())?;
+    let profile = task.settings.sandbox.profile.as_deref();
+    let sandbox = wiring::sandbox(profile, site, &site.workspace, &[])?;
+    let toolbox = wiring::toolbox(&site.workspace, task.settings.tools.as_deref(), sandbox)?;
     // Hooks may name any known tool, since the offered tools change.
     let known = wiring::with_goal(wiring::offered_tools(&toolbox));
     let hooks = wiring::hooks(task.settings.hooks.as_deref(), &known)?;

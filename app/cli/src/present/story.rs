@@ -177,8 +177,12 @@ fn describe_observation(call: CallId, observation: &Observation) -> String {
         None => String::new(),
         Some(kept) => format!("\n(stored beside the log: {} bytes, {})", kept.bytes, kept.sha256),
     };
+    let confined = match &observation.confinement {
+        None => String::new(),
+        Some(record) => format!(" (sandbox: {}, {})", record.profile, record.mechanisms),
+    };
     format!(
-        "call {call} {}: {}{kept}",
+        "call {call} {}{confined}: {}{kept}",
         status_words(observation.status),
         result_text(observation, None)
     )

@@ -9,17 +9,22 @@ use std::sync::Arc;
 
 use windlass_engine::Toolbox;
 use windlass_engine::core::unavailable_tool;
-use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig};
+use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig, ToolSandbox};
 
 use super::own_tools::offered_tools;
 use crate::exit::Failure;
 use crate::signals::COMMAND_GRACE_MS;
 
-/// Combines the tools of a workspace with the user's own.
-pub(crate) fn toolbox(workspace: &Path, file: Option<&Path>) -> Result<Toolbox, Failure> {
+/// Combines the tools of a workspace with the user's own. The sandbox confines their processes.
+pub(crate) fn toolbox(
+    workspace: &Path,
+    file: Option<&Path>,
+    sandbox: ToolSandbox,
+) -> Result<Toolbox, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
     let config = LocalFsConfig { grace_ms: COMMAND_GRACE_MS, ..LocalFsConfig::default() };
     let local = LocalFs::open(workspace, config.clone()).map_err(|e| usage(&e))?;
+    let local = local.with_sandbox(sandbox.clone());
     let toolbox = Toolbox::new().with(Arc::new(local)).map_err(|e| usage(&e))?;
     let file = match file {
         Some(file) => file.to_owned(),
@@ -29,7 +34,7 @@ pub(crate) fn toolbox(workspace: &Path, file: Option<&Path>) -> Result<Toolbox, 
         },
     };
     let commands = CommandTools::load(&file, workspace).map_err(|e| usage(&e))?;
-    let commands = Arc::new(commands.with_config(config));
+    let commands = Arc::new(commands.with_config(config).with_sandbox(sandbox));
     let toolbox = toolbox.with(commands).map_err(|e| usage(&e))?;
     let specs = offered_tools(&toolbox);
     match unavailable_tool(&specs) {

@@ -124,6 +124,8 @@ impl Turn {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.path().join("home"))
+            // Tools note their effects outside of the workspace, for the sweep to count them.
+            .env("WINDLASS_SANDBOX", "off")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
     ApprovalAnswered, ApprovalAsked, BudgetGrant, BudgetUsage, CallDecided, CallId, CallItem,
-    CallObserved, CallReport, CallStarted, Decider, Digest, Fact, Observation, ObservationStatus,
-    ProgramCalled, ProgramEnd, ProgramFault, ProgramOutcome, ProgramRun, ReconcileStarted,
-    RetainedChange, StoredOutput, Timestamp, Verdict,
+    CallObserved, CallReport, CallStarted, Confinement, Decider, Digest, Fact, Observation,
+    ObservationStatus, ProgramCalled, ProgramEnd, ProgramFault, ProgramOutcome, ProgramRun,
+    ReconcileStarted, RetainedChange, StoredOutput, Timestamp, Verdict,
 };
 
 use super::call_item;
@@ -170,11 +170,15 @@ fn call_observed() -> impl Strategy<Value = Fact> {
     let took = prop::option::of(took());
     let telling = (prop::collection::vec(number().prop_map(CallId), 0..3), 0..3_u32);
     let telling = telling.prop_map(|(calls, more)| CallReport { calls, more });
+    let confined = (text(), text(), text()).prop_map(|(profile, tier, mechanisms)| {
+        Arc::new(Confinement { profile, tier, mechanisms })
+    });
     let kept = (prop::option::of(kept), prop::option::of(result_form()), any::<bool>());
+    let kept = (kept, prop::option::of(confined));
     let whole = (number(), status, text(), sizes, kept, took, prop::option::of(telling));
     whole.prop_map(|(call, status, output, sizes, kept, took, tells)| {
         let (output_bytes, omitted_bytes, exit_code) = sizes;
-        let (kept, form, detached) = kept;
+        let ((kept, form, detached), confinement) = kept;
         Fact::CallObserved(CallObserved {
             call: CallId(call),
             observation: Arc::new(Observation {
@@ -184,6 +188,7 @@ fn call_observed() -> impl Strategy<Value = Fact> {
                 omitted_bytes,
                 stored_output: kept,
                 exit_code,
+                confinement,
             }),
             usage: took,
             report: tells,
@@ -244,6 +249,11 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
                 omitted_bytes: u64::MAX,
                 stored_output: Some(StoredOutput { sha256: text.into(), bytes: u64::MAX }),
                 exit_code: Some(i32::MIN),
+                confinement: Some(Arc::new(Confinement {
+                    profile: text.into(),
+                    tier: text.into(),
+                    mechanisms: text.into(),
+                })),
                 ..Observation::new(ObservationStatus::Unknown, text)
             }),
             usage: Some(BudgetUsage { samples: u32::MAX, tokens: u64::MAX, cost_micros: u64::MAX }),

@@ -6,14 +6,15 @@
 #[cfg(feature = "sandbox")]
 mod file;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(not(feature = "sandbox"))]
 use windlass_engine::ports::{
-    ConfinedLaunch, ProcessLaunch, SandboxError, SandboxErrorKind, SandboxStrength,
+    ConfinedLaunch, NoSandbox, ProcessLaunch, Sandbox, SandboxError, SandboxErrorKind,
+    SandboxProfile, SandboxStrength,
 };
-use windlass_engine::ports::{NoSandbox, Sandbox, SandboxProfile};
+use windlass_localfs::ToolSandbox;
 
 use super::workspace::Workspace;
 use crate::exit::Failure;
@@ -21,50 +22,48 @@ use crate::exit::Failure;
 /// Name that turns the sandbox off.
 const OFF: &str = "off";
 
-/// Sandbox with the profile of a command's tools.
-#[derive(Debug, Clone)]
-pub(crate) struct ToolSandbox {
-    pub(crate) sandbox: Arc<dyn Sandbox>,
-    pub(crate) profile: Arc<SandboxProfile>,
+/// Describes the profile and what enforces it, or returns the reason why nothing does.
+pub(crate) fn describe(own: &ToolSandbox) -> Result<String, Failure> {
+    let strength = own.sandbox.strength(&own.profile);
+    let strength = strength.map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(format!("{}, {}: {}", own.profile.name, strength.tier, strength.mechanisms))
 }
 
-impl ToolSandbox {
-    /// Describes the profile and what enforces it, or returns the reason why nothing does.
-    pub(crate) fn describe(&self) -> Result<String, Failure> {
-        let strength = self.sandbox.strength(&self.profile);
-        let strength = strength.map_err(|error| Failure::usage(error.to_string()))?;
-        Ok(format!("{}, {}: {}", self.profile.name, strength.tier, strength.mechanisms))
-    }
-}
-
-/// Returns the sandbox of a profile, by default the user's or `workspace`, for tools in a folder.
+/// Returns the sandbox of a profile, by default the user's or `workspace`, for tools in a folder. It
+/// hides the state of this program, and the further paths.
 pub(crate) fn sandbox(
     name: Option<&str>,
     site: &Workspace,
     folder: &Path,
+    hidden: &[PathBuf],
 ) -> Result<ToolSandbox, Failure> {
     if name == Some(OFF) {
         return Ok(off());
     }
-    on(name, site, folder)
+    on(name, site, folder, hidden)
 }
 
 fn off() -> ToolSandbox {
-    ToolSandbox { sandbox: Arc::new(NoSandbox), profile: Arc::new(NoSandbox::profile()) }
+    ToolSandbox::default()
 }
 
 #[cfg(feature = "sandbox")]
-fn on(name: Option<&str>, site: &Workspace, folder: &Path) -> Result<ToolSandbox, Failure> {
+fn on(
+    name: Option<&str>,
+    site: &Workspace,
+    folder: &Path,
+    hidden: &[PathBuf],
+) -> Result<ToolSandbox, Failure> {
     use windlass_sandbox::{ProfileScope, SandboxConfig, SystemSandbox};
 
     let state = super::user_state::state_folder().ok();
     let store = site.store.path().map(Path::to_owned);
+    let files = ["providers.toml", "server.toml"].map(super::tools::configured);
+    let own = state.into_iter().chain(store).chain(files.into_iter().flatten());
     let scope = ProfileScope {
         workspace: folder.to_owned(),
-        home: std::env::var_os("HOME")
-            .map(std::path::PathBuf::from)
-            .filter(|home| home.is_absolute()),
-        hidden: state.into_iter().chain(store).collect(),
+        home: std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+        hidden: own.chain(hidden.iter().cloned()).collect(),
     };
     let file = match super::tools::configured("sandbox.toml") {
         Some(path) => file::SandboxFile::read(&path)?,
@@ -81,7 +80,7 @@ fn on(name: Option<&str>, site: &Workspace, folder: &Path) -> Result<ToolSandbox
 
 /// A build without the sandbox refuses every launch.
 #[cfg(not(feature = "sandbox"))]
-fn on(name: Option<&str>, _: &Workspace, _: &Path) -> Result<ToolSandbox, Failure> {
+fn on(name: Option<&str>, _: &Workspace, _: &Path, _: &[PathBuf]) -> Result<ToolSandbox, Failure> {
     let profile =
         SandboxProfile { name: name.unwrap_or("workspace").to_owned(), ..NoSandbox::profile() };
     Ok(ToolSandbox { sandbox: Arc::new(Missing), profile: Arc::new(profile) })

@@ -14,8 +14,8 @@ use windlass_server::{Grant, Quota, Right, Rights, ServerLimits, TokenHash};
 
 use super::tenant_settings::SessionChoices;
 use crate::args::{
-    CallPattern, ProgramLimitFields, ProgramSharingArgs, RecoverMode, SettingsArgs, amount,
-    duration, mode, pattern, permissions, price, strategy, transport,
+    CallPattern, ProgramLimitFields, ProgramSharingArgs, RecoverMode, SandboxFlag, SettingsArgs,
+    amount, duration, mode, pattern, permissions, price, strategy, transport,
 };
 use crate::exit::Failure;
 use crate::wiring::runtime;
@@ -116,6 +116,8 @@ pub(super) struct TenantEntry {
     program_limits: ProgramLimitFields,
     /// Same as the flag `--tools`.
     tools: Option<PathBuf>,
+    /// Same as the flag `--sandbox`.
+    sandbox: Option<String>,
     /// Same as the flag `--hooks`.
     hooks: Option<PathBuf>,
     /// True to give models the `AGENTS.md` files of the workspace, which is the default.
@@ -313,6 +315,7 @@ impl TenantEntry {
             program_limits: self.program_limits.args()?,
             tools: self.tools.clone(),
             hooks: self.hooks.clone(),
+            sandbox: SandboxFlag { profile: self.sandbox.clone() },
             ..SettingsArgs::default()
         })
     }

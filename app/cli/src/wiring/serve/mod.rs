@@ -20,10 +20,11 @@ use windlass_server::{
 };
 
 use crate::StoreLayer;
-use crate::args::{ProgramSharingArgs, RecoverMode, ServeArgs, SettingsArgs};
+use crate::args::{ProgramSharingArgs, RecoverMode, SandboxFlag, ServeArgs, SettingsArgs};
 use crate::exit::{ExitKind, Failure};
 use crate::wiring::node::{Node, SharedPorts};
 use crate::wiring::runtimes;
+use crate::wiring::sandbox::sandbox;
 use crate::wiring::store::check_live;
 use crate::wiring::tools::configured;
 use crate::wiring::workspace::{StoreUrl, Workspace};
@@ -238,9 +239,15 @@ fn tenants(
     site: &Workspace,
     kept: &TenantPorts,
 ) -> Result<Vec<Tenant>, Failure> {
+    let mut hidden: Vec<PathBuf> = {
+        let files = args.config.iter().chain(&args.token_file);
+        files.filter_map(|file| std::path::absolute(file).ok()).collect()
+    };
     if file.tenants.is_empty() {
+        let profile = args.shape.sandbox.profile.as_deref();
         let place = TenantWorkspace {
             folder: site.workspace.clone(),
+            sandbox: sandbox(profile, site, &site.workspace, &hidden)?,
             agents: !args.no_agents,
             served: match site.has_named_store() {
                 true => ServedSessions::All,
@@ -258,6 +265,8 @@ fn tenants(
     // The variable applies to commands that name no model.
     let variable = std::env::var("WINDLASS_MODEL").ok();
     let said = SettingsArgs {
+        // Tenants without a profile have that of the flag.
+        sandbox: SandboxFlag::default(),
         model: args.shape.model.clone().filter(|model| Some(model) != variable.as_ref()),
         ..args.shape.clone()
     };
@@ -266,17 +275,23 @@ fn tenants(
             "the configuration has tenants: set up their turns there, not by flags",
         ));
     }
+    hidden.extend(file.tenants.iter().filter_map(|entry| entry.workspace.canonicalize().ok()));
     let tenants = file.tenants.iter().map(|entry| {
         let named = |failure: Failure| Failure {
             message: format!("the tenant {}: {}", entry.name, failure.message),
             ..failure
         };
+        let shape = entry.shape().map_err(Failure::usage).map_err(named)?;
+        let folder = folder(&entry.workspace).map_err(named)?;
+        let profile = shape.sandbox.profile.as_ref().or(args.shape.sandbox.profile.as_ref());
+        let sandbox =
+            sandbox(profile.map(String::as_str), site, &folder, &hidden).map_err(named)?;
         let place = TenantWorkspace {
-            folder: folder(&entry.workspace).map_err(named)?,
+            folder,
+            sandbox,
             agents: entry.agents.unwrap_or(true) && !args.no_agents,
             served: ServedSessions::All,
         };
-        let shape = entry.shape().map_err(Failure::usage).map_err(named)?;
         let offers = entry.offers().map_err(Failure::usage).map_err(named)?;
         tenant::tenant(&entry.name, place, &shape, offers, kept).map_err(named)
     });

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use windlass_engine::core::{Ceiling, Limits, Settings};
 use windlass_engine::ports::{ExternalApprover, Ports};
 use windlass_engine::{Config, Engine, Peers};
+use windlass_localfs::ToolSandbox;
 use windlass_server::{ServedSessions, Tenant};
 
 use super::TenantPorts;
@@ -19,6 +20,8 @@ use crate::wiring::{self, AvailableExtensions, ProviderTransport};
 pub(super) struct TenantWorkspace {
     /// Absolute path.
     pub(super) folder: PathBuf,
+    /// Sandbox of the tools' processes.
+    pub(super) sandbox: ToolSandbox,
     /// True to give models its `AGENTS.md` files.
     pub(super) agents: bool,
     /// Sessions that are served: all of the tenant's, or those of the folder.
@@ -34,7 +37,8 @@ pub(super) fn tenant(
     kept: &TenantPorts,
 ) -> Result<Tenant, Failure> {
     let chosen = wiring::choose(shape, &ProviderTransport::Network, None)?;
-    let toolbox = wiring::toolbox(&workspace.folder, shape.tools.as_deref())?;
+    let toolbox =
+        wiring::toolbox(&workspace.folder, shape.tools.as_deref(), workspace.sandbox.clone())?;
     // Hooks may name any known tool.
     let tools = wiring::offered_tools(&toolbox);
     let known = with_goal(tools.clone());

@@ -74,7 +74,8 @@ fn the_longest_answer_is_that_of_the_flag_or_what_is_left() {
         let answers = ["--max-answer-tokens", "700"];
         assert_eq!(run(&place, &server, provider, &answers).code, 0);
         let both = [&answers[..], &["--max-tokens", "3000"]].concat();
-        let resumed = [&["resume", "s", "hello"][..], &both].concat();
+        let url = server.base_url();
+        let resumed = [&["resume", "s", "hello", "--base-url", &url][..], &both].concat();
         let resumed = with_key(&place, &resumed);
         assert_eq!(resumed.code, 0, "{provider}: {}", resumed.err);
         let sent: Vec<_> = server.samples().iter().map(|one| asked_for(one, names)).collect();

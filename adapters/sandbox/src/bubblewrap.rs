@@ -9,7 +9,7 @@ use crate::plan::{HelperNetwork, HelperPlan};
 
 /// Returns the command that runs the next stage of a plan within bubblewrap, without its arguments.
 pub(crate) fn command(plan: &HelperPlan) -> Result<Command, String> {
-    let program = find(&plan.writable).ok_or("bubblewrap is not found any more")?;
+    let program = plan.bubblewrap.as_ref().ok_or("the plan names no bubblewrap")?;
     let helper = std::env::current_exe().map_err(|error| format!("cannot find itself: {error}"))?;
     let mut command = Command::new(program);
     command.args(arguments(plan)).arg("--").arg(helper);
@@ -77,6 +77,7 @@ mod tests {
             stage: HelperStage::Confine,
             watched: 1,
             namespaces: Namespaces::Bubblewrap,
+            bubblewrap: None,
             readable: vec!["/".into()],
             writable: vec!["/usr".into()],
             protected: vec!["/usr/bin".into(), "/usr/none".into()],

@@ -14,6 +14,8 @@ pub(crate) struct HelperPlan {
     /// Process whose end ends the confined ones, as the helper sees it.
     pub(crate) watched: i32,
     pub(crate) namespaces: Namespaces,
+    /// Path of bubblewrap, if it makes the namespaces.
+    pub(crate) bubblewrap: Option<PathBuf>,
     pub(crate) readable: Vec<PathBuf>,
     pub(crate) writable: Vec<PathBuf>,
     pub(crate) protected: Vec<PathBuf>,
@@ -81,6 +83,9 @@ impl HelperPlan {
         pair("watched", self.watched.to_string().as_ref());
         let namespaces = NAMESPACES.iter().find(|row| row.1 == self.namespaces);
         pair("namespaces", namespaces.map_or("none", |row| row.0).as_ref());
+        if let Some(path) = &self.bubblewrap {
+            pair("bubblewrap", path.as_os_str());
+        }
         for (name, paths) in [
             ("read", &self.readable),
             ("write", &self.writable),
@@ -108,6 +113,7 @@ impl HelperPlan {
             stage: HelperStage::Supervise,
             watched: 0,
             namespaces: Namespaces::None,
+            bubblewrap: None,
             readable: Vec::new(),
             writable: Vec::new(),
             protected: Vec::new(),
@@ -136,6 +142,7 @@ impl HelperPlan {
             "namespaces" => {
                 self.namespaces = NAMESPACES.iter().find(|row| value == row.0)?.1;
             }
+            "bubblewrap" => self.bubblewrap = Some(value.into()),
             "read" => self.readable.push(value.into()),
             "write" => self.writable.push(value.into()),
             "protect" => self.protected.push(value.into()),
@@ -166,6 +173,7 @@ mod tests {
                     stage: HelperStage::Confine,
                     watched: 77,
                     namespaces,
+                    bubblewrap: Some("/usr/bin/bwrap".into()),
                     readable: vec!["/".into()],
                     writable: vec![odd.clone(), "--".into()],
                     protected: vec!["/w/.git".into()],

@@ -143,11 +143,12 @@ fn check(launch: &ProcessLaunch, profile: &SandboxProfile) -> Result<(), Sandbox
 
 #[cfg(target_os = "linux")]
 mod platform {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::process::{Command, Stdio};
 
     use windlass_ports::{
-        NetworkAccess, ProcessLaunch, ProcessLimits, SandboxError, SandboxProfile, SandboxStrength,
+        NetworkAccess, ProcessLaunch, ProcessLimits, SandboxError, SandboxErrorKind,
+        SandboxProfile, SandboxStrength,
     };
 
     use crate::config::{SandboxConfig, SandboxTier};
@@ -189,13 +190,11 @@ mod platform {
         namespaces: Namespaces,
         temporary: &Path,
     ) -> Result<u32, String> {
-        if namespaces == Namespaces::Bubblewrap {
-            crate::bubblewrap::find(&[]).ok_or("bubblewrap is not installed")?;
-        }
         let plan = HelperPlan {
             stage: HelperStage::Supervise,
             watched: watched(),
             namespaces,
+            bubblewrap: bubblewrap(namespaces, &[])?,
             readable: vec!["/".into()],
             writable: vec![temporary.to_owned()],
             protected: vec![temporary.to_owned()],
@@ -248,6 +247,8 @@ mod platform {
             stage: HelperStage::Supervise,
             watched: watched(),
             namespaces: tier.namespaces,
+            bubblewrap: bubblewrap(tier.namespaces, &profile.writable)
+                .map_err(|words| SandboxError::new(SandboxErrorKind::Unavailable, words))?,
             readable: profile.readable,
             writable: profile.writable,
             protected: profile.protected,
@@ -265,6 +266,16 @@ mod platform {
             folder: launch.folder,
             environment: launch.environment,
         })
+    }
+
+    /// Returns the path of bubblewrap, if it makes the namespaces. The environment of the command may
+    /// have another search path, or none.
+    fn bubblewrap(namespaces: Namespaces, writable: &[PathBuf]) -> Result<Option<PathBuf>, String> {
+        if namespaces != Namespaces::Bubblewrap {
+            return Ok(None);
+        }
+        let found = crate::bubblewrap::find(writable).ok_or("bubblewrap is not installed")?;
+        Ok(Some(found))
     }
 
     fn watched() -> i32 {

@@ -19,6 +19,10 @@ pub fn a_program_gets_what_its_launch_says(fixture: &dyn SandboxFixture) -> Chec
     let expected = format!("{}\none two|a\nb|\n", folder.display());
     ensure!(ran.out == expected, "the program got {:?}, and was to get {expected:?}", ran.out);
     ensure!(ran.code == 7, "the exit code is 7: {ran:?}");
+    let mut bare = place.launch("/bin/sh", "run", "", "exit 8");
+    bare.environment.retain(|(name, _)| name != "PATH");
+    let ran = place.run_launch(bare, &place.profile())?;
+    ensure!(ran.code == 8, "a program without a search path runs: {ran:?}");
     let ran = place.run(&place.profile(), "run", "", "kill -KILL $$")?;
     ensure!(ran.code == 137, "a program that a signal ended has no success: {ran:?}");
     Ok(())

@@ -8,6 +8,7 @@
 
 mod bare;
 mod clients;
+mod confined;
 mod contest;
 mod echo;
 mod engine;
@@ -61,6 +62,8 @@ enum Role {
     Contest(Course),
     /// Measure stores against bare loops over the same medium.
     Stores(stores::Plan),
+    /// Measure starts of confined commands against bare ones.
+    Sandbox(confined::Plan),
     /// Append to sessions in a store or a bare loop.
     #[command(hide = true)]
     Appends(stores::Course),
@@ -75,6 +78,9 @@ enum Role {
 /// Runs the program and returns its exit code.
 #[must_use]
 pub fn main() -> ExitCode {
+    if let Some(code) = windlass_sandbox::helper() {
+        return ExitCode::from(code);
+    }
     let arguments = Arguments::parse();
     let done = match arguments.role {
         None => measures::run(&arguments.plan),
@@ -84,6 +90,7 @@ pub fn main() -> ExitCode {
         Some(Role::Speaking) => clients::speak().map(|()| true),
         Some(Role::Contest(course)) => contest::run(&course).map(|()| true),
         Some(Role::Stores(plan)) => stores::measure(&plan),
+        Some(Role::Sandbox(plan)) => confined::measure(&plan),
         Some(Role::Appends(course)) => stores::append(&course).map(|()| true),
         Some(Role::Opening(opening)) => stores::open(&opening).map(|()| true),
         Some(Role::Idle(idle)) => stores::idle(&idle).map(|()| true),

@@ -28,11 +28,13 @@ mod log_reader;
 mod log_signal;
 mod mailbox;
 mod other_language;
+mod path;
 mod preview;
 mod program;
 mod program_runtimes;
 mod provider;
 mod sandbox;
+mod shell;
 mod socket;
 mod store;
 mod summary;
@@ -70,6 +72,7 @@ pub use mailbox::{
     MailboxError, MailboxErrorKind,
 };
 pub use other_language::other_language;
+pub use path::normal_path;
 pub use preview::json_definition;
 pub use program::{
     PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramRuntime,
@@ -84,6 +87,7 @@ pub use sandbox::{
     ConfinedLaunch, NetworkAccess, NoSandbox, ProcessLaunch, ProcessLimits, Sandbox, SandboxError,
     SandboxErrorKind, SandboxProfile, SandboxStrength,
 };
+pub use shell::{Certainty, CommandLine, CommandPattern};
 pub use socket::{WireOpenOutcome, WireSocket};
 pub use store::{
     Durability, Fencing, LogStore, LogVerification, MAX_APPEND_BYTES, MAX_FACT_BYTES, SessionClaim,

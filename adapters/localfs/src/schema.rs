@@ -56,7 +56,7 @@ pub(crate) const TOOLS: [ToolOffer; 6] = [
                       line in brackets says how to go on when there is more. In a program it \
                       returns the bare content: the whole file, unless offset or limit ask for a \
                       page.",
-        parameters: r#"{"type":"object","properties":{"path":{"type":"string","minLength":1,"description":"Path relative to the workspace folder."},"offset":{"type":"integer","minimum":1,"description":"First line to read, counted from 1. Default 1."},"limit":{"type":"integer","minimum":1,"description":"Most lines to read. Default 2000."}},"required":["path"],"additionalProperties":false}"#,
+        parameters: r#"{"type":"object","properties":{"path":{"type":"string","format":"path","minLength":1,"description":"Path relative to the workspace folder."},"offset":{"type":"integer","minimum":1,"description":"First line to read, counted from 1. Default 1."},"limit":{"type":"integer","minimum":1,"description":"Most lines to read. Default 2000."}},"required":["path"],"additionalProperties":false}"#,
         effect: EffectClass::ReadOnly,
         concurrency: Concurrency::Parallel,
     },
@@ -65,7 +65,7 @@ pub(crate) const TOOLS: [ToolOffer; 6] = [
         name: "list_dir",
         description: "Lists a folder of the workspace, sorted by name: folders end in /, files \
                       show their size, symbolic links their target.",
-        parameters: r#"{"type":"object","properties":{"path":{"type":"string","description":"Folder relative to the workspace folder. Default: the workspace folder itself."},"depth":{"type":"integer","minimum":1,"maximum":16,"description":"Levels of folders to list. Default 1."}},"additionalProperties":false}"#,
+        parameters: r#"{"type":"object","properties":{"path":{"type":"string","format":"path","description":"Folder relative to the workspace folder. Default: the workspace folder itself."},"depth":{"type":"integer","minimum":1,"maximum":16,"description":"Levels of folders to list. Default 1."}},"additionalProperties":false}"#,
         effect: EffectClass::ReadOnly,
         concurrency: Concurrency::Parallel,
     },
@@ -75,7 +75,7 @@ pub(crate) const TOOLS: [ToolOffer; 6] = [
         description: "Searches the text files of the workspace line by line with a regular \
                       expression (no look-around, no back-references). Shows path:line: text. \
                       Binary files and .git are left out.",
-        parameters: r#"{"type":"object","properties":{"pattern":{"type":"string","minLength":1,"description":"Regular expression that a line must match."},"path":{"type":"string","description":"Folder or file to search, relative to the workspace folder. Default: the whole workspace."},"include":{"type":"string","minLength":1,"description":"Only files whose name fits this pattern, for example *.rs; with a / it is held against the path below the searched folder, for example src/**/*.rs."},"ignore_case":{"type":"boolean","description":"Whether upper and lower case are the same. Default false."}},"required":["pattern"],"additionalProperties":false}"#,
+        parameters: r#"{"type":"object","properties":{"pattern":{"type":"string","minLength":1,"description":"Regular expression that a line must match."},"path":{"type":"string","format":"path","description":"Folder or file to search, relative to the workspace folder. Default: the whole workspace."},"include":{"type":"string","minLength":1,"description":"Only files whose name fits this pattern, for example *.rs; with a / it is held against the path below the searched folder, for example src/**/*.rs."},"ignore_case":{"type":"boolean","description":"Whether upper and lower case are the same. Default false."}},"required":["pattern"],"additionalProperties":false}"#,
         effect: EffectClass::ReadOnly,
         concurrency: Concurrency::Parallel,
     },
@@ -84,7 +84,7 @@ pub(crate) const TOOLS: [ToolOffer; 6] = [
         name: "write_file",
         description: "Writes a file of the workspace: creates it, with the folders on its path, \
                       or replaces its whole content. To change a part of a file use edit_file.",
-        parameters: r#"{"type":"object","properties":{"path":{"type":"string","minLength":1,"description":"Path relative to the workspace folder."},"content":{"type":"string","description":"The whole content."}},"required":["path","content"],"additionalProperties":false}"#,
+        parameters: r#"{"type":"object","properties":{"path":{"type":"string","format":"path","minLength":1,"description":"Path relative to the workspace folder."},"content":{"type":"string","description":"The whole content."}},"required":["path","content"],"additionalProperties":false}"#,
         effect: EffectClass::Idempotent,
         concurrency: Concurrency::Exclusive,
     },
@@ -94,7 +94,7 @@ pub(crate) const TOOLS: [ToolOffer; 6] = [
         description: "Replaces a piece of text in a file of the workspace. `old` must be the \
                       exact text, white space included, and occur exactly once unless \
                       replace_all is set.",
-        parameters: r#"{"type":"object","properties":{"path":{"type":"string","minLength":1,"description":"Path relative to the workspace folder."},"old":{"type":"string","minLength":1,"description":"The exact text to replace."},"new":{"type":"string","description":"The text to put in its place; may be empty."},"replace_all":{"type":"boolean","description":"Replace every occurrence. Default false."}},"required":["path","old","new"],"additionalProperties":false}"#,
+        parameters: r#"{"type":"object","properties":{"path":{"type":"string","format":"path","minLength":1,"description":"Path relative to the workspace folder."},"old":{"type":"string","minLength":1,"description":"The exact text to replace."},"new":{"type":"string","description":"The text to put in its place; may be empty."},"replace_all":{"type":"boolean","description":"Replace every occurrence. Default false."}},"required":["path","old","new"],"additionalProperties":false}"#,
         effect: EffectClass::Effectful,
         concurrency: Concurrency::Exclusive,
     },
@@ -107,7 +107,7 @@ pub(crate) const TOOLS: [ToolOffer; 6] = [
                       stderr in the order of writing. There is no terminal and no input. Processes \
                       that are left in the background are killed when the command line ends. Of a \
                       line at most 2000 bytes are shown.",
-        parameters: r#"{"type":"object","properties":{"command":{"type":"string","minLength":1,"description":"The command line."},"timeout_ms":{"type":"integer","minimum":1,"description":"Kill it after so many milliseconds. Default 120000, which is 2 minutes; the session may allow less than you ask for."},"output_bytes":{"type":"integer","minimum":1,"description":"Most bytes of output to show; of a longer one, its beginning and its end are shown. Default 32768; the session may allow less than you ask for."}},"required":["command"],"additionalProperties":false}"#,
+        parameters: r#"{"type":"object","properties":{"command":{"type":"string","format":"shell","minLength":1,"description":"The command line."},"timeout_ms":{"type":"integer","minimum":1,"description":"Kill it after so many milliseconds. Default 120000, which is 2 minutes; the session may allow less than you ask for."},"output_bytes":{"type":"integer","minimum":1,"description":"Most bytes of output to show; of a longer one, its beginning and its end are shown. Default 32768; the session may allow less than you ask for."}},"required":["command"],"additionalProperties":false}"#,
         effect: EffectClass::Effectful,
         concurrency: Concurrency::Exclusive,
     },

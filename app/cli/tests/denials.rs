@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::Place;
+use common::{Place, count};
 use serde_json::json;
 use windlass_testkit::Answer;
 use windlass_testkit::http::{ModelServer, Reply, Script};
@@ -55,5 +55,47 @@ fn a_model_reads_who_denied_a_call_and_the_reason() {
         for reason in ["run the tests", "mend the docs"] {
             assert!(read.contains(reason), "{provider}: {reason}: {read}");
         }
+    }
+}
+
+#[test]
+fn a_rule_on_a_command_is_about_each_part_of_it() {
+    let place = Place::new();
+    let calls = |rules: &[&str], session: &str, prompt: &str| {
+        let words = [&["run", prompt, "--session", session], rules].concat();
+        let ended = place.without_terminal(&words);
+        assert_eq!(ended.code, 0, "{prompt}: {}", ended.err);
+        count(&place.log(session), "CallStarted")
+    };
+    let allow = ["--permissions", "ask", "--allow", "shell(command=git log *)"];
+    for (nth, (line, started)) in (0..).zip([
+        ("git log -1 | git log -2", 1),
+        ("git log -1; touch x", 0),
+        ("git log $(touch x)", 0),
+        ("git log -1 > x", 0),
+        ("sudo git log -1", 0),
+        ("$GIT log -1", 0),
+        ("git log 'x", 0),
+    ]) {
+        let started: usize = started;
+        let prompt = format!("run: {line}");
+        assert_eq!(calls(&allow, &format!("a{nth}"), &prompt), started, "{line}");
+        assert!(!place.file("x").exists(), "{line}");
+    }
+    std::fs::write(place.file("kept"), "").unwrap();
+    let deny = ["--deny", "shell(command=rm *)", "--deny", "write_file(path=secret/*)"];
+    for (nth, (prompt, started)) in (0..).zip([
+        ("run: true", 1),
+        ("run: true; /bin/r'm' kept", 0),
+        ("run: env X=1 sh -c 'rm kept'", 0),
+        ("run: $(echo rm) kept", 0),
+        // The script reads the file in any case.
+        ("write secret/y: one", 1),
+        ("write ./x/../secret/y: one", 1),
+        ("write x/y: one", 2),
+    ]) {
+        let started: usize = started;
+        assert_eq!(calls(&deny, &format!("d{nth}"), prompt), started, "{prompt}");
+        assert!(place.file("kept").exists(), "{prompt}");
     }
 }

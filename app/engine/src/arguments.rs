@@ -10,6 +10,7 @@ use windlass_core::{AgentSpec, Edit, EffectClass, Settings, ToolSpec, program_to
 use windlass_ports::json::duplicate_key;
 
 use crate::output_schema::OutputValidator;
+use crate::rules::{ComparedCall, TextFormats};
 use crate::{program, rules};
 
 /// Most violations that one message names.
@@ -22,6 +23,8 @@ const MAX_VIOLATION_CHARS: usize = 300;
 pub(crate) struct Checker {
     settings: Arc<Settings>,
     tools: HashMap<String, Validator>,
+    formats: HashMap<String, TextFormats>,
+    workspace: Option<Arc<str>>,
     answer: Option<OutputValidator>,
 }
 
@@ -34,7 +37,7 @@ impl Checker {
         }
         let program = settings.options.program.as_ref();
         let program = program.map(|program| program_tool(&program.runtime));
-        let mut tools = HashMap::new();
+        let (mut tools, mut formats) = (HashMap::new(), HashMap::new());
         for tool in settings.tools.iter().chain(&program) {
             let broken = |why: String| format!("the JSON Schema of tool {}: {why}", tool.name);
             let schema: Value = serde_json::from_str(&tool.parameters)
@@ -47,6 +50,7 @@ impl Checker {
                 check_agent_tool(agent, tool, &schema, settings)
                     .map_err(|why| format!("the agent {}: {why}", tool.name))?;
             }
+            formats.insert(tool.name.clone(), rules::text_formats(&schema));
             if tools.insert(tool.name.clone(), validator).is_some() {
                 return Err(format!("two tools are named {}", tool.name));
             }
@@ -55,8 +59,15 @@ impl Checker {
         Ok(Self {
             settings: settings.clone(),
             tools,
+            formats,
+            workspace: None,
             answer: answer.map(OutputValidator::new).transpose()?,
         })
+    }
+
+    /// Compares paths in this workspace.
+    pub(crate) fn in_workspace(self, workspace: Option<&Arc<str>>) -> Self {
+        Self { workspace: workspace.cloned(), ..self }
     }
 
     /// Returns true if this checker was compiled for these settings.
@@ -129,7 +140,13 @@ impl Checker {
 
     /// Returns the indexes of the settings' rules that match a call.
     pub(crate) fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
-        rules::matching_rules(&self.settings.rules, tool, arguments)
+        let call = ComparedCall {
+            tool,
+            arguments,
+            formats: self.formats.get(tool),
+            workspace: self.workspace.as_deref(),
+        };
+        rules::matching_rules(&self.settings.rules, &call)
     }
 
     /// Validates arguments that replace a model's.

@@ -354,7 +354,9 @@ impl Engine {
                 (loaded, vec![first])
             }
         };
-        let checker = Checker::new(&loaded.session.settings).map_err(StartError::Settings)?;
+        let checker = Checker::new(&loaded.session.settings)
+            .map_err(StartError::Settings)?
+            .in_workspace(loaded.session.workspace.as_ref());
         Ok(DriverParts {
             ports: self.inner.ports.clone(),
             mailbox: self.inner.peers.as_ref().map(|peers| peers.mailbox.clone()),

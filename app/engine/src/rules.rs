@@ -1,50 +1,194 @@
 //! Rules: finds the user's rules that match a call. Pure.
 //!
 //! Arguments are compared by their JSON value, not by its spelling: `"\u0072m"` is `rm`. A text is
-//! compared as it is. Any other value is compared as compact JSON, with the names of its objects in
-//! alphabetical order. There is no other normalisation: not of case, spaces, paths or the words of
-//! a command line. To make a rule safe against evasion, let it name tools rather than the form of
-//! arguments.
+//! compared as its tool's schema says with the keyword `format`:
+//!
+//! - `shell`: a command line. A rule that allows must match each command of it, together with the
+//!   other rules that allow; one that asks or denies must match one of them. See [`CommandLine`].
+//! - `path`: a path of the workspace. It is compared without `.`, `..` and repeated slashes, and
+//!   relative to the workspace.
+//! - else: as it is.
+//!
+//! Any other value is compared as compact JSON, with the names of its objects in alphabetical order.
 //!
 //! An argument that appears more than once, which is also a fault of the call, is checked each
 //! time. A rule that allows must match all its values; one that asks or denies, any. A missing
 //! argument matches no pattern.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use windlass_core::{ArgumentPattern, Rule, RuleVerdict};
-use windlass_ports::glob;
+use windlass_ports::{Certainty, CommandLine, CommandPattern, glob, normal_path};
+
+/// Meaning of a text argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextFormat {
+    /// Command line of a shell.
+    Shell,
+    /// Path of the workspace.
+    Path,
+}
+
+/// Formats of a tool's arguments that are not plain text, by name.
+pub(crate) type TextFormats = HashMap<String, TextFormat>;
+
+/// Returns the formats that a tool's schema declares.
+pub(crate) fn text_formats(schema: &Value) -> TextFormats {
+    let arguments = schema.get("properties").and_then(Value::as_object);
+    let format = |argument: &Value| match argument.get("format")?.as_str()? {
+        "shell" => Some(TextFormat::Shell),
+        "path" => Some(TextFormat::Path),
+        _ => None,
+    };
+    let known = arguments.into_iter().flatten();
+    known.filter_map(|(name, argument)| Some((name.clone(), format(argument)?))).collect()
+}
+
+/// A call to compare with rules.
+pub(crate) struct ComparedCall<'a> {
+    /// Name of its tool.
+    pub(crate) tool: &'a str,
+    /// Its arguments, as JSON text.
+    pub(crate) arguments: &'a str,
+    /// Formats of its tool's arguments.
+    pub(crate) formats: Option<&'a TextFormats>,
+    /// Workspace of the session.
+    pub(crate) workspace: Option<&'a str>,
+}
 
 /// Returns the indexes of the rules that match a call. Arguments that are no JSON object match no
 /// rule that allows.
-pub(crate) fn matching_rules(rules: &[Rule], tool: &str, arguments: &str) -> Vec<u32> {
+pub(crate) fn matching_rules(rules: &[Rule], call: &ComparedCall<'_>) -> Vec<u32> {
     if rules.is_empty() {
         return Vec::new();
     }
-    let arguments: Option<ObjectMembers> = serde_json::from_str(arguments).ok();
-    let numbered = (0_u32..).zip(rules);
-    let met = numbered.filter(|(_, rule)| matches(rule, tool, arguments.as_ref()));
-    met.map(|(place, _)| place).collect()
+    let arguments: Option<ObjectMembers> = serde_json::from_str(call.arguments).ok();
+    let numbered: Vec<(u32, &Rule)> =
+        (0_u32..).zip(rules).filter(|(_, rule)| glob(&rule.tool, call.tool)).collect();
+    let mut met = call.command_rules(&numbered, arguments.as_ref());
+    for (place, rule) in numbered {
+        if !call.is_about_command(rule) && call.matches(rule, arguments.as_ref()) {
+            met.push(place);
+        }
+    }
+    met.sort_unstable();
+    met
 }
 
-fn matches(rule: &Rule, tool: &str, arguments: Option<&ObjectMembers>) -> bool {
-    if !glob(&rule.tool, tool) {
-        return false;
+impl ComparedCall<'_> {
+    fn format(&self, argument: &str) -> Option<TextFormat> {
+        self.formats?.get(argument).copied()
     }
-    match (&rule.argument, arguments, rule.verdict) {
-        (_, None, RuleVerdict::Allow) => false,
-        (None, _, RuleVerdict::Allow | RuleVerdict::Ask | RuleVerdict::Deny) => true,
-        (Some(_), None, RuleVerdict::Ask | RuleVerdict::Deny) => false,
-        (Some(pattern), Some(arguments), RuleVerdict::Allow) => {
-            let mut values = arguments.of(&pattern.name).peekable();
-            values.peek().is_some() && values.all(|value| pattern_matches(pattern, value))
-        }
-        (Some(pattern), Some(arguments), RuleVerdict::Ask | RuleVerdict::Deny) => {
-            arguments.of(&pattern.name).any(|value| pattern_matches(pattern, value))
+
+    fn is_about_command(&self, rule: &Rule) -> bool {
+        let argument = rule.argument.as_ref();
+        argument.is_some_and(|pattern| self.format(&pattern.name) == Some(TextFormat::Shell))
+    }
+
+    fn matches(&self, rule: &Rule, arguments: Option<&ObjectMembers>) -> bool {
+        match (&rule.argument, arguments, rule.verdict) {
+            (_, None, RuleVerdict::Allow) => false,
+            (None, _, RuleVerdict::Allow | RuleVerdict::Ask | RuleVerdict::Deny) => true,
+            (Some(_), None, RuleVerdict::Ask | RuleVerdict::Deny) => false,
+            (Some(pattern), Some(arguments), RuleVerdict::Allow) => {
+                let mut values = arguments.of(&pattern.name).peekable();
+                values.peek().is_some() && values.all(|value| self.allows(pattern, value))
+            }
+            (Some(pattern), Some(arguments), RuleVerdict::Ask | RuleVerdict::Deny) => arguments
+                .of(&pattern.name)
+                .any(|value| pattern_matches(pattern, value) || self.allows(pattern, value)),
         }
     }
+
+    /// Compares a value in its tool's format.
+    fn allows(&self, pattern: &ArgumentPattern, value: &Value) -> bool {
+        match (self.format(&pattern.name), value) {
+            (Some(TextFormat::Path), Value::String(path)) => {
+                let path = normal_path(path, self.workspace);
+                glob(&pattern.pattern, &path)
+                    || glob(&normal_path(&pattern.pattern, self.workspace), &path)
+            }
+            _ => pattern_matches(pattern, value),
+        }
+    }
+
+    /// Returns the indexes of the rules about command lines that match.
+    fn command_rules(&self, rules: &[(u32, &Rule)], arguments: Option<&ObjectMembers>) -> Vec<u32> {
+        let mut met = Vec::new();
+        let names = self.formats.into_iter().flatten();
+        for name in names.filter(|(_, format)| **format == TextFormat::Shell).map(|(name, _)| name)
+        {
+            let mut allowing = PatternSet::default();
+            let mut forbidding = PatternSet::default();
+            for (place, rule) in rules {
+                match (&rule.argument, rule.verdict) {
+                    (Some(pattern), RuleVerdict::Allow) if pattern.name == *name => {
+                        allowing.add(*place, pattern);
+                    }
+                    (Some(pattern), RuleVerdict::Ask | RuleVerdict::Deny)
+                        if pattern.name == *name =>
+                    {
+                        forbidding.add(*place, pattern);
+                    }
+                    (Some(_) | None, _) => {}
+                }
+            }
+            if allowing.places.is_empty() && forbidding.places.is_empty() {
+                continue;
+            }
+            let values = arguments.into_iter().flat_map(|arguments| arguments.of(name));
+            let lines: Vec<CommandLine> = values.map(line).collect();
+            met.extend(allowing.allowing(&lines));
+            met.extend(forbidding.forbidding(&lines));
+        }
+        met
+    }
+}
+
+/// Patterns of rules about one argument.
+#[derive(Default)]
+struct PatternSet {
+    places: Vec<u32>,
+    patterns: Vec<CommandPattern>,
+}
+
+impl PatternSet {
+    fn add(&mut self, place: u32, pattern: &ArgumentPattern) {
+        self.places.push(place);
+        self.patterns.push(CommandPattern::new(&pattern.pattern));
+    }
+
+    /// Returns the rules that allow all lines together.
+    fn allowing(&self, lines: &[CommandLine]) -> Vec<u32> {
+        let mut met = Vec::new();
+        for line in lines {
+            let used = line.allowed_by(&self.patterns);
+            if used.is_empty() {
+                return Vec::new();
+            }
+            met.extend(used.iter().filter_map(|place| self.places.get(*place)));
+        }
+        met.sort_unstable();
+        met.dedup();
+        met
+    }
+
+    /// Returns the rules of which a part of a line may be meant.
+    fn forbidding(&self, lines: &[CommandLine]) -> Vec<u32> {
+        let meant = |pattern: &CommandPattern| {
+            lines.iter().any(|line| line.matches(pattern) > Certainty::No)
+        };
+        let numbered = self.places.iter().zip(&self.patterns);
+        numbered.filter(|(_, pattern)| meant(pattern)).map(|(place, _)| *place).collect()
+    }
+}
+
+/// Reads a value as a command line. One that is no text is a fault of the call.
+fn line(value: &Value) -> CommandLine {
+    CommandLine::new(value.as_str().unwrap_or(&value.to_string()))
 }
 
 fn pattern_matches(pattern: &ArgumentPattern, value: &Value) -> bool {
@@ -105,6 +249,71 @@ mod tests {
         }
     }
 
+    fn met(rules: &[Rule], tool: &str, arguments: &str) -> Vec<u32> {
+        let call = ComparedCall { tool, arguments, formats: None, workspace: None };
+        matching_rules(rules, &call)
+    }
+
+    /// Rules that match a call of a tool with a command, a path and a plain text.
+    fn met_in_format(rules: &[Rule], arguments: &str) -> Vec<u32> {
+        let schema = r#"{"properties":{"command":{"type":"string","format":"shell"},
+            "path":{"type":"string","format":"path"},"text":{"type":"string"}}}"#;
+        let formats = text_formats(&serde_json::from_str(schema).unwrap());
+        let (formats, workspace) = (Some(&formats), Some("/home/w"));
+        matching_rules(rules, &ComparedCall { tool: "t", arguments, formats, workspace })
+    }
+
+    #[test]
+    fn commands_are_compared_part_by_part() {
+        let rules = [
+            rule(RuleVerdict::Allow, "t", Some(("command", "git log *"))),
+            rule(RuleVerdict::Allow, "*", Some(("command", "head *"))),
+            rule(RuleVerdict::Deny, "t", Some(("command", "rm *"))),
+            rule(RuleVerdict::Ask, "t", Some(("command", "head -9*"))),
+            rule(RuleVerdict::Allow, "t", Some(("text", "x *"))),
+        ];
+        for (arguments, expected) in [
+            (r#"{"command":"git log -1"}"#, &[0][..]),
+            (r#"{"command":"git log -1; touch x"}"#, &[]),
+            (r#"{"command":"git log -1 | head -1"}"#, &[0, 1]),
+            (r#"{"command":"git log -1 | head -9"}"#, &[0, 1, 3]),
+            (r#"{"command":"git log -1; /bin/r\u006d x"}"#, &[2]),
+            (r#"{"command":"git log -1; $X x"}"#, &[2, 3]),
+            (r#"{"command":"git log -1","command":"ls"}"#, &[]),
+            (r#"{"command":"git log -1","command":"head x"}"#, &[0, 1]),
+            (r#"{"command":"ls","command":"rm x"}"#, &[2]),
+            (r#"{"command":["git log -1"]}"#, &[2, 3]),
+            (r#"{"text":"x ; rm y"}"#, &[4]),
+            ("{}", &[]),
+        ] {
+            assert_eq!(met_in_format(&rules, arguments), expected, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn paths_are_compared_as_where_they_lead() {
+        let rules = [
+            rule(RuleVerdict::Deny, "t", Some(("path", "secret/*"))),
+            rule(RuleVerdict::Allow, "t", Some(("path", "./docs//*"))),
+            rule(RuleVerdict::Deny, "t", Some(("path", "/home/w/own/*"))),
+        ];
+        for (path, expected) in [
+            ("secret/y", &[0][..]),
+            ("./x/../secret/y", &[0]),
+            ("x//..///secret/./y", &[0]),
+            ("/home/w/secret/y", &[0]),
+            ("/home/./w/x/../secret/y", &[0]),
+            ("docs/../secret/y", &[0]),
+            ("docs/a", &[1]),
+            ("own/x", &[2]),
+            ("docs", &[]),
+            ("x/secret/y", &[]),
+        ] {
+            let arguments = serde_json::json!({ "path": path }).to_string();
+            assert_eq!(met_in_format(&rules, &arguments), expected, "{path}");
+        }
+    }
+
     #[test]
     fn arguments_are_compared_by_what_they_say() {
         let rules = [rule(RuleVerdict::Deny, "sh*", Some(("command", "rm *")))];
@@ -122,17 +331,17 @@ mod tests {
             ("{command", false),
             (r#"["rm x"]"#, false),
         ] {
-            let met = matching_rules(&rules, "shell", arguments);
+            let met = met(&rules, "shell", arguments);
             assert_eq!(!met.is_empty(), denied, "{arguments}");
         }
-        assert!(matching_rules(&rules, "bash", r#"{"command":"rm x"}"#).is_empty());
+        assert!(met(&rules, "bash", r#"{"command":"rm x"}"#).is_empty());
     }
 
     #[test]
     fn values_that_are_no_text_are_compared_as_compact_json() {
         let meets = |pattern: &str, arguments: &str| {
             let rules = [rule(RuleVerdict::Ask, "t", Some(("v", pattern)))];
-            !matching_rules(&rules, "t", arguments).is_empty()
+            !met(&rules, "t", arguments).is_empty()
         };
         assert!(meets("true", r#"{"v": true }"#));
         assert!(meets("true", r#"{"v":"true"}"#));
@@ -151,19 +360,19 @@ mod tests {
             rule(RuleVerdict::Deny, "*", None),
             rule(RuleVerdict::Allow, "*", Some(("path", "*"))),
         ];
-        assert_eq!(matching_rules(&rules, "t", "{"), [1, 2]);
-        assert_eq!(matching_rules(&rules, "t", "[]"), [1, 2]);
-        assert_eq!(matching_rules(&rules, "t", "{}"), [0, 1, 2]);
-        assert_eq!(matching_rules(&rules, "t", r#"{"path":"x"}"#), [0, 1, 2, 3]);
+        assert_eq!(met(&rules, "t", "{"), [1, 2]);
+        assert_eq!(met(&rules, "t", "[]"), [1, 2]);
+        assert_eq!(met(&rules, "t", "{}"), [0, 1, 2]);
+        assert_eq!(met(&rules, "t", r#"{"path":"x"}"#), [0, 1, 2, 3]);
     }
 
     #[test]
     fn an_allowance_must_fit_all_that_is_there_twice() {
         let rules = [rule(RuleVerdict::Allow, "t", Some(("path", "src/*")))];
-        assert_eq!(matching_rules(&rules, "t", r#"{"path":"src/a","path":"src/b"}"#), [0]);
+        assert_eq!(met(&rules, "t", r#"{"path":"src/a","path":"src/b"}"#), [0]);
         let twice = r#"{"path":"src/a","path":"/etc/passwd"}"#;
-        assert!(matching_rules(&rules, "t", twice).is_empty());
+        assert!(met(&rules, "t", twice).is_empty());
         let twice = r#"{"path":"/etc/passwd","path":"src/a"}"#;
-        assert!(matching_rules(&rules, "t", twice).is_empty());
+        assert!(met(&rules, "t", twice).is_empty());
     }
 }

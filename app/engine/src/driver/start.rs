@@ -37,7 +37,9 @@ impl Driver {
     pub(super) fn checker(&mut self) -> Option<Arc<Checker>> {
         let settings = settings(self.machine.session());
         if !self.checker.is_for(settings) {
-            self.checker = Arc::new(Checker::new(settings).ok()?);
+            let checker = Checker::new(settings).ok()?;
+            let workspace = self.machine.session().workspace.as_ref();
+            self.checker = Arc::new(checker.in_workspace(workspace));
         }
         Some(self.checker.clone())
     }

@@ -63,7 +63,7 @@ pub(crate) async fn run(task: TurnTask) -> Result<ExitKind, Failure> {
     // From here on a signal is an interrupt, not the end of the process.
     let (signals, again) = Signals::listen()?;
     let result = tokio::select! {
-        result = attempt(&task, &id, signals, present.as_mut()) => result,
+        result = Box::pin(attempt(&task, &id, signals, present.as_mut())) => result,
         came = again.recv() => Err(Failure::new(
             came.exit,
             format!(

@@ -57,7 +57,8 @@ impl ProgramFixture for Lisp {
                 format!("(loop [n 0] (if (< n {rounds}) (recur (inc n)) n))")
             }
             // It has no clock and no randomness.
-            Sample::Now | Sample::Random => return None,
+            // Definitions are replaced, and none is removed.
+            Sample::Now | Sample::Random | Sample::Remove(_) => return None,
             Sample::UnknownName => "(return (if false nowhere 1))".to_owned(),
             Sample::Data(name) => format!("(return data/{name})"),
             Sample::Keep(name, value) => format!("(def {name} {}) 1", lisp(value)),

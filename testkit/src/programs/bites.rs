@@ -64,6 +64,7 @@ fn every_case_finds_its_fault() -> Checked {
         ("parallel_calls_stand_in_one_step", SwapsAnswers, "a parallel form must return"),
         ("another_number_of_answers_is_a_fault", TakesAnyNumberOfAnswers, "0 answers to 2 calls"),
         ("what_is_kept_lasts", ForgetsMemory, "leaves no memory"),
+        ("what_is_removed_is_gone", RemovesNothing, "found was removed, and"),
         ("a_small_change_is_a_small_record", RecordsEverything, "are recorded for a small change"),
         ("what_lasts_is_listed", ListsNothing, "does not list found"),
         ("a_program_that_keeps_nothing_changes_nothing", EmptiesMemory, "found was kept as 7"),

@@ -42,6 +42,7 @@ pub(super) enum Fault {
     CallsOneByOne,
     TakesAnyNumberOfAnswers,
     ForgetsMemory,
+    RemovesNothing,
     RecordsEverything,
     ListsNothing,
     EmptiesMemory,
@@ -258,6 +259,7 @@ impl Running {
         match self.fault {
             Fault::PrintsInOneLine => done.prints = vec![done.prints.join(" ")],
             Fault::ForgetsMemory => done.retained.clear(),
+            Fault::RemovesNothing => done.retained.retain(|change| change.value.is_some()),
             Fault::EmptiesMemory if done.retained.is_empty() => {
                 let other = |name: &Arc<str>| RetainedChange {
                     name: name.clone(),

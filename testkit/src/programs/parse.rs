@@ -22,6 +22,7 @@ pub(super) enum Op {
     Let(String, Value),
     Value(Value),
     Keep(String, Value),
+    Drop(String),
     Print(Value),
     /// So many rounds; the place of its end.
     Loop(u64, usize),
@@ -191,6 +192,10 @@ impl Parser<'_> {
                 let (name, value) = self.assigned(rest)?;
                 self.names.insert(format!("kept.{name}"));
                 Op::Keep(name.to_owned(), value)
+            }
+            "drop" => {
+                self.check(&Value::String(format!("$kept.{rest}")), false)?;
+                Op::Drop(rest.to_owned())
             }
             "value" => Op::Value(self.whole(rest)?),
             "print" => Op::Print(self.whole(rest)?),

@@ -293,6 +293,10 @@ impl Run {
                     self.defined.push(name.clone());
                 }
             }
+            Op::Drop(name) => {
+                self.kept.remove(name);
+                self.defined.retain(|defined| defined != name);
+            }
             Op::Print(value) => {
                 let value = self.value(value)?;
                 self.print(&value)?;
@@ -388,7 +392,10 @@ impl Run {
                     let is_new = self.before.get(name) != Some(value);
                     is_new.then(|| RetainedChange::set(name, &value.to_string()))
                 };
-                let changes = self.defined.iter().filter_map(change).collect();
+                let dropped = self.before.keys().filter(|name| !self.kept.contains_key(*name));
+                let dropped =
+                    dropped.map(|name| RetainedChange { name: name.as_str().into(), value: None });
+                let changes = self.defined.iter().filter_map(change).chain(dropped).collect();
                 self.before.clone_from(&self.kept);
                 Ok(changes)
             }

@@ -26,6 +26,7 @@ pub const SCRIPTED: &str = "scripted";
 /// | `let NAME = JSON` | `$NAME` is this value |
 /// | `value JSON` | `$LAST` is this value |
 /// | `keep NAME = JSON` | `$kept.NAME` is this value, also for the programs after it |
+/// | `drop NAME` | `$kept.NAME` is no more, also for the programs after it |
 /// | `print JSON` | prints: a text as it is, anything else as JSON |
 /// | `loop N` ... `end` | does the lines between N times, `$round` counting from 0 |
 /// | `return JSON` | ends, and this is the turn's result |

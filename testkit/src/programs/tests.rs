@@ -42,6 +42,7 @@ impl ProgramFixture for Scripted {
             Sample::UnknownName => "loop 0\nvalue $nothing\nend\nreturn 1".to_owned(),
             Sample::Data(name) => format!("return $data.{name}"),
             Sample::Keep(name, value) => format!("keep {name} = {value}"),
+            Sample::Remove(name) => format!("drop {name}"),
             Sample::Kept(name) => format!("return $kept.{name}"),
             Sample::KeepAndFail(name, value) => format!("keep {name} = {value}\nfail \"no\""),
             Sample::KeepMuch(letters) => format!("keep much = \"{}\"", "x".repeat(letters)),

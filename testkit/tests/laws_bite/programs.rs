@@ -112,6 +112,21 @@ fn law_09_kills_a_last_sample_for_work_that_does_not_say_so() {
 }
 
 #[test]
+fn law_09_kills_a_last_program_without_a_result_that_is_not_rejected() {
+    let law =
+        |log: &[windlass_core::RecordedFact]| law_09_limits_hold::check(log, &Limits::default());
+    let script =
+        "open program=5 samples=1\nsend hello\ncall run_program {}\nend stop\nprogram 0 value null";
+    kills_log(script, law, |log| {
+        let at = find(log, "ProgramRun", 0);
+        if let Fact::ProgramRun(fact) = &mut log[at].fact {
+            fact.fault = None;
+        }
+        log.truncate(at + 1);
+    });
+}
+
+#[test]
 fn law_09_kills_a_result_that_was_rejected_and_counts() {
     let law =
         |log: &[windlass_core::RecordedFact]| law_09_limits_hold::check(log, &Limits::default());

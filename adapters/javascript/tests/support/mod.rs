@@ -56,6 +56,7 @@ impl ProgramFixture for Script {
             Sample::Keep(name, value) => format!("memory.{name} = {value};\n1;"),
             Sample::Kept(name) => format!("return memory.{name};"),
             Sample::KeepAndFail(name, value) => format!("memory.{name} = {value};\nfail('no');"),
+            Sample::Remove(name) => format!("delete memory.{name};\n1;"),
             Sample::KeepMuch(letters) => format!("memory.much = 'x'.repeat({letters});\n1;"),
             Sample::Print(lines) => {
                 lines.iter().map(|line| format!("print('{line}');\n")).collect()

@@ -6,8 +6,8 @@ use windlass_core::{
     AgentSpec, CallId, CallStarted, CompactionFact, Concurrency, ContextFact, ContextInjected,
     ContextSource, EffectStart, FactGroup, FailureKind, HookFact, HookOccurrence, HookVerdict,
     InputFact, Item, ItemAdded, Limits, PermissionFact, Price, ProgramFact, Reason, RecordedFact,
-    Reservation, Retained, RunFact, SampleCut, SampleFact, SampleStarted, Seq, Settings,
-    StopReason, StopTiming, Timestamp, TurnFact, TurnUsage, Usage, Verdict,
+    Reservation, Retained, RunFact, SampleCut, SampleFact, SampleKind, SampleStarted, Seq,
+    Settings, StopReason, StopTiming, Timestamp, TurnFact, TurnUsage, Usage, Verdict,
 };
 
 mod budget;
@@ -71,6 +71,8 @@ pub(super) struct Tally {
     called: Vec<Seq>,
     /// Its own samples for work.
     own_work: u32,
+    /// Kind of the latest sample.
+    kind: SampleKind,
     /// True if a return was rejected and is to be asked for again.
     rejected: bool,
     /// True if the program of the last answer has returned.
@@ -117,6 +119,7 @@ impl Tally {
             made: 0,
             called: Vec::new(),
             own_work: 0,
+            kind: SampleKind::Normal,
             rejected: false,
             returned: false,
         }
@@ -233,14 +236,7 @@ impl Tally {
                 }
                 Ok(())
             }
-            FactGroup::Program(ProgramFact::ProgramRun(fact)) => {
-                self.fault.clone_from(&fact.fault);
-                self.rejected = fact.fault.is_some();
-                self.returned = !self.rejected && fact.outcome.end.returned().is_some();
-                hold(9, self.fault.is_none() || self.returns.is_some(), || {
-                    format!("{} finds fault where no contract is set", recorded.seq)
-                })
-            }
+            FactGroup::Program(ProgramFact::ProgramRun(fact)) => self.ran(recorded, fact),
             FactGroup::Run(RunFact::CallObserved(fact)) => {
                 self.running.remove(&fact.call);
                 let took = self.lending.observed(recorded, fact)?;

@@ -76,6 +76,39 @@ pub fn what_is_kept_lasts(fixture: &dyn ProgramFixture) -> Checked {
     reads(fixture, "second", &third, "2")
 }
 
+/// A definition that a program removes is gone for those after it, also from a whole memory of an earlier
+/// version. The rest of the memory stays.
+///
+/// # Errors
+/// A violation when it is otherwise.
+pub fn what_is_removed_is_gone(fixture: &dyn ProgramFixture) -> Checked {
+    let none = RetainedMemory::default();
+    let base = fixture.whole_memory("found", "7").map(|base| base.into());
+    let whole = base.map(|base| RetainedMemory { base: Some(base), ..none.clone() });
+    if let Some(whole) = &whole {
+        reads(fixture, "found", whole, "7")?;
+    }
+    for before in kept(fixture, "found", "7", &none)?.into_iter().chain(whole) {
+        let Some(both) = kept(fixture, "other", "1", &before)? else {
+            return Ok(());
+        };
+        reads(fixture, "found", &both, "7")?;
+        let world = World::new().memory(&both);
+        let Some(told) = run_sample(fixture, &Sample::Remove("found"), world)? else {
+            continue;
+        };
+        told.ended_well("a program that removes something")?;
+        let left = after(&told, &both);
+        reads(fixture, "other", &left, "1")?;
+        let world = World::new().memory(&left);
+        if let Some(told) = run_sample(fixture, &Sample::Return("1"), world)? {
+            let names: Vec<&str> = told.done.alive.iter().map(|one| &*one.name).collect();
+            ensure(names == ["other"], || format!("found was removed, and {names:?} are left"))?;
+        }
+    }
+    Ok(())
+}
+
 /// A program that changes a small definition beside a large one records the small one alone.
 ///
 /// # Errors

@@ -102,6 +102,8 @@ pub enum Sample<'a> {
     Data(&'a str),
     /// Keeps a value under a name (letters only), and ends with a value.
     Keep(&'a str, &'a str),
+    /// Removes what is kept under a name, and ends with a value.
+    Remove(&'a str),
     /// Returns what is kept under a name.
     Kept(&'a str),
     /// Keeps a value under a name, and then gives up.
@@ -180,6 +182,7 @@ macro_rules! program_cases {
             parallel_calls_stand_in_one_step,
             another_number_of_answers_is_a_fault,
             what_is_kept_lasts,
+            what_is_removed_is_gone,
             a_small_change_is_a_small_record,
             what_lasts_is_listed,
             a_program_that_keeps_nothing_changes_nothing,

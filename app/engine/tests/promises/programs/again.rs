@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use windlass_engine::core::{
-    CallId, Checkpoint, EffectClass, Fact, ObservationStatus, ProgramFault, PromptItem,
-    RecordedFact, TurnOutcome,
+    CallId, Checkpoint, EffectClass, Fact, ObservationStatus, PromptItem, RecordedFact, TurnOutcome,
 };
-use windlass_engine::ports::{
-    PreparedProgram, ProgramEnvironment, ProgramGuide, ProgramRuntime, ProgramRuntimes,
-};
+use windlass_engine::ports::ProgramRuntime;
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
-use windlass_testkit::programs::{SCRIPTED, ScriptedRuntime};
+use windlass_testkit::programs::ScriptedRuntime;
 use windlass_testkit::provider::{ScriptedProvider, say};
 use windlass_testkit::tools::{CounterTool, ScriptedTool, ScriptedTools};
 
+use super::runtimes::preparing;
 use super::{Stage, class, mode, returned, run, stage, value};
 use crate::world::{Cast, World, hello, id, soon, until};
 
@@ -23,31 +21,6 @@ const PAYS: &str = "call pay {\"n\":1}\nlet a = $LAST\nboth look {} pay {\"n\":2
 
 fn look() -> ScriptedTool {
     ScriptedTool::new("look", EffectClass::ReadOnly).says("seen")
-}
-
-/// The runtime of another release, to which the same program is another one.
-struct Newer;
-
-impl ProgramRuntime for Newer {
-    fn name(&self) -> &'static str {
-        SCRIPTED
-    }
-
-    fn guide(&self, guide: &ProgramGuide) -> String {
-        ScriptedRuntime.guide(guide)
-    }
-
-    fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>> {
-        ScriptedRuntime.extract(answer)
-    }
-
-    fn prepare(
-        &self,
-        source: &str,
-        world: &ProgramEnvironment,
-    ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
-        ScriptedRuntime.prepare(&source.replace("{\"n\":1}", "{\"n\":7}"), world)
-    }
 }
 
 /// A stage over a store that holds these facts of session `s`.
@@ -200,7 +173,10 @@ async fn a_replay_that_makes_other_calls_is_a_fault_and_the_model_is_told_what_s
     let last = log.iter().rposition(|one| matches!(one.fact, Fact::ProgramRun(_))).unwrap();
     let pay = CounterTool::new("pay", EffectClass::Effectful);
     let mut stage = after(&log[..last], &pay).await;
-    stage.world = stage.world.running(ProgramRuntimes::none().with(Arc::new(Newer)));
+    // To the runtime of another release the same program is another one.
+    stage.world = stage.world.running(preparing(|source, world| {
+        ScriptedRuntime.prepare(&source.replace("{\"n\":1}", "{\"n\":7}"), world)
+    }));
     let conversation = stage.world.open("s").await;
     let turn = log.iter().find(|one| matches!(one.fact, Fact::TurnOpened(_))).unwrap();
     let waited = conversation.outcome(windlass_engine::core::TurnId(turn.seq.0));

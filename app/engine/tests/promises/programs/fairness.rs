@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use tokio::time::{Instant, advance};
 use windlass_engine::core::{EffectClass, Fact, ProgramEnd, ProgramFault, PromptItem, Scope};
 use windlass_engine::ports::{
-    PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramGuide, ProgramResult,
-    ProgramRuntime, ProgramRuntimes, ProgramStep, RunningProgram,
+    ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramStep, RunningProgram,
 };
 use windlass_engine::{NewInput, SessionHandle, Start, TurnReport};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::ScriptedProvider;
 use windlass_testkit::tools::{CounterTool, ScriptedTools};
 
+use super::runtimes::{Ready, ended, preparing};
 use super::{Stage, mode, run};
 use crate::world::{Cast, World, id, me, ms, soon};
 
@@ -56,39 +56,6 @@ struct Doing {
     weights: Weights,
 }
 
-impl ProgramRuntime for Weights {
-    fn name(&self) -> &'static str {
-        "weights"
-    }
-
-    fn guide(&self, _: &ProgramGuide) -> String {
-        String::new()
-    }
-
-    fn extract(&self, _: &str) -> Option<Result<String, ProgramFault>> {
-        None
-    }
-
-    fn prepare(
-        &self,
-        source: &str,
-        world: &ProgramEnvironment,
-    ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
-        let (does, world) = (source.to_owned(), world.clone());
-        Ok(Box::new(Doing { does, world, weights: self.clone() }))
-    }
-}
-
-impl PreparedProgram for Doing {
-    fn repairs(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn start(self: Box<Self>) -> Result<Box<dyn RunningProgram>, ProgramFault> {
-        Ok(self)
-    }
-}
-
 impl RunningProgram for Doing {
     fn resume(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep {
         let (weight, name) = self.does.split_once(' ').unwrap();
@@ -108,14 +75,7 @@ impl RunningProgram for Doing {
             true => ProgramEnd::Fault(ProgramFault::new(ProgramFault::STOPPED, "stopped")),
             false => ProgramEnd::Return { value: "1".into() },
         };
-        ProgramStep::Done(Box::new(ProgramResult {
-            end,
-            prints: Vec::new(),
-            retained: Vec::new(),
-            alive: Vec::new(),
-            defined: Vec::new(),
-            steps: 1,
-        }))
+        ended(end)
     }
 }
 
@@ -134,11 +94,12 @@ fn weighing(weights: &Weights, pay: &CounterTool) -> Stage {
         tools: Arc::new(tools.clone()),
         ..Cast::new([], [])
     };
-    let world = World::of(FaultyStore::new(), cast).tuned(|settings| {
-        mode(settings);
-        settings.options.program.as_mut().unwrap().runtime = "weights".into();
-    });
-    let world = world.running(ProgramRuntimes::none().with(Arc::new(weights.clone())));
+    let world = World::of(FaultyStore::new(), cast).tuned(mode);
+    let weights = weights.clone();
+    let world = world.running(preparing(move |source, world| {
+        let (does, world, weights) = (source.to_owned(), world.clone(), weights.clone());
+        Ok(Box::new(Ready(move || Ok(Doing { does, world, weights }))))
+    }));
     let world = world.configured(|config| config.programs_at_once = 2);
     Stage { world, provider, tools }
 }

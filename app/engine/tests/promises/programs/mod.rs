@@ -9,6 +9,7 @@ mod failures;
 mod fairness;
 mod keeping;
 mod limits;
+mod runtimes;
 mod snapshots;
 mod text;
 mod waiting;

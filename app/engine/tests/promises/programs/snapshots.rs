@@ -4,18 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use windlass_engine::core::{
-    CallId, EffectClass, Fact, ObservationStatus, ProgramEnd, ProgramFault, RecordedFact,
-    TurnSnapshot, TurnSnapshots,
+    CallId, EffectClass, Fact, ObservationStatus, RecordedFact, TurnSnapshot, TurnSnapshots,
 };
 use windlass_engine::ports::{
-    CancelSignal, PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramGuide,
-    ProgramResult, ProgramRuntime, ProgramRuntimes, ProgramStep, RunningProgram,
+    CancelSignal, ProgramAnswer, ProgramCall, ProgramStep, RunningProgram,
 };
 use windlass_testkit::provider::say;
 use windlass_testkit::tools::{CounterTool, ScriptedTool};
 
 use super::deaf::passing;
-use super::{run, stage};
+use super::runtimes::{Ready, ended, preparing};
+use super::{run, stage, value};
 use crate::world::hello;
 
 /// A runtime whose programs make three calls at once, and then compute until they are told to stop;
@@ -42,38 +41,6 @@ impl Drop for LetGo {
     }
 }
 
-impl ProgramRuntime for Late {
-    fn name(&self) -> &'static str {
-        "late"
-    }
-
-    fn guide(&self, _: &ProgramGuide) -> String {
-        String::new()
-    }
-
-    fn extract(&self, _: &str) -> Option<Result<String, ProgramFault>> {
-        None
-    }
-
-    fn prepare(
-        &self,
-        _: &str,
-        world: &ProgramEnvironment,
-    ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
-        Ok(Box::new(Doing { late: self.clone(), called: false, stop: world.cancel.clone() }))
-    }
-}
-
-impl PreparedProgram for Doing {
-    fn repairs(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn start(self: Box<Self>) -> Result<Box<dyn RunningProgram>, ProgramFault> {
-        Ok(self)
-    }
-}
-
 impl RunningProgram for Doing {
     fn resume(&mut self, _: Vec<ProgramAnswer>) -> ProgramStep {
         if !std::mem::replace(&mut self.called, true) {
@@ -85,14 +52,7 @@ impl RunningProgram for Doing {
         while !told() && !self.late.over.load(Ordering::SeqCst) {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        ProgramStep::Done(Box::new(ProgramResult {
-            end: ProgramEnd::Value { value: "1".into() },
-            prints: Vec::new(),
-            retained: Vec::new(),
-            alive: Vec::new(),
-            defined: Vec::new(),
-            steps: 1,
-        }))
+        ended(value("1"))
     }
 }
 
@@ -128,10 +88,12 @@ async fn after_a_timeout_each_call_is_there_also_of_a_runtime_that_is_deaf() {
     for deaf in [false, true] {
         let late = Late { deaf, computes: Arc::default(), over: Arc::default() };
         let _let_go = LetGo(late.clone());
-        let mut stage = stage([run("x"), say("so be it")], tools()).tuned(|settings| {
-            settings.options.program.as_mut().unwrap().runtime = "late".into();
-        });
-        stage.world = stage.world.running(ProgramRuntimes::none().with(Arc::new(late.clone())));
+        let mut stage = stage([run("x"), say("so be it")], tools());
+        let runtime = late.clone();
+        stage.world = stage.world.running(preparing(move |_, world| {
+            let (late, stop) = (runtime.clone(), world.cancel.clone());
+            Ok(Box::new(Ready(move || Ok(Doing { late, called: false, stop }))))
+        }));
         let conversation = stage.world.open("s").await;
         let input = conversation.send(hello()).await.unwrap();
         while !late.computes.load(Ordering::SeqCst) {

@@ -26,8 +26,16 @@ fn look() -> ScriptedTool {
     ScriptedTool::new("look", EffectClass::ReadOnly).says("[1]")
 }
 
+/// The report on a program in the text of an answer.
+fn told(item: &PromptItem) -> &str {
+    match item {
+        PromptItem::ProgramReport { observation, .. } => &observation.output,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_program_in_prose_is_run_and_what_it_came_to_is_context() {
+async fn a_program_in_prose_is_run_and_what_it_came_to_is_reported() {
     let script = [
         say("I look first:\n```scripted\ncall look {}\n```\nThen I see."),
         say("```scripted\nreturn $data\n```"),
@@ -51,9 +59,7 @@ async fn a_program_in_prose_is_run_and_what_it_came_to_is_context() {
     // The text stays as the model wrote it, and no call is shown.
     let items: Vec<_> = prompts[1].items.iter().cloned().collect();
     assert!(matches!(&items[1], PromptItem::Text { text, .. } if text.contains("Then I see.")));
-    assert!(
-        matches!(&items[2], PromptItem::Context { text } if text.contains("<data>\n[1]\n</data>"))
-    );
+    assert!(told(&items[2]).contains("<data>\n[1]\n</data>"), "{:?}", items[2]);
     assert_eq!(items.len(), 3);
 }
 
@@ -104,11 +110,8 @@ async fn one_that_cannot_be_told_apart_is_not_run_and_the_model_is_told() {
     assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(stage.ends(), [returned("2")]);
     let prompts = stage.provider.prompts();
-    let last = prompts[1].items.iter().last().cloned();
-    assert!(
-        matches!(&last, Some(PromptItem::Context { text }) if text.contains("two programs")),
-        "{last:?}"
-    );
+    let last = prompts[1].items.iter().last().unwrap();
+    assert!(told(last).contains("two programs"), "{last:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -146,10 +149,7 @@ async fn where_programs_are_calls_one_in_the_text_is_no_answer() {
     assert_eq!((report.spent.samples, &*report.answer), (3, "Done. It has ```a block``` of text."));
     assert_eq!(stage.ends(), []);
     for prompt in &stage.provider.prompts()[1..] {
-        let last = prompt.items.iter().last().cloned();
-        assert!(
-            matches!(&last, Some(PromptItem::Context { text }) if text.contains("call run_program with it")),
-            "{last:?}"
-        );
+        let last = prompt.items.iter().last().unwrap();
+        assert!(told(last).contains("call run_program with it"), "{last:?}");
     }
 }

@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use windlass_engine::core::{EffectClass, Permissions, ProgramFault, TurnOutcome};
+use windlass_engine::core::{EffectClass, Permissions, TurnOutcome};
 use windlass_engine::ports::{
-    Approval, ApprovalRequest, Approver, ApproverError, PreparedProgram, ProgramAnswer,
-    ProgramEnvironment, ProgramGuide, ProgramRuntime, ProgramRuntimes, ProgramStep, RunningProgram,
+    Approval, ApprovalRequest, Approver, ApproverError, ProgramAnswer, ProgramRuntime, ProgramStep,
+    RunningProgram,
 };
 use windlass_testkit::approver::{ScriptedApprover, allow};
-use windlass_testkit::programs::{SCRIPTED, ScriptedRuntime};
+use windlass_testkit::programs::ScriptedRuntime;
 use windlass_testkit::tools::CounterTool;
 
+use super::runtimes::{Ready, preparing};
 use super::{Stage, acting, returned, run};
 use crate::world::{hello, ms, soon, until};
 
@@ -25,8 +26,6 @@ struct Runs {
     live: AtomicUsize,
     begun: AtomicUsize,
 }
-
-struct Prepared(Box<dyn PreparedProgram>, Heavy);
 
 struct Running {
     run: Box<dyn RunningProgram>,
@@ -42,42 +41,11 @@ impl Heavy {
     fn begun(&self) -> usize {
         self.0.begun.load(Ordering::SeqCst)
     }
-}
 
-impl ProgramRuntime for Heavy {
-    fn name(&self) -> &'static str {
-        SCRIPTED
-    }
-
-    fn guide(&self, guide: &ProgramGuide) -> String {
-        ScriptedRuntime.guide(guide)
-    }
-
-    fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>> {
-        ScriptedRuntime.extract(answer)
-    }
-
-    fn prepare(
-        &self,
-        source: &str,
-        world: &ProgramEnvironment,
-    ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
-        let prepared = ScriptedRuntime.prepare(source, world)?;
-        Ok(Box::new(Prepared(prepared, self.clone())))
-    }
-}
-
-impl PreparedProgram for Prepared {
-    fn repairs(&self) -> Vec<String> {
-        self.0.repairs()
-    }
-
-    fn start(self: Box<Self>) -> Result<Box<dyn RunningProgram>, ProgramFault> {
-        let Self(prepared, heavy) = *self;
-        let run = prepared.start()?;
-        heavy.0.live.fetch_add(1, Ordering::SeqCst);
-        heavy.0.begun.fetch_add(1, Ordering::SeqCst);
-        Ok(Box::new(Running { run, heavy, _heap: vec![1; 2 << 20] }))
+    fn begin(self, run: Box<dyn RunningProgram>) -> Running {
+        self.0.live.fetch_add(1, Ordering::SeqCst);
+        self.0.begun.fetch_add(1, Ordering::SeqCst);
+        Running { run, heavy: self, _heap: vec![1; 2 << 20] }
     }
 }
 
@@ -95,7 +63,11 @@ impl Drop for Running {
 
 /// The same stage, whose programs are run by this runtime.
 fn heavy(stage: Stage, runtime: &Heavy) -> Stage {
-    let runtimes = ProgramRuntimes::none().with(Arc::new(runtime.clone()));
+    let heavy = runtime.clone();
+    let runtimes = preparing(move |source, world| {
+        let (prepared, heavy) = (ScriptedRuntime.prepare(source, world)?, heavy.clone());
+        Ok(Box::new(Ready(move || Ok(heavy.begin(prepared.start()?)))))
+    });
     Stage { world: stage.world.running(runtimes), ..stage }
 }
 

@@ -1,7 +1,8 @@
 //! What a turn says of itself when it settles, and its samples for work, against what was counted.
 
 use windlass_core::{
-    LimitKind, Reason, RecordedFact, SampleKind, SampleStarted, TurnOutcome, TurnSettled,
+    LimitKind, ProgramEnd, ProgramRun, Reason, RecordedFact, SampleKind, SampleStarted,
+    TurnOutcome, TurnSettled,
 };
 
 use super::super::over;
@@ -21,11 +22,35 @@ impl Tally {
             (false, true) => SampleKind::Normal,
             (false, false) => SampleKind::MustReturn,
         };
+        self.kind = kind;
         hold(9, fact.kind == kind, || {
             format!("{} is {:?}, and not {kind:?}", recorded.seq, fact.kind)
         })?;
         let worked = u64::from(self.worked());
         over(recorded, "samples for work", worked, u64::from(most))
+    }
+
+    /// A program is rejected only over a contract. The turn's last one has a result, gives up, or is
+    /// rejected.
+    pub(super) fn ran(&mut self, recorded: &RecordedFact, fact: &ProgramRun) -> Held {
+        self.fault.clone_from(&fact.fault);
+        self.rejected = fact.fault.is_some();
+        self.returned = !self.rejected && fact.outcome.end.returned().is_some();
+        hold(9, self.fault.is_none() || self.returns.is_some(), || {
+            format!("{} finds fault where no contract is set", recorded.seq)
+        })?;
+        let last = match self.kind {
+            SampleKind::Normal => false,
+            SampleKind::MustReturn => true,
+            SampleKind::ReAsk => self.worked() >= self.work_limit(),
+        };
+        let ended = match &fact.outcome.end {
+            ProgramEnd::Return { .. } | ProgramEnd::Fail { .. } => true,
+            ProgramEnd::Value { .. } | ProgramEnd::Fault(_) => fact.fault.is_some(),
+        };
+        hold(9, ended || !last, || {
+            format!("{} is the end of the last program, without a result", recorded.seq)
+        })
     }
 
     /// Samples for work, with those of agents.

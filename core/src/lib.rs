@@ -163,5 +163,6 @@ pub use usage::{Price, Usage};
 pub use view::{
     CallEntry, CallSource, CallStage, CallView, CompactionEntry, ContentPart, HookEntry,
     InputEntry, OpenQuestion, RewoundFacts, SampleEnd, SampleEntry, SampleView, SessionEntry,
-    TimelineEntry, TurnEnd, TurnEntry, TurnView, View,
+    TimelineEntry, TurnEnd, TurnEntry, TurnView, View, diff_lines, is_hidden, shown_lines,
+    spelled_out,
 };

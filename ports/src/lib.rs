@@ -33,6 +33,7 @@ mod preview;
 mod program;
 mod program_runtimes;
 mod provider;
+mod question;
 mod sandbox;
 mod shell;
 mod socket;
@@ -83,6 +84,7 @@ pub use provider::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, ProviderErrorDetails,
     SampleRequest, SampleStream, StreamState,
 };
+pub use question::question_lines;
 pub use sandbox::{
     ConfinedLaunch, NetworkAccess, NoSandbox, ProcessLaunch, ProcessLimits, Sandbox, SandboxError,
     SandboxErrorKind, SandboxProfile, SandboxStrength,

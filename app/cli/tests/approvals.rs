@@ -70,6 +70,19 @@ fn a_question_shows_the_exact_arguments_and_the_answer_goes_elsewhere_than_stand
 }
 
 #[test]
+fn blanks_do_not_hide_the_second_half_of_a_command() {
+    let place = Place::new();
+    let prompt = format!("run: git log{}; rm -rf kept", " ".repeat(9_000));
+    let words = ["run", &prompt, "--permissions", "ask", "--session", "s"];
+    let mut asked = TerminalProcess::run(&place, &words);
+    let question = asked.until(KEYS);
+    assert!(question.contains("command: git log [9000 blanks] ; rm -rf kept"), "{question}");
+    asked.line("n");
+    assert_eq!(asked.end().code, 0);
+    assert_eq!(count(&place.log("s"), "CallStarted"), 0);
+}
+
+#[test]
 fn edited_arguments_are_what_runs() {
     let place = Place::new();
     let words = ["run", "write a.txt: one", "--permissions", "ask", "--session", "s"];

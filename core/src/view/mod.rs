@@ -5,6 +5,7 @@ mod call;
 mod entry;
 mod rewound;
 mod sample;
+mod shown;
 mod turn;
 
 pub use call::{CallStage, CallView, OpenQuestion};
@@ -14,6 +15,7 @@ pub use entry::{
 };
 pub use rewound::RewoundFacts;
 pub use sample::{SampleEnd, SampleView};
+pub use shown::{diff_lines, is_hidden, shown_lines, spelled_out};
 pub use turn::{TurnEnd, TurnView};
 
 use crate::record::RecordedFact;

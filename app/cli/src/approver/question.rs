@@ -3,12 +3,9 @@
 use std::fmt;
 
 use windlass_engine::core::SessionId;
-use windlass_engine::ports::ApprovalRequest;
+use windlass_engine::ports::{ApprovalRequest, question_lines};
 
 use crate::present::visible;
-
-/// Most bytes of arguments that are shown.
-const MAX_SHOWN: usize = 16 * 1024;
 
 /// Meaning of a typed line.
 #[derive(Debug, PartialEq, Eq)]
@@ -91,68 +88,10 @@ pub(super) fn parse_edit(line: &str) -> Result<String, String> {
     }
 }
 
-/// Formats the exact arguments with line breaks, within a limit, and without control characters. A
-/// cut is shown, so that nobody unknowingly approves hidden arguments.
+/// Formats the arguments, a line or more for each.
 fn arguments(text: &str) -> String {
-    let laid_out = visible(&laid_out(text));
-    if laid_out.len() <= MAX_SHOWN {
-        return laid_out;
-    }
-    let cut = laid_out.floor_char_boundary(MAX_SHOWN);
-    format!(
-        "{}\n! ONLY {cut} OF {} BYTES ARE SHOWN: `windlass show` has them all",
-        &laid_out[..cut],
-        laid_out.len()
-    )
-}
-
-/// Adds line breaks and indents to JSON text, and changes no other byte. Parsing it would lose
-/// duplicate keys.
-fn laid_out(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().saturating_mul(2));
-    let (mut depth, mut in_string, mut escaped) = (1_usize, false, false);
-    let mut before = ' ';
-    out.push_str("  ");
-    let indent = |out: &mut String, depth: usize| {
-        out.push('\n');
-        // Bounded for deeply nested text.
-        out.extend(std::iter::repeat_n("  ", depth.min(20)));
-    };
-    for c in text.chars() {
-        if in_string {
-            out.push(c);
-            in_string = escaped || c != '"';
-            escaped = !escaped && c == '\\';
-            before = c;
-            continue;
-        }
-        match c {
-            ' ' | '\t' | '\n' | '\r' => continue,
-            '"' | '{' | '[' | ':' | ',' => {}
-            '}' | ']' => {
-                depth = depth.saturating_sub(1);
-                if !matches!(before, '{' | '[') {
-                    indent(&mut out, depth);
-                }
-                out.push(c);
-                before = c;
-                continue;
-            }
-            _ => {}
-        }
-        if matches!(before, '{' | '[' | ',') {
-            indent(&mut out, depth);
-        }
-        out.push(c);
-        match c {
-            '{' | '[' => depth = depth.saturating_add(1),
-            ':' => out.push(' '),
-            '"' => in_string = true,
-            _ => {}
-        }
-        before = c;
-    }
-    out
+    let lines: Vec<String> = question_lines(text).iter().map(|line| format!("  {line}")).collect();
+    lines.join("\n")
 }
 
 #[cfg(test)]
@@ -160,25 +99,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_laid_out_and_exact() {
-        let text = r#"{"a":"x, {\"y\"}\\","a" : [1,2,{}],"b":{"c":null}}"#;
-        let shown = laid_out(text);
-        assert_eq!(
-            shown,
-            "  {\n    \"a\": \"x, {\\\"y\\\"}\\\\\",\n    \"a\": [\n      1,\n      2,\n      {}\n    \
-             ],\n    \"b\": {\n      \"c\": null\n    }\n  }"
-        );
-    }
-
-    #[test]
     fn what_steers_a_terminal_is_made_visible_and_what_is_cut_is_said() {
         let shown = arguments("{\"a\":\"\u{1b}[1A\u{202e}\"}");
-        assert!(shown.contains("\\u{1b}[1A\\u{202e}"), "{shown}");
-        let long = format!("{{\"a\":\"{}\"}}", "é".repeat(MAX_SHOWN));
-        let shown = arguments(&long);
-        assert!(shown.len() < MAX_SHOWN + 200);
-        assert!(shown.contains("ARE SHOWN"), "{shown}");
-        assert!(arguments(&"[".repeat(100_000)).contains("ARE SHOWN"));
+        assert_eq!(shown, "  a: \\u{1b}[1A\\u{202e}");
+        let shown = arguments(&format!("{{\"a\":\"{}\"}}", "é".repeat(20_000)));
+        assert!(shown.contains("[18000 characters are not shown]"), "{shown}");
+        assert!(arguments(&"[".repeat(100_000)).contains("are not shown"));
     }
 
     #[test]

@@ -3,22 +3,24 @@
 use windlass_engine::TurnReport;
 use windlass_engine::core::{
     Compacted, CompactionTrigger, Fact, GoalEnd, LimitKind, Mode, ObservationStatus, Permissions,
-    RequestRecord, TurnOutcome, VisiblePart,
+    RequestRecord, TurnOutcome, VisiblePart, is_hidden,
 };
 
-/// Makes control characters visible, so that no tool or model can control a terminal.
+/// Makes characters visible that steer a terminal or hide. Those that only join or space what
+/// people read stay.
 pub(crate) fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\n' | '\t' => out.push(c),
-            c if c.is_control() => out.extend(c.escape_default()),
-            // Marks that reorder text, and so could change its apparent meaning.
-            '\u{61c}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}' => out.extend(c.escape_default()),
+            '\u{a0}'
+            | '\u{ad}'
+            | '\u{200c}'
+            | '\u{200d}'
+            | '\u{202f}'
+            | '\u{3000}'
+            | '\u{fe00}'..='\u{fe0f}' => out.push(c),
+            c if is_hidden(c) => out.extend(c.escape_default()),
             c => out.push(c),
         }
     }

@@ -1,0 +1,120 @@
+//! Questions to people: the lines that describe a call's arguments to whoever approves it.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use windlass_core::{diff_lines, shown_lines, spelled_out};
+
+/// Most arguments that are shown.
+const MAX_ARGUMENTS: usize = 40;
+/// Most characters of an argument's name that are shown.
+const MAX_NAME_CHARS: usize = 80;
+
+/// Returns the lines that show a call's arguments to a person. Texts are decoded, hidden characters
+/// are spelled out, and what is left out is counted. Texts named `old` and `new` are shown as a
+/// difference.
+#[must_use]
+pub fn question_lines(arguments: &str) -> Vec<String> {
+    let Ok(Members(members)) = serde_json::from_str(arguments) else {
+        return shown_lines(arguments);
+    };
+    let text = |name: &str| {
+        let mut values = members.iter().filter(|(other, _)| other == name);
+        match (values.next(), values.next()) {
+            (Some((_, Value::String(text))), None) => Some(text.as_str()),
+            _ => None,
+        }
+    };
+    let change = text("old").zip(text("new"));
+    let mut lines = Vec::new();
+    for (name, value) in members.iter().take(MAX_ARGUMENTS) {
+        if change.is_some() && matches!(name.as_str(), "old" | "new") {
+            continue;
+        }
+        let value = match value {
+            Value::String(text) => shown_lines(text),
+            other => shown_lines(&other.to_string()),
+        };
+        add(&mut lines, name, value);
+    }
+    if let Some((old, new)) = change {
+        add(&mut lines, "change", [vec![String::new()], difference(old, new)].concat());
+    }
+    if let Some(more) = members.len().checked_sub(MAX_ARGUMENTS).filter(|more| *more > 0) {
+        lines.push(format!("[{more} more arguments are not shown]"));
+    }
+    lines
+}
+
+fn difference(old: &str, new: &str) -> Vec<String> {
+    shown_lines(&diff_lines(old, new).join("\n"))
+}
+
+/// Adds an argument: a short text on its line, a longer one below, where a mark tells its lines from
+/// those of others.
+fn add(lines: &mut Vec<String>, name: &str, value: Vec<String>) {
+    let name: String = name.chars().take(MAX_NAME_CHARS).collect();
+    let name = spelled_out(&name).replace('\n', "\\n").replace('\t', "\\t");
+    match value.as_slice() {
+        [line] => lines.push(format!("{name}: {line}")),
+        _ => {
+            lines.push(format!("{name}:"));
+            let below = value.iter().skip(usize::from(value.first().is_some_and(String::is_empty)));
+            lines.extend(below.map(|line| format!("  | {line}")));
+        }
+    }
+}
+
+/// Members of an object, including duplicates of a name.
+struct Members(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(MembersVisitor)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(Members(members))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_decoded_and_nothing_hides() {
+        let spaces = " ".repeat(9_000);
+        let text = format!(r#"{{"command":"git log{spaces}; \u0072m -rf .\u202e","n":[1, 2]}}"#);
+        let lines = ["command: git log [9000 blanks] ; rm -rf .\\u{202e}", "n: [1,2]"];
+        assert_eq!(question_lines(&text), lines);
+    }
+
+    #[test]
+    fn a_value_cannot_pass_for_another_argument() {
+        let lines = question_lines(r#"{"a\nb":"x\ny: z","a":"1","a":"2"}"#);
+        assert_eq!(lines, ["a\\nb:", "  | x", "  | y: z", "a: 1", "a: 2"]);
+        assert_eq!(question_lines("[\u{1b}"), ["[\\u{1b}"]);
+    }
+
+    #[test]
+    fn an_edit_is_shown_as_a_difference() {
+        let lines = question_lines(r#"{"path":"a.rs","old":"a\nb\nc","new":"a\nx\nc"}"#);
+        assert_eq!(lines, ["path: a.rs", "change:", "  |  a", "  | -b", "  | +x", "  |  c"]);
+    }
+}

@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_steers_a_terminal_is_made_visible_and_what_is_cut_is_said() {
-        let shown = arguments("{\"a\":\"\u{1b}[1A\u{202e}\"}");
+        let shown = arguments("{\"a\":\"\\u001b[1A\u{202e}\"}");
         assert_eq!(shown, "  a: \\u{1b}[1A\\u{202e}");
         let shown = arguments(&format!("{{\"a\":\"{}\"}}", "é".repeat(20_000)));
         assert!(shown.contains("[18000 characters are not shown]"), "{shown}");

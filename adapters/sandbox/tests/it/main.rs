@@ -3,7 +3,7 @@
 #![allow(
     clippy::expect_used,
     clippy::panic,
-    clippy::print_stdout,
+    clippy::print_stderr,
     reason = "a test fails by panicking, and says what it skips"
 )]
 
@@ -39,7 +39,8 @@ fn works(tier: SandboxTier) -> bool {
         Err(error)
             if error.kind == SandboxErrorKind::Unavailable && !error.context.contains("helper") =>
         {
-            println!("skips {tier:?}: {error}");
+            // Standard output is the list of tests.
+            eprintln!("skips {tier:?}: {error}");
             false
         }
         Err(error) => panic!("{tier:?}: {error}"),

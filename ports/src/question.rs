@@ -34,7 +34,11 @@ pub fn question_lines(arguments: &str) -> Vec<String> {
         }
         let value = match value {
             Value::String(text) => shown_lines(text),
-            other => shown_lines(&other.to_string()),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::Array(_)
+            | Value::Object(_) => shown_lines(&value.to_string()),
         };
         add(&mut lines, name, value);
     }

@@ -45,7 +45,8 @@ impl Start<'_> {
         format!(
             "most_sessions = {MOST}\n\n[bounds]\nheartbeat_ms = {HEARTBEAT_MS}\ndrain_ms = {DRAIN_MS}\n\n\
              [[tenant]]\nname = \"local\"\nworkspace = \"work\"\nprovider = \"openai-chat\"\n\
-             base_url = \"{}\"\nmodel = \"scripted\"\ntools = \"{node}.tools.json\"\nagents = false\n\n\
+             base_url = \"{}\"\nmodel = \"scripted\"\ntools = \"{node}.tools.json\"\nagents = false\n\
+             sandbox = \"off\"\n\n\
              [tenant.quota]\nrequests_per_second = 10000\nburst = 10000\n\n\
              [[token]]\nsha256 = \"{}\"\ntenant = \"local\"\nprincipal = \"ann\"\n\
              rights = [\"read\", \"run\"]\n",

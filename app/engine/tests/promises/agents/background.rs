@@ -53,30 +53,6 @@ async fn a_model_waits_for_an_agent_and_reads_its_result_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_for_an_agent_that_has_just_ended_says_so() {
-    let entered = Gate::new();
-    let held = entered.clone();
-    let (provider, _) = model(move |session, nth| match (session, nth) {
-        ("s", 0) => send_out(),
-        ("s", 1) => call(WAIT_FOR_AGENT_TOOL, json!({"agent": "scout"})).end_after(&held),
-        ("s", _) => say("done"),
-        _ => say("a tree"),
-    });
-    let world = reaches(provider);
-    // The stream that waits has a limit in virtual time, and the agent works in real time.
-    let result = async {
-        while results(&world.store.log(&id("s"))).is_empty() {
-            std::thread::sleep(ms(5));
-            tokio::time::sleep(ms(1)).await;
-        }
-        entered.open();
-    };
-    let (outputs, ()) = tokio::join!(outputs(&world), result);
-    assert_eq!(outputs[0].status, ObservationStatus::Done, "{outputs:?}");
-    assert!(outputs[0].output.contains("has ended"), "{outputs:?}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_model_sends_a_message_to_an_agent_that_reads_it_before_its_next_step() {
     let gate = Gate::new();
     let held = gate.clone();

@@ -1,6 +1,7 @@
-//! Scores the crate against recorded behaviour: `score FOLDER [--failing GROUP]`.
+//! Scores the crate against recorded behaviour: `score [FOLDER] [--failing GROUP]`.
 //!
-//! The folder holds `cases.jsonl`, `sessions.jsonl`, `response_extract.jsonl` and `signatures.jsonl`. It
+//! Without a folder it reads the one that `WINDLASS_PTC_LISP` names, or `shared/ptc_lisp` beside the
+//! checkout. The folder holds `cases.jsonl`, `sessions.jsonl`, `response_extract.jsonl` and `signatures.jsonl`. It
 //! exits with 1 where none of them is there, where one cannot be read, and where a group is short of what is
 //! promised of any recordings; each is said on standard error. A file that is not there is said to be
 //! missing. Whole turns are not its business.
@@ -16,7 +17,10 @@ mod judge;
 mod tools;
 mod typed;
 
-use std::path::Path;
+#[path = "../../tests/support/recordings.rs"]
+mod recordings;
+
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -29,11 +33,11 @@ fn main() -> ExitCode {
             folder = Some(arg);
         }
     }
-    let Some(folder) = folder else {
-        eprintln!("usage: score FOLDER [--failing GROUP]");
+    let Some(folder) = folder.map(PathBuf::from).or_else(recordings::folder) else {
+        eprintln!("usage: score [FOLDER] [--failing GROUP]");
         return ExitCode::FAILURE;
     };
-    let board = judge::folder(Path::new(&folder));
+    let board = judge::folder(&folder);
     if let Some(group) = failing {
         board.print_failing(&group);
     }

@@ -14,9 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::call::Verdict;
 use crate::call::policy::mode_verdict;
 use crate::fact::{PermissionsNarrowed, ToolEffect};
+use crate::hook_rounds::HookRounds;
+use crate::id::Seq;
 use crate::record::RecordedFact;
 use crate::rule::{Rule, RuleVerdict};
-use crate::session::{CallProgress, CallState, CallValidity, Session};
+use crate::session::{CallProgress, CallState, CallValidity, Session, Turn};
 use crate::settings::{EffectClass, Mode, Permissions, Settings};
 
 /// The most that a process permits to any session.
@@ -35,8 +37,8 @@ pub struct Ceiling {
     /// less.
     #[serde(default)]
     pub effects: BTreeMap<String, EffectClass>,
-    /// True if a person decides what an earlier process allowed and did not start, unless it changes
-    /// nothing.
+    /// True if a person decides what an earlier process allowed and did not start. A run that it
+    /// did start is not repeated. Calls that change nothing are not held.
     #[serde(default)]
     pub hold_recovered: bool,
 }
@@ -55,15 +57,20 @@ impl Ceiling {
         }
     }
 
-    /// Returns the fact that narrows the session to this ceiling; `None` if it permits no more.
-    /// `recovers` says that a new process takes the session over.
+    /// Returns the fact that narrows the session to this ceiling; `None` if it changes nothing.
+    /// `recovers` says that a new process takes the session over: it decides again about the calls
+    /// of the open turn, since the log may be somebody else's.
     #[must_use]
     pub fn narrowing(&self, session: &Session, recovers: bool) -> Option<PermissionsNarrowed> {
         let mut fact = PermissionsNarrowed::default();
         self.compare(&session.settings, &mut fact);
         if let Some(turn) = session.turn() {
             self.compare(&turn.settings, &mut fact);
-            fact.hold = recovers && self.hold_recovered && turn.calls().iter().any(is_held);
+            let hold = self.hold_recovered;
+            let again = PermissionsNarrowed { again: true, hold, ..fact.clone() };
+            if recovers && again.changes_more_than(&fact, turn, session.next) {
+                fact = again;
+            }
         }
         (fact != PermissionsNarrowed::default()).then_some(fact)
     }
@@ -76,7 +83,7 @@ impl Ceiling {
         if self.permissions < settings.permissions {
             fact.permissions = Some(self.permissions);
         }
-        let asks = self.permissions.min(settings.permissions) == Permissions::Ask;
+        let asks = self.permissions == Permissions::Ask;
         for rule in &settings.rules {
             if asks && rule.verdict == RuleVerdict::Allow && !self.rules.contains(rule) {
                 add(&mut fact.withdrawn, rule);
@@ -95,11 +102,6 @@ impl Ceiling {
             }
         }
     }
-}
-
-/// Returns true if the call may run, has not started, and may change something.
-fn is_held(call: &CallState) -> bool {
-    call.progress == CallProgress::Allowed && !call.is_read_only()
 }
 
 fn add<T: Clone + PartialEq>(all: &mut Vec<T>, one: &T) {
@@ -137,43 +139,96 @@ impl PermissionsNarrowed {
         self.effects.iter().find(|one| one.tool == tool).map(|one| one.effect)
     }
 
+    /// Narrows an open turn and its calls.
+    fn narrow_turn(&self, turn: &mut Turn, at: Seq) {
+        let before = turn.settings.clone();
+        self.narrow(Arc::make_mut(&mut turn.settings));
+        let now = turn.settings.clone();
+        // A log that somebody else wrote may have matched its calls with no rule.
+        let unproven =
+            self.again && now.rules.iter().any(|rule| rule.verdict != RuleVerdict::Allow);
+        let rules = before.rules != now.rules;
+        let settings = Narrowed { before: &before, now: &now, rules: rules || unproven };
+        if rules || (unproven && turn.calls().iter().any(is_pending)) {
+            turn.rules_changed = Some(at);
+        }
+        let hold = self.hold && !turn.dry_run;
+        for call in turn.calls_mut() {
+            self.narrow_call(call, hold, &settings);
+        }
+    }
+
     /// Narrows a call. It is decided again if it has not started, and does not run again if it has.
-    fn narrow_call(&self, call: &mut CallState, before: &Settings, now: &Settings) {
+    fn narrow_call(&self, call: &mut CallState, hold: bool, settings: &Narrowed<'_>) {
         let CallValidity::Valid { effect, .. } = &mut call.validity else {
             return;
         };
         let old = *effect;
         *effect = old.max(self.effect(&call.tool).unwrap_or(old));
-        let (verdict, _) = mode_verdict(now, *effect);
-        let lowered = verdict != mode_verdict(before, old).0;
-        let again = match &call.progress {
-            CallProgress::Allowed => lowered,
-            CallProgress::AwaitingApproval { .. } => verdict == Verdict::Deny,
+        let held = hold && *effect != EffectClass::ReadOnly;
+        let (verdict, _) = mode_verdict(settings.now, *effect);
+        let lowered = verdict != mode_verdict(settings.before, old).0;
+        match &call.progress {
+            CallProgress::Allowed if self.again => {
+                call.hook_rounds = HookRounds::default();
+                call.contexts.clear();
+                call.held |= held;
+                call.progress = CallProgress::Proposed;
+            }
+            CallProgress::Allowed if lowered => call.progress = CallProgress::Proposed,
+            CallProgress::AwaitingApproval { .. } if verdict == Verdict::Deny => {
+                call.hook_rounds.open = None;
+                call.progress = CallProgress::Proposed;
+            }
             CallProgress::Running { .. } | CallProgress::Reconciling { .. } => {
-                call.barred |= lowered || *effect != old || self.changes_rules();
-                false
+                let unproven = self.again && (held || verdict != Verdict::Allow);
+                call.barred |= lowered || *effect != old || settings.rules || unproven;
             }
-            CallProgress::Proposed | CallProgress::Denied { .. } | CallProgress::Done { .. } => {
-                false
-            }
-        };
-        if again {
-            call.hook_rounds.open = None;
-            call.progress = CallProgress::Proposed;
-        } else if self.hold && is_held(call) {
-            call.progress = CallProgress::AwaitingApproval { question: None };
+            CallProgress::Allowed
+            | CallProgress::AwaitingApproval { .. }
+            | CallProgress::Proposed
+            | CallProgress::Denied { .. }
+            | CallProgress::Done { .. } => {}
         }
     }
 
-    /// Returns true if calls must be compared with the rules again.
-    fn changes_rules(&self) -> bool {
-        !self.rules.is_empty() || !self.withdrawn.is_empty()
+    /// Returns true if this changes more of a turn than another fact.
+    fn changes_more_than(&self, other: &Self, turn: &Turn, at: Seq) -> bool {
+        let narrowed = |fact: &Self| {
+            let mut turn = turn.clone();
+            fact.narrow_turn(&mut turn, at);
+            turn
+        };
+        narrowed(self) != narrowed(other)
     }
 }
 
+/// Settings of a turn before and after they were narrowed.
+struct Narrowed<'a> {
+    before: &'a Settings,
+    now: &'a Settings,
+    /// True if its calls must be compared with the rules again.
+    rules: bool,
+}
+
+/// Returns true if a run of the call may start or start again.
+fn is_pending(call: &CallState) -> bool {
+    let valid = matches!(call.validity, CallValidity::Valid { .. });
+    valid
+        && match call.progress {
+            CallProgress::Proposed
+            | CallProgress::AwaitingApproval { .. }
+            | CallProgress::Allowed
+            | CallProgress::Running { .. } => true,
+            CallProgress::Denied { .. }
+            | CallProgress::Reconciling { .. }
+            | CallProgress::Done { .. } => false,
+        }
+}
+
 impl Session {
-    /// Returns the calls that a new process starts as it takes the session over, unless it permits
-    /// less, and that may change something.
+    /// Returns the calls that an earlier process allowed, and that a new one starts as it takes the
+    /// session over unless it decides otherwise. Only those that may change something.
     pub fn recovered_calls(&self) -> impl Iterator<Item = &CallState> {
         let calls = self.turn().filter(|turn| turn.stop.is_none()).map(|turn| turn.calls());
         calls.unwrap_or_default().iter().filter(|call| match call.progress {
@@ -198,16 +253,7 @@ pub(crate) fn on_narrowed(
     fact: &PermissionsNarrowed,
 ) {
     fact.narrow(Arc::make_mut(&mut session.settings));
-    let Some(turn) = session.turn_mut() else {
-        return;
-    };
-    let before = turn.settings.clone();
-    fact.narrow(Arc::make_mut(&mut turn.settings));
-    let now = turn.settings.clone();
-    if fact.changes_rules() {
-        turn.rules_changed = Some(recorded.seq);
-    }
-    for call in turn.calls_mut() {
-        fact.narrow_call(call, &before, &now);
+    if let Some(turn) = session.turn_mut() {
+        fact.narrow_turn(turn, recorded.seq);
     }
 }

@@ -167,6 +167,7 @@ mod tests {
             ended: false,
             label: None,
             barred: false,
+            held: false,
         }
     }
 

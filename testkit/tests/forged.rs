@@ -6,11 +6,13 @@
     reason = "a test fails by panicking, and forges one kind of fact"
 )]
 
+use std::sync::Arc;
+
 use windlass_core::{
-    Fact, InterruptSource, InvalidFact, RecordedFact, Scope, Seq, Session, TurnOutcome, evolve,
-    evolve_first,
+    Fact, InterruptSource, InvalidFact, Limits, RecordedFact, Scope, Seq, Session, TurnOutcome,
+    evolve, evolve_first,
 };
-use windlass_testkit::world::{Script, Transitions, check_all};
+use windlass_testkit::world::{Posture, Script, Transitions, World, check_all, run};
 
 const TURN: &str = "send hello\ncall write {}\nend stop\ndone 0 written\ntext hi\nend stop\n";
 
@@ -87,4 +89,61 @@ fn a_call_that_runs_twice() {
         recorded.seq = Seq(n as u64 + 1);
     }
     assert_eq!(fold(&log).unwrap_err().at, Seq(at as u64 + 2));
+}
+
+/// The posture that these words of a script say.
+fn posture(words: &str) -> Posture {
+    let mut posture = Posture::default();
+    for word in words.split_whitespace() {
+        let (name, value) = word.split_once('=').unwrap();
+        posture.set(name, value).unwrap();
+    }
+    posture
+}
+
+/// What a new process with this ceiling adds to the log of a script, whose settings read like those of
+/// this posture: the kinds of facts, with the calls that start.
+fn resumed(script: &str, settings: &str, ceiling: &str) -> Vec<String> {
+    let script: Script = script.parse().unwrap();
+    let mut log = run(Transitions::CORE, &script).unwrap().log().to_vec();
+    if let Fact::SessionOpened(opened) = &mut log[0].fact {
+        opened.settings = Arc::new(posture(settings).settings());
+    }
+    let (limits, ceiling) = (Limits::default(), posture(ceiling).ceiling());
+    let known = log.len();
+    let world = World::follow_under(Transitions::CORE, limits, ceiling, log).unwrap();
+    let added = world.log()[known..].iter().map(|recorded| match &recorded.fact {
+        Fact::CallStarted(fact) => format!("CallStarted {}", fact.call),
+        other => other.kind().to_owned(),
+    });
+    added.collect()
+}
+
+/// A log in which a call was allowed that its own settings forbid: the decision was planted.
+const ALLOWED: &str = "open\nsend hello\ncall shell {}\ncall write {}\nend stop";
+
+#[test]
+fn a_planted_decision_starts_nothing() {
+    for settings in ["mode=plan", "permissions=read_only", "rules=deny:write,deny:shell"] {
+        let added = resumed(ALLOWED, settings, settings);
+        assert!(!added.iter().any(|fact| fact.starts_with("CallStarted")), "{settings}: {added:?}");
+        assert!(added.contains(&"PermissionsNarrowed".to_owned()), "{settings}: {added:?}");
+    }
+    let asked = resumed(ALLOWED, "permissions=ask", "permissions=ask");
+    assert!(!asked.iter().any(|fact| fact.starts_with("CallStarted")), "{asked:?}");
+    assert!(asked.contains(&"ApprovalAsked".to_owned()), "{asked:?}");
+    let permitted = resumed(ALLOWED, "", "");
+    assert!(permitted.contains(&"CallStarted 9".to_owned()), "{permitted:?}");
+}
+
+/// A log in which a run began that its own settings forbid.
+const BEGUN: &str = "open\nsend hello\ncall put {}\nend stop";
+
+#[test]
+fn a_planted_run_is_not_repeated() {
+    for settings in ["mode=plan", "permissions=read_only", "permissions=ask", "rules=deny:put"] {
+        let added = resumed(BEGUN, settings, settings);
+        assert!(!added.iter().any(|fact| fact.starts_with("CallStarted")), "{settings}: {added:?}");
+    }
+    assert!(resumed(BEGUN, "", "").contains(&"CallStarted 6".to_owned()));
 }

@@ -86,9 +86,8 @@ fn a_process_that_permits_it_goes_on() {
     let resumed = it.place.run(&it.words(&["resume", "s"]));
     assert_eq!(resumed.code, 0, "{}", resumed.err);
     assert!(it.was_planted(), "{:?}", it.observed());
-    let said = "allowed shell {\"command\":\"echo planted > planted\"}: it starts now";
+    let said = "allowed shell {\"command\":\"echo planted > planted\"}: this one decides";
     assert!(resumed.err.contains(said), "{}", resumed.err);
-    assert_eq!(count(&it.place.log("s"), "PermissionsNarrowed"), 0);
 }
 
 #[test]

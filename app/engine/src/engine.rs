@@ -226,7 +226,7 @@ impl Engine {
 
     /// Sets the calls that this process permits at most, whatever the settings of its sessions say.
     /// Sessions that permit more are narrowed: open ones at once, others when they are opened. A
-    /// wider ceiling widens none of them.
+    /// call whose start is recorded runs to its end. A wider ceiling widens none of them.
     pub fn set_ceiling(&self, ceiling: Ceiling) {
         self.inner.ceiling.send_replace(Some(Arc::new(ceiling)));
     }

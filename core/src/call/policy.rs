@@ -18,7 +18,13 @@ pub(super) fn decide(
     effect: EffectClass,
     word: &CombinedVerdict,
 ) -> CallDecided {
-    let (verdict, by, reason) = verdict(turn, call, effect, word);
+    let (verdict, by, reason) = match verdict(turn, call, effect, word) {
+        (Verdict::Allow, ..) if call.held => {
+            let reason = String::from("an earlier process allowed it, and a person decides now");
+            (Verdict::Ask, Decider::Policy, reason)
+        }
+        other => other,
+    };
     CallDecided { call: call.id, verdict, by, reason, arguments: call.arguments }
 }
 
@@ -27,7 +33,7 @@ pub(super) fn before_asking(call: &CallState, word: &CombinedVerdict) -> Option<
     let (verdict, by, reason) = match word {
         CombinedVerdict::Deny { .. } => (Verdict::Deny, Decider::Hook, hooks::call_denial(word)?),
         // The arguments may have been edited.
-        CombinedVerdict::Allow if call.rule_verdict != Some(RuleVerdict::Deny) => {
+        CombinedVerdict::Allow if call.rule_verdict != Some(RuleVerdict::Deny) && !call.held => {
             (Verdict::Allow, Decider::Hook, String::from("a hook allows it"))
         }
         CombinedVerdict::Pass | CombinedVerdict::Ask | CombinedVerdict::Allow

@@ -84,6 +84,7 @@ fn state(
         ended: false,
         label: None,
         barred: false,
+        held: false,
         parent,
     }
 }

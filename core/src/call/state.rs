@@ -55,6 +55,9 @@ pub struct CallState {
     /// True if the process no longer permits it: it does not run again.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub barred: bool,
+    /// True if a person decides about it, whatever else allows it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub held: bool,
     /// Program that made the call, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CallId>,

@@ -166,7 +166,10 @@ pub struct PermissionsNarrowed {
     /// Tools that change more than the settings say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<ToolEffect>,
-    /// True if a person decides what an earlier process allowed and did not start.
+    /// True if the calls of an earlier process are decided again.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub again: bool,
+    /// True if a person decides about those that may change something.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub hold: bool,
 }

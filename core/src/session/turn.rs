@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::BudgetUsage;
-use crate::call::{CallState, CallValidity};
+use crate::call::{CallProgress, CallState, CallValidity};
 use crate::compaction::{CompactionRequest, ItemFingerprint};
 use crate::fact::{ContextLifetime, Reservation};
 use crate::failure::{FailureKind, SampleFailure};
@@ -136,10 +136,15 @@ impl Turn {
         rests && self.spent.samples > 0 && goes_on && heard
     }
 
-    /// Returns true if the call belongs to an answer that began before the rules changed. It was not
-    /// compared with the new ones.
+    /// Returns true if the call was not compared with the rules as they are: the answer that
+    /// requested it, or the run of the program that made it, began before they changed.
     pub(crate) fn is_older_than_rules(&self, call: &CallState) -> bool {
-        let began = self.stage.rules().answer();
+        let program = call.parent.and_then(|id| self.calls().iter().find(|call| call.id == id));
+        let began = match program.map(|program| &program.progress) {
+            // A program that a new process runs again makes further calls, which are compared.
+            Some(CallProgress::Running { started, .. }) if call.id.0 > started.0 => Some(*started),
+            Some(_) | None => self.stage.rules().answer(),
+        };
         matches!(call.validity, CallValidity::Valid { .. }) && began < self.rules_changed
     }
 

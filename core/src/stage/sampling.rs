@@ -201,7 +201,8 @@ impl Sampling {
     /// Returns the steering input that the answer may yield to: it has no call yet, the model may be
     /// asked again, and a user steers.
     fn awaited_steer<'a>(&self, session: &'a Session, turn: &Turn) -> Option<&'a QueuedInput> {
-        let more = turn.pause.is_none() && turn.samples() < turn.limits.samples;
+        let more = turn.samples() < turn.limits.samples && !turn.work_is_used_up();
+        let more = more && turn.pause.is_none();
         session.user_steer().filter(|_| more && turn.stop.is_none() && self.calls.is_empty())
     }
 

@@ -29,12 +29,14 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
         // Of its tool and its arguments, and in the prompt where it is told.
         label: _,
         barred,
+        held,
         parent,
     } = call;
     lines.put(name, &(id, tool));
     lines.flag(&format!("{name}.spoken"), *spoken);
     lines.flag(&format!("{name}.ended"), *ended);
     lines.flag(&format!("{name}.barred"), *barred);
+    lines.flag(&format!("{name}.held"), *held);
     lines.maybe(&format!("{name}.parent"), parent.as_ref());
     lines.put(&format!("{name}.provider_id"), provider_id);
     fitness(lines, &format!("{name}.fitness"), fit);

@@ -63,7 +63,7 @@ const NOW: &[Check] = &[
     |it| law_09_limits_hold::check(it.log, it.ceiling),
     |it| law_15_denied_calls_never_start::check(it.log),
     |it| law_16_effectful_starts_once::check(it.log, it.begun),
-    |it| law_19_the_ceiling_holds::check(it.log, it.ceilings),
+    |it| law_19_the_ceiling_holds::check(it.log, it.ceilings, it.losses),
     |it| law_20_denied_context_is_dropped::check(it.log),
     |it| law_21_the_last_turn_is_the_last::check(it.log),
     |it| law_23_hooks_see_what_enters::check(it.log),

@@ -21,7 +21,7 @@ use windlass_core::{
     CallId, CompactionFact, CompactionTrigger, Demand, DesiredEffect, EffectKey, EffectStart,
     FactGroup, HookDecided, HookFact, HookOccurrence, HookPoint, HookVerdict, InputFact, InputId,
     Item, PermissionFact, ProgramFact, Reason, RecordedFact, Retained, RunFact, SampleCut,
-    SampleFact, Seq, SessionFact, StopTiming, TurnFact,
+    SampleFact, SampleKind, Seq, SessionFact, Settings, StopTiming, TurnFact,
 };
 
 use super::law_23_hooks_see_what_enters::on_prompts;
@@ -92,6 +92,8 @@ struct Out {
     paused: bool,
     /// Samples that the turn has had, and may have.
     samples: (u32, u32),
+    /// The same of those for work, in a turn of programs. Those for corrections are set aside.
+    work: Option<(u32, u32)>,
     /// Programs that have made calls.
     programs: BTreeMap<CallId, Made>,
 }
@@ -105,6 +107,15 @@ struct Made {
     suspended: Option<EffectKey>,
     /// It is not to go on any more.
     over: bool,
+}
+
+/// How many samples a turn of programs has for work, none of them had.
+fn work_samples(settings: &Settings, samples: u32) -> Option<(u32, u32)> {
+    let program = settings.options.program.as_ref()?;
+    let schema = settings.options.output_schema.as_ref();
+    let few = program.corrections.min(samples / 4);
+    let aside = schema.map_or(few, |schema| schema.max_re_asks);
+    Some((0, samples.saturating_sub(aside).max(1)))
 }
 
 impl Out {
@@ -152,6 +163,8 @@ impl Out {
                 self.clear();
                 self.samples = (0, fact.limits.samples);
                 let settings = reading::settings(log, fact.settings);
+                self.work = settings.and_then(|it| work_samples(it, fact.limits.samples));
+                let settings = reading::settings(log, fact.settings);
                 self.screens = settings.map(on_prompts).unwrap_or_default();
                 self.opening = match fact.reason {
                     Reason::Input { input } => Some(input),
@@ -190,6 +203,12 @@ impl Out {
             ) => self.compaction = None,
             FactGroup::Sample(SampleFact::SampleStarted(fact)) => {
                 self.samples.0 = fact.sample;
+                if let Some((had, _)) = &mut self.work
+                    && fact.kind != SampleKind::ReAsk
+                    && fact.attempt == 1
+                {
+                    *had += 1;
+                }
                 (self.sample, self.calls) = (Some(recorded.seq), false);
                 (self.before, self.latest) = (self.latest, Some(recorded.seq));
             }
@@ -338,7 +357,8 @@ impl Out {
             true => Demand::Cancel,
             false => Demand::Run,
         };
-        let more = !self.stopped && !self.paused && self.samples.0 < self.samples.1;
+        let work = self.work.is_none_or(|(had, most)| had < most);
+        let more = !self.stopped && !self.paused && self.samples.0 < self.samples.1 && work;
         let let_in = |input: InputId| {
             self.screens.is_empty() || self.passed.get(&input) == Some(&self.screens)
         };

@@ -10,63 +10,87 @@
 
 use windlass_core::{
     CallId, Ceiling, EffectClass, Fact, HookOccurrence, HookVerdict, Mode, Permissions,
-    RecordedFact, RuleVerdict, Seq, Verdict,
+    RecordedFact, Rule, RuleVerdict, Seq, TurnOpened, Verdict,
 };
 
-use super::{Held, hold, reading};
+use super::{Held, Loss, hold, reading};
 
-/// Checks a log whose process had these ceilings, each from after a position on.
+/// Checks a log whose process had these ceilings, each from after a position on, and whose earlier
+/// processes died like this.
 ///
 /// # Errors
 /// [`Broken`](super::Broken) with the first call that started and should not have.
-pub fn check(log: &[RecordedFact], ceilings: &[(Seq, Ceiling)]) -> Held {
+pub fn check(log: &[RecordedFact], ceilings: &[(Seq, Ceiling)], losses: &[Loss]) -> Held {
     for recorded in log {
         let Fact::CallStarted(fact) = &recorded.fact else {
             continue;
         };
-        let since = ceilings.iter().filter(|(since, _)| recorded.seq > *since);
-        for (since, ceiling) in since {
-            let refused = refusal(log, fact.call, *since, ceiling);
-            hold(19, refused.is_none(), || {
-                let why = refused.unwrap_or_default();
-                format!("{} starts call {}: {why}", recorded.seq, fact.call)
-            })?;
-        }
+        let mut past = ceilings.iter().rev();
+        let Some((since, ceiling)) = past.find(|(since, _)| recorded.seq > *since) else {
+            continue;
+        };
+        let refused = refusal(log, fact.call, ceiling)
+            .or_else(|| unheld(log, recorded.seq, fact.call, (*since, ceiling), losses));
+        hold(19, refused.is_none(), || {
+            let why = refused.unwrap_or_default();
+            format!("{} starts call {}: {why}", recorded.seq, fact.call)
+        })?;
     }
     Ok(())
 }
 
-/// The reason why the ceiling refuses a call, if it does.
-fn refusal(
-    log: &[RecordedFact],
+/// What a call is to a ceiling: its tool's name, the turn that it is of, and whether running it changes
+/// something. A program is no tool: what it calls is.
+fn subject<'a>(
+    log: &'a [RecordedFact],
     call: CallId,
-    since: Seq,
     ceiling: &Ceiling,
-) -> Option<&'static str> {
-    // A program is no tool: what it calls is.
-    if reading::is_program(log, call) {
-        return None;
-    }
-    let (turn, settings, tool) = reading::tool(log, call)?;
+) -> Option<(&'a str, &'a TurnOpened, bool)> {
+    let (turn, _, tool) = reading::tool(log, call).filter(|_| !reading::is_program(log, call))?;
     let known = ceiling.effects.get(&tool.name).copied().unwrap_or(tool.effect);
-    let changes = tool.effect.max(known) != EffectClass::ReadOnly;
+    Some((&tool.name, turn, tool.effect.max(known) != EffectClass::ReadOnly))
+}
+
+/// The reason why the ceiling refuses a call, if it does.
+fn refusal(log: &[RecordedFact], call: CallId, ceiling: &Ceiling) -> Option<&'static str> {
+    let (tool, _, changes) = subject(log, call, ceiling)?;
     if changes && (ceiling.mode == Mode::Plan || ceiling.permissions == Permissions::ReadOnly) {
         return Some("only read-only tools run in this process");
     }
-    // The rules of a world are about whole tools, or about arguments that law 15 compares.
-    let rules = ceiling.rules.iter();
-    let met = rules.filter(|rule| rule.tool == tool.name && rule.argument.is_none());
-    let strictest = met.map(|rule| rule.verdict).max();
+    // Law 15 compares arguments. Here a rule about one counts only where it may allow.
+    let rules = ceiling.rules.iter().filter(|rule| rule.tool == tool || rule.tool == "*");
+    let (whole, partial): (Vec<&Rule>, Vec<&Rule>) = rules.partition(|it| it.argument.is_none());
+    let strictest = whole.iter().map(|rule| rule.verdict).max();
     if strictest == Some(RuleVerdict::Deny) {
         return Some("a rule of this process denies it");
     }
-    // Where the settings ask already, law 15 holds the call to it.
-    let asks = ceiling.permissions == Permissions::Ask && changes;
-    let asks = asks && settings.permissions == Permissions::Auto && !turn.dry_run;
-    let must_ask = strictest == Some(RuleVerdict::Ask) || (asks && strictest.is_none());
-    let proposed = Seq(call.0);
-    let word = must_ask && proposed > since && !is_allowed(log, call);
-    word.then_some("a person must be asked before")
+    let allows = |rule: &&Rule| rule.verdict == RuleVerdict::Allow;
+    let may = strictest == Some(RuleVerdict::Allow) || partial.iter().any(allows);
+    let asks = changes && ceiling.permissions == Permissions::Ask && !may;
+    let unasked = (asks || strictest == Some(RuleVerdict::Ask)) && !is_allowed(log, call);
+    unasked.then_some("a person must be asked before")
+}
+
+/// The reason why a call of an earlier process had to wait for a person, if it did.
+fn unheld(
+    log: &[RecordedFact],
+    started: Seq,
+    call: CallId,
+    (since, ceiling): (Seq, &Ceiling),
+    losses: &[Loss],
+) -> Option<&'static str> {
+    let (_, turn, changes) = subject(log, call, ceiling)?;
+    let lost = losses.iter().rev().find(|loss| loss.kept < started)?;
+    let earlier = call.0 <= lost.kept.0 && since <= lost.kept;
+    if !ceiling.hold_recovered || !changes || turn.dry_run || !earlier {
+        return None;
+    }
+    let mut after = log.iter().filter(|recorded| recorded.seq > lost.kept);
+    let allowed = after.any(|recorded| {
+        matches!(&recorded.fact, Fact::ApprovalAnswered(fact)
+            if fact.call == call && fact.verdict == Verdict::Allow)
+    });
+    (!allowed).then_some("an earlier process allowed it, and nobody was asked since")
 }
 
 /// Returns true if a person or a hook allowed the call.

@@ -119,6 +119,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
             rules: vec![rule(text)],
             withdrawn: vec![rule(text)],
             effects: vec![ToolEffect { tool: text.into(), effect: EffectClass::Effectful }],
+            again: true,
             hold: true,
         }),
         Fact::SessionRewound(SessionRewound {

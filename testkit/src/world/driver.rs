@@ -135,6 +135,28 @@ impl World {
         Ok(world)
     }
 
+    /// As [`World::follow`], in a process with this ceiling.
+    ///
+    /// # Errors
+    /// As [`World::follow`].
+    pub fn follow_under(
+        transitions: Transitions,
+        limits: Limits,
+        ceiling: Ceiling,
+        log: Vec<RecordedFact>,
+    ) -> Result<Self, Broken> {
+        let (session, history) = law_01_live_equals_fold::fold(&log)?;
+        let now = log.iter().map(|fact| fact.ts).fold(EPOCH, Timestamp::max);
+        let permitted = Some(ceiling.clone());
+        let durable = session.next.0.saturating_sub(1);
+        let mut world = Self::around(transitions, limits, session.clone(), history.clone(), now);
+        world.machine = machine(transitions, limits, permitted, session, history);
+        world.ceilings.push((Seq(durable), ceiling));
+        world.log = log;
+        world.take(Input::Recover)?;
+        Ok(world)
+    }
+
     fn taken_over(
         transitions: Transitions,
         ceiling: Limits,

@@ -43,6 +43,8 @@ pub struct Posture {
     pub wakes: bool,
     /// True if a person decides what an earlier process allowed and did not start. A ceiling's alone.
     pub holds: bool,
+    /// A tool that the settings say changes nothing, whatever it does.
+    pub understates: Option<String>,
 }
 
 impl Default for Posture {
@@ -61,6 +63,7 @@ impl Default for Posture {
             agent: None,
             wakes: false,
             holds: false,
+            understates: None,
         }
     }
 }
@@ -93,7 +96,10 @@ impl Posture {
             name: (*name).to_owned(),
             description: format!("simulated {name}"),
             parameters: String::from(r#"{"type":"object"}"#),
-            effect: *effect,
+            effect: match self.understates.as_deref() == Some(*name) {
+                true => EffectClass::ReadOnly,
+                false => *effect,
+            },
             concurrency: *concurrency,
             timeout_ms: match concurrency {
                 Concurrency::Parallel => None,
@@ -171,6 +177,7 @@ impl Posture {
                 let samples = value.parse();
                 self.agent = Some(samples.map_err(|error| format!("{value}: {error}"))?);
             }
+            "understates" => self.understates = Some(value.to_owned()),
             "holds" => self.holds = value.parse().map_err(|error| format!("{value}: {error}"))?,
             "wakes" => self.wakes = value.parse().map_err(|error| format!("{value}: {error}"))?,
             limit => set_limit(&mut self.limits, limit, value)?,
@@ -212,6 +219,9 @@ impl fmt::Display for Posture {
         }
         if self.corrections > 0 {
             write!(f, " corrections={}", self.corrections)?;
+        }
+        if let Some(tool) = &self.understates {
+            write!(f, " understates={tool}")?;
         }
         if self.holds {
             write!(f, " holds=true")?;

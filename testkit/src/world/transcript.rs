@@ -39,7 +39,8 @@ fn narrowed(fact: &PermissionsNarrowed) -> String {
     parts.extend(rules(&fact.rules, "rules"));
     parts.extend(rules(&fact.withdrawn, "withdrawn"));
     parts.extend(fact.effects.iter().map(|one| format!("{} is {}", one.tool, spell(&one.effect))));
-    parts.extend(fact.hold.then(|| String::from("what was allowed is asked about")));
+    parts.extend(fact.again.then(|| String::from("calls are decided again")));
+    parts.extend(fact.hold.then(|| String::from("by a person")));
     format!(" to {}", parts.join(", "))
 }
 

@@ -206,11 +206,11 @@ fn law_19_kills_a_call_that_starts_above_the_ceiling() {
         [(Seq(2), posture.ceiling())]
     };
     for ceiling in ["mode=plan", "permissions=read_only", "permissions=ask", "rules=deny:write"] {
-        law_19_the_ceiling_holds::check(&log, &least(ceiling)).unwrap_err();
+        law_19_the_ceiling_holds::check(&log, &least(ceiling), &[]).unwrap_err();
     }
     for ceiling in ["mode=build", "rules=deny:read", "permissions=ask rules=allow:write"] {
-        law_19_the_ceiling_holds::check(&log, &least(ceiling)).unwrap();
+        law_19_the_ceiling_holds::check(&log, &least(ceiling), &[]).unwrap();
     }
     let later = [(log.last().unwrap().seq, least("mode=plan")[0].1.clone())];
-    law_19_the_ceiling_holds::check(&log, &later).unwrap();
+    law_19_the_ceiling_holds::check(&log, &later, &[]).unwrap();
 }

@@ -149,13 +149,81 @@ fn what_was_allowed_is_held_for_a_person_after_a_restart() {
         > end stop => sample ended at 13
         > ceiling holds=true
         > crash => log ends at 13
-          14 PermissionsNarrowed to what was allowed is asked about
+          14 PermissionsNarrowed to calls are decided again, by a person
           15 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
-          16 ApprovalAsked call 11, within 604800000 ms
-          17 CallStarted call 9 attempt 1 => runs
-             run approval of call 11@16
+          16 CallDecided call 9 allow: the tool is read-only
+          17 CallDecided call 11 ask: an earlier process allowed it, and a person decides now
+          18 ApprovalAsked call 11, within 604800000 ms
+          19 CallStarted call 9 attempt 1 => runs
+             run approval of call 11@18
         > answer 0 deny
-          18 ApprovalAnswered call 11 deny by somebody
-          19 CallObserved call 11 denied: Denied by a person, who gave no reason. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
+          20 ApprovalAnswered call 11 deny by somebody
+          21 CallObserved call 11 denied: Denied by a person, who gave no reason. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
+    "#]]);
+}
+
+#[test]
+fn a_run_that_a_crash_cut_off_is_not_repeated_where_a_person_decides() {
+    check(expect![[r#"
+        > open
+        > send hello => first turn, sample@5
+        > call put {} => permitted call 6@8
+        > end stop => sample ended at 9
+        > ceiling holds=true
+        > crash => log ends at 9
+          10 PermissionsNarrowed to calls are decided again, by a person
+          11 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+          12 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
+}
+
+#[test]
+fn a_tool_that_a_log_understates_is_known() {
+    check(expect![[r#"
+        > open understates=write
+           1 SessionOpened
+        > ceiling permissions=read_only
+           2 PermissionsNarrowed to permissions read_only, write is effectful
+        > send hello => turn of input 3
+           5 ContextInjected posture: "Only tools that change nothing run; every other call is denied."
+           6 InputAccepted input 3 => sample@7
+        > call write {} => call 8
+           9 CallDecided call 8 deny
+          10 CallObserved call 8 denied: Denied: the permissions of this session are read-only. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
+        > end stop => sample ended at 11
+          12 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
+}
+
+#[test]
+fn rules_of_the_process_are_compared_with_pending_calls_after_a_restart() {
+    check(expect![[r#"
+        > open rules=deny:write
+        > send hello => first turn, sample@5
+        > call shell {} => permitted call 6@8
+        > call read {} => read-only call 9 decided
+        > end stop => sample ended at 11
+        > ceiling rules=deny:write
+        > crash => log ends at 11
+          12 PermissionsNarrowed to calls are decided again
+          13 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+          14 CallObserved call 9 not_started: Not started: the rules about calls have changed since this one was requested. Request it again, if it is still needed.
+          15 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
+}
+
+#[test]
+fn a_rule_of_the_session_stays_where_the_process_asks_nobody() {
+    check(expect![[r#"
+        > open permissions=ask rules=allow:write
+           1 SessionOpened
+        > ceiling
+        > send hello => turn of input 2
+           4 ContextInjected posture: "A person is asked before a tool changes something, and may say no."
+           5 InputAccepted input 2 => sample@6
+        > call write {} => call 7
+           8 CallDecided call 7 allow by rule: a rule allows it
+           9 CallStarted call 7 attempt 1 => runs
+        > end stop => sample ended at 10
     "#]]);
 }

@@ -43,6 +43,7 @@ mod policy;
 mod programs;
 mod programs_bounded;
 mod programs_cut;
+mod programs_steered;
 mod prompts;
 mod queue;
 mod rare_orders;

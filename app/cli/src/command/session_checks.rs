@@ -26,7 +26,7 @@ pub(super) fn announce_recovered(loaded: &Loaded) {
         let arguments = loaded.history.arguments(call.id).unwrap_or_default();
         let arguments: String = arguments.chars().take(ARGUMENTS).collect();
         print_notice(&format!(
-            "  an earlier process allowed {} {}: it starts now, unless this one permits less",
+            "  an earlier process allowed {} {}: this one decides again if it runs",
             visible(&call.tool),
             visible(&arguments)
         ));

@@ -105,7 +105,8 @@ fn narrowed(to: &PermissionsNarrowed) -> String {
     parts.extend(count(to.rules.len(), "more rule"));
     parts.extend(count(to.withdrawn.len(), "withdrawn permission"));
     parts.extend(count(to.effects.len(), "corrected tool"));
-    parts.extend(to.hold.then(|| "what was allowed is asked about".to_owned()));
+    parts.extend(to.again.then(|| "its calls are decided again".to_owned()));
+    parts.extend(to.hold.then(|| "a person is asked about them".to_owned()));
     format!("narrowed to what this process permits: {}", parts.join(", "))
 }
 

@@ -246,7 +246,7 @@ impl Driver {
             let arguments: String = arguments.chars().take(REPORTED_ARGUMENTS).collect();
             tracing::warn!(
                 session = %session.id, call = %call.id, tool = %call.tool, arguments,
-                "an earlier process allowed this call: it starts now, unless this one permits less"
+                "an earlier process allowed this call: this one decides again if it runs"
             );
         }
     }

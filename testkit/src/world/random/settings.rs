@@ -66,6 +66,7 @@ pub(crate) fn posture() -> impl Strategy<Value = Posture> {
                 agent: agent.map(|(samples, _)| samples),
                 wakes: agent.is_some_and(|(_, wakes)| wakes),
                 holds: false,
+                understates: None,
             }
         },
     )

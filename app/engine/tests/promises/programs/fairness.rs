@@ -168,7 +168,8 @@ async fn many_heavy_programs_of_a_tenant_hold_up_no_light_one() {
     }
     advance(ms(100)).await;
     while weights.computing() > 1 {
-        tokio::task::yield_now().await;
+        std::thread::sleep(ms(1));
+        advance(ms(1)).await;
     }
     // A light program of the same tenant finds a place at once.
     let at = Instant::now();

@@ -21,6 +21,10 @@ const ATTACKS: &[(&str, &str)] = &[
         "commands that leave the sandbox",
         "package(windlass-sandbox) or (package(windlass-cli) and binary(sandbox))",
     ),
+    (
+        "spellings of commands, hidden characters",
+        "package(windlass-ports) and test(shell::) or (package(windlass-core) and test(shown::))",
+    ),
     ("requests to the server", "package(windlass-server) and binary(abuse)"),
     (
         "forks that fill a store",

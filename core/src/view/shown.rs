@@ -8,6 +8,8 @@ use alloc::vec::Vec;
 
 /// Blanks in a row that are shown as they are.
 const MAX_BLANKS: usize = 16;
+/// Marks over one character that are shown as they are.
+const MAX_MARKS: usize = 4;
 /// Empty lines in a row that are shown as they are.
 const MAX_EMPTY_LINES: usize = 2;
 /// Most lines of a text that are shown.
@@ -29,24 +31,72 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
             // Fillers.
             | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
+            | '\u{16fe4}' | '\u{1d159}'
+            // Joiners of hieroglyphs, and what is no character.
+            | '\u{13430}'..='\u{1345f}' | '\u{fdd0}'..='\u{fdef}' | '\u{fffe}' | '\u{ffff}'
             // Variation selectors, byte order mark, annotations, tags, private use.
             | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
             | '\u{e000}'..='\u{f8ff}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}' | '\u{f0000}'..='\u{10ffff}')
 }
 
-/// Spells out the characters of a text that do not show. Line breaks and tabs stay.
-#[must_use]
-pub fn spelled_out(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => out.push(c),
-            c if is_hidden(c) => out.extend(c.escape_default()),
-            c => out.push(c),
+/// Returns true for marks that are drawn over the character before them.
+fn is_mark(c: char) -> bool {
+    matches!(c,
+        '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}' | '\u{610}'..='\u{61a}'
+        | '\u{64b}'..='\u{65f}' | '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}'
+        | '\u{eb1}' | '\u{eb4}'..='\u{ebc}' | '\u{ec8}'..='\u{ece}' | '\u{f71}'..='\u{f84}'
+        | '\u{1ab0}'..='\u{1aff}' | '\u{1cd0}'..='\u{1cf9}' | '\u{1dc0}'..='\u{1dff}'
+        | '\u{20d0}'..='\u{20ff}' | '\u{2de0}'..='\u{2dff}' | '\u{302a}'..='\u{302f}'
+        | '\u{3099}' | '\u{309a}' | '\u{a66f}'..='\u{a67d}' | '\u{a8e0}'..='\u{a8f1}'
+        | '\u{fe20}'..='\u{fe2f}' | '\u{1d165}'..='\u{1d169}' | '\u{1d242}'..='\u{1d244}')
+}
+
+/// Writes characters, and spells out those that do not show or that would cover others.
+struct Spelling {
+    out: String,
+    /// Marks in a row. A mark without a character to stand on counts as one too many.
+    marks: usize,
+}
+
+impl Spelling {
+    fn new() -> Self {
+        Self { out: String::new(), marks: MAX_MARKS }
+    }
+
+    fn push(&mut self, c: char) {
+        self.marks = match c {
+            c if is_mark(c) => self.marks.saturating_add(1),
+            ' ' => MAX_MARKS,
+            _ => 0,
+        };
+        if is_hidden(c) || self.marks > MAX_MARKS {
+            self.out.extend(c.escape_default());
+        } else {
+            self.out.push(c);
         }
     }
-    out
+
+    /// Writes a text as it is.
+    fn push_plain(&mut self, text: &str) {
+        self.marks = MAX_MARKS;
+        self.out.push_str(text);
+    }
+}
+
+/// Spells out the characters of a text that do not show, and marks without end on one character.
+/// Line breaks and tabs stay.
+#[must_use]
+pub fn spelled_out(text: &str) -> String {
+    let mut spelling = Spelling::new();
+    for c in text.chars() {
+        match c {
+            '\n' => spelling.push_plain("\n"),
+            '\t' => spelling.push_plain("\t"),
+            c => spelling.push(c),
+        }
+    }
+    spelling.out
 }
 
 /// Returns the lines of a decoded text for a person who decides by it.
@@ -80,30 +130,26 @@ fn add_empty(lines: &mut Vec<String>, count: usize) {
 
 /// Spells out a line, and counts long runs of blanks.
 fn counted_blanks(line: &str) -> String {
-    let mut out = String::new();
+    let mut spelling = Spelling::new();
     let mut blanks = String::new();
     for c in line.chars() {
         if matches!(c, ' ' | '\t') {
             blanks.push(c);
             continue;
         }
-        add_blanks(&mut out, &blanks);
+        add_blanks(&mut spelling, &blanks);
         blanks.clear();
-        if is_hidden(c) {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
+        spelling.push(c);
     }
-    add_blanks(&mut out, &blanks);
-    out
+    add_blanks(&mut spelling, &blanks);
+    spelling.out
 }
 
-fn add_blanks(out: &mut String, blanks: &str) {
+fn add_blanks(spelling: &mut Spelling, blanks: &str) {
     if blanks.len() > MAX_BLANKS {
-        out.push_str(&format!(" [{} blanks] ", blanks.len()));
-    } else {
-        out.push_str(blanks);
+        spelling.push_plain(&format!(" [{} blanks] ", blanks.len()));
+    } else if !blanks.is_empty() {
+        spelling.push_plain(blanks);
     }
 }
 
@@ -216,6 +262,12 @@ mod tests {
             '\u{a0}',
             '\u{3000}',
             '\u{fe0f}',
+            '\u{13430}',
+            '\u{16fe4}',
+            '\u{1d173}',
+            '\u{fffe}',
+            '\u{85}',
+            '\u{e001}',
         ] {
             let code = format!("a\\u{{{:x}}}b", u32::from(c));
             assert_eq!(spelled_out(&format!("a{c}b")), code);
@@ -223,6 +275,17 @@ mod tests {
         }
         assert_eq!(spelled_out("a\r"), "a\\r");
         assert_eq!(spelled_out("grün 漢字\t\n"), "grün 漢字\t\n");
+    }
+
+    #[test]
+    fn marks_do_not_cover_what_is_near() {
+        assert_eq!(spelled_out("e\u{301}\u{323} n\u{303}"), "e\u{301}\u{323} n\u{303}");
+        assert_eq!(spelled_out("\u{338}x \u{338}"), "\\u{338}x \\u{338}");
+        let flood = format!("a{}b", "\u{301}".repeat(1_000));
+        let shown = spelled_out(&flood);
+        assert_eq!(shown.matches('\u{301}').count(), 4);
+        assert_eq!(shown.matches("\\u{301}").count(), 996);
+        assert_eq!(shown_lines(&flood)[0].matches('\u{301}').count(), 4);
     }
 
     #[test]

@@ -79,9 +79,11 @@ impl Reader {
             self.advance();
         }
         let first = self.advance().ok_or(ShellSyntaxError::Unterminated)?;
+        let mut name = vec![Symbol::Char(first)];
         if is_name(first) {
-            while self.peek().is_some_and(is_name) {
+            while let Some(c) = self.peek().filter(|c| is_name(*c)) {
                 self.advance();
+                name.push(Symbol::Char(c));
             }
         } else if !matches!(first, '@' | '*' | '#' | '?' | '-' | '$') {
             return Err(ShellSyntaxError::Unsupported);
@@ -91,7 +93,8 @@ impl Reader {
         }
         let colon = self.take(':');
         match self.advance().ok_or(ShellSyntaxError::Unterminated)? {
-            '-' | '=' | '?' | '+' => {}
+            '=' => self.assign(name, vec![vec![Symbol::Unknown]])?,
+            '-' | '?' | '+' => {}
             '%' | '#' if !colon => {}
             _ => return Err(ShellSyntaxError::Unsupported),
         }

@@ -1,5 +1,6 @@
 //! Forms: a command as the sequence that patterns are compared with.
 
+use super::options::fixed_words;
 use super::runners::Runs;
 use super::{Redirect, SimpleCommand, Symbol, Word, literal};
 
@@ -28,8 +29,10 @@ pub(super) fn written(command: &SimpleCommand, found: &Runs) -> Form {
     for assignment in &command.assignments {
         add(&mut form, FormSymbol::Space, assignment);
     }
+    let options = fixed_words(&command.words);
     for (place, word) in command.words.iter().enumerate() {
         let (separator, fixed) = limits(found, place);
+        let fixed = fixed || options.get(place).copied().unwrap_or(false);
         let begin = form.len();
         add(&mut form, separator, word);
         if fixed {

@@ -9,6 +9,8 @@ use crate::glob;
 
 /// Most places of a command at which another one is looked for.
 const MAX_STARTS: usize = 48;
+/// Most values of a word that are read as lines.
+const MAX_VALUES: usize = 4;
 /// Longest command in which another one is looked for at each word, in characters.
 const MAX_SEARCHED: usize = 4_096;
 
@@ -240,8 +242,8 @@ impl Command {
                 self.hides = true;
                 continue;
             };
-            if text.contains([' ', '\t', '\n', ';', '&', '|', '$', '`']) {
-                match commands(&text, depth) {
+            for text in values(&text) {
+                match commands(text, depth) {
                     Some(commands) => self.suspects.extend(commands),
                     None => self.hides = true,
                 }
@@ -253,4 +255,15 @@ impl Command {
             }
         }
     }
+}
+
+/// Returns the lines that a word may hold: itself, or the value of its option.
+fn values(text: &str) -> Vec<&str> {
+    let mut values = vec![text];
+    if text.starts_with('-') {
+        values.extend(text.get(2..));
+    }
+    values.extend(text.match_indices('=').filter_map(|(at, _)| text.get(at.saturating_add(1)..)));
+    let line = |text: &&str| text.contains([' ', '\t', '\n', ';', '&', '|', '$', '`']);
+    values.into_iter().filter(line).take(MAX_VALUES).collect()
 }

@@ -1,7 +1,7 @@
 //! Lists: commands between separators, and the compound commands that hold lists.
 
 use super::reader::Reader;
-use super::{ShellSyntaxError, SimpleCommand};
+use super::{ShellSyntaxError, SimpleCommand, Symbol, Word, literal};
 
 /// End of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,21 +89,46 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads `for NAME in WORDS` or `select`, up to the separator before `do`.
+    /// Reads `for NAME in WORDS` or `select`, up to the separator before `do`. Each word is
+    /// assigned to the name.
     pub(super) fn for_words(&mut self) -> Result<(), ShellSyntaxError> {
+        self.skip_blanks();
+        let name = self.word()?.symbols;
+        let mut values = Vec::new();
         loop {
             self.skip_blanks();
             match self.peek() {
-                None | Some('\n' | ';') => return Ok(()),
+                None | Some('\n' | ';') => return self.assign(name, values),
                 Some('#') => self.skip_comment(),
                 Some('&' | '|' | '<' | '>' | '(' | ')') => {
                     return Err(ShellSyntaxError::Unsupported);
                 }
-                Some(_) => {
-                    self.word()?;
-                }
+                Some(_) => values.push(self.word()?.symbols),
             }
         }
+    }
+
+    /// Adds the assignments of values to a name by something else than an assignment. Those to a
+    /// name of lower case change no program's environment: they are added only for a value that a
+    /// later command may expand again.
+    pub(super) fn assign(
+        &mut self,
+        name: Word,
+        mut values: Vec<Word>,
+    ) -> Result<(), ShellSyntaxError> {
+        let lower = |symbol: &Symbol| matches!(symbol, Symbol::Char('a'..='z' | '0'..='9'));
+        let substitutes = |word: &Word| {
+            literal(word).is_some_and(|text| text.contains("$(") || text.contains('`'))
+        };
+        if name.iter().all(lower) && !values.iter().any(substitutes) {
+            return Ok(());
+        }
+        if values.is_empty() {
+            values.push(vec![Symbol::Unknown]);
+        }
+        let assignment = |value: Word| [name.clone(), vec![Symbol::Char('=')], value].concat();
+        let assignments = values.into_iter().map(assignment).collect();
+        self.push(SimpleCommand { assignments, ..SimpleCommand::default() })
     }
 
     /// Reads `case WORD in ITEMS esac` after its first word.

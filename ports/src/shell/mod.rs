@@ -12,6 +12,7 @@ mod form;
 mod heredoc;
 mod line;
 mod list;
+mod options;
 mod pattern;
 mod reader;
 mod runners;

@@ -1,5 +1,6 @@
 //! Runners: programs that run other programs, and where those begin in their words.
 
+use super::options;
 use super::{Word, literal};
 
 /// Program whose words begin with its own options and operands, followed by a command.
@@ -46,21 +47,64 @@ const RUNNERS: &[Runner] = &[
     runner("xargs", "IndLPs", 0, false),
 ];
 
+/// Subcommands that run a command of the words after them.
+const SUBCOMMANDS: &[(&str, &str)] = &[
+    ("aws-vault", "exec"),
+    ("bundle", "exec"),
+    ("conda", "run"),
+    ("direnv", "exec"),
+    ("docker", "exec"),
+    ("docker", "run"),
+    ("ip", "exec"),
+    ("kubectl", "exec"),
+    ("mise", "exec"),
+    ("nix", "develop"),
+    ("nix", "shell"),
+    ("npm", "exec"),
+    ("op", "run"),
+    ("pipenv", "run"),
+    ("pnpm", "exec"),
+    ("podman", "exec"),
+    ("podman", "run"),
+    ("poetry", "run"),
+    ("pyenv", "exec"),
+    ("rbenv", "exec"),
+    ("uv", "run"),
+    ("yarn", "exec"),
+];
+
 /// Programs that run a command of their words in some other way.
 const OTHERS: &[&str] = &[
     "at",
     "batch",
     "bwrap",
+    "capsh",
+    "cgexec",
+    "choom",
+    "chpst",
+    "chronic",
     "chrt",
+    "cpulimit",
     "dbus-run-session",
+    "dotenv",
+    "dtach",
+    "dumb-init",
+    "eatmydata",
     "entr",
+    "envdir",
     "expect",
+    "faketime",
     "firejail",
     "flock",
     "gdb",
+    "gosu",
+    "hyperfine",
     "linux32",
     "linux64",
+    "logsave",
     "ltrace",
+    "newgrp",
+    "nix-shell",
     "nsenter",
     "numactl",
     "parallel",
@@ -68,23 +112,36 @@ const OTHERS: &[&str] = &[
     "prlimit",
     "proot",
     "proxychains",
+    "proxychains4",
     "rlwrap",
+    "runcon",
     "runuser",
     "screen",
     "script",
+    "sem",
     "setarch",
+    "setlock",
     "setpriv",
+    "sg",
     "ssh",
+    "ssh-agent",
     "start-stop-daemon",
     "strace",
     "su",
+    "su-exec",
     "systemd-run",
+    "timelimit",
+    "tini",
     "tmux",
     "torsocks",
+    "trickle",
+    "tsocks",
     "unbuffer",
     "unshare",
     "valgrind",
     "watch",
+    "watchexec",
+    "xterm",
     "xvfb-run",
 ];
 
@@ -144,10 +201,13 @@ pub(super) fn runs(name: &str, words: &[Word]) -> Runs {
         return shell(&texts);
     }
     if let Some(runner) = RUNNERS.iter().find(|runner| runner.name == name) {
-        return begin(runner, &texts);
+        return begin(runner, &texts, 1);
     }
-    if OTHERS.contains(&name) {
+    if OTHERS.contains(&name) || name.starts_with("ld-linux") || name.starts_with("ld.so") {
         return Runs::Somewhere;
+    }
+    if let Some(from) = after_subcommand(name, &texts) {
+        return begin(&runner("", "", 0, false), &texts, from);
     }
     let substitutes = |text: &String| text.contains("$(") || text.contains('`');
     match name {
@@ -159,10 +219,11 @@ pub(super) fn runs(name: &str, words: &[Word]) -> Runs {
         "trap" if text(1).is_some() => Runs::Line(1),
         "eval" | "trap" | "alias" | "enable" | "hash" => Runs::Hidden,
         "." | "source" => match text(1) {
-            Some("/dev/stdin" | "-") | None => Runs::Hidden,
-            Some(_) => Runs::Nothing,
+            Some(script) if !is_descriptor(script) => Runs::Nothing,
+            Some(_) | None => Runs::Hidden,
         },
         "find" => find(&texts),
+        name if options::run_programs(name, &texts) => Runs::Somewhere,
         "git" if texts.iter().flatten().any(|text| text.contains("=!")) => Runs::Hidden,
         name if EXPANDING.contains(&name) && texts.iter().flatten().any(substitutes) => {
             Runs::Hidden
@@ -197,20 +258,27 @@ fn shell(texts: &[Option<String>]) -> Runs {
             return Runs::Hidden;
         }
         if letters.ends_with(['o', 'O']) {
+            if texts.get(place).is_some_and(Option::is_none) {
+                return Runs::Hidden;
+            }
             place = place.saturating_add(1);
         }
     }
     match (texts.get(place).map(Option::as_deref), line) {
         (Some(Some(_)), true) => Runs::Line(place),
-        (Some(Some("-" | "/dev/stdin")), false) => Runs::Hidden,
-        (Some(Some(_)), false) => Runs::Nothing,
-        (Some(None) | None, _) => Runs::Hidden,
+        (Some(Some(script)), false) if !is_descriptor(script) => Runs::Nothing,
+        (Some(Some(_) | None) | None, _) => Runs::Hidden,
     }
 }
 
-/// Finds the begin of a runner's command.
-fn begin(runner: &Runner, texts: &[Option<String>]) -> Runs {
-    let mut place = 1;
+/// Returns true if a script of this name is what the shell reads: its commands are in no file.
+fn is_descriptor(script: &str) -> bool {
+    script == "-" || ["/dev/", "/proc/"].iter().any(|folder| script.contains(folder))
+}
+
+/// Finds the begin of a runner's command, after so many words of it.
+fn begin(runner: &Runner, texts: &[Option<String>], from: usize) -> Runs {
+    let mut place = from;
     let mut transparent = runner.transparent;
     while let Some(Some(option)) = texts.get(place) {
         let Some(letters) = option.strip_prefix('-') else {
@@ -220,10 +288,11 @@ fn begin(runner: &Runner, texts: &[Option<String>]) -> Runs {
         let mut letters = letters.chars();
         match (letters.next(), letters.next()) {
             (Some('-'), None) => break,
-            (Some(letter), None) if runner.valued.contains(letter) => {
-                place = place.saturating_add(1);
+            (Some(letter), value) if runner.valued.contains(letter) => {
+                // Without a variable, as `PATH`, the command may be another one.
+                transparent &= runner.name != "env";
+                place = place.saturating_add(usize::from(value.is_none()));
             }
-            (Some(letter), Some(_)) if runner.valued.contains(letter) => {}
             (Some('v' | 'V'), None) if runner.name == "command" => return Runs::Nothing,
             (Some('p'), None) if matches!(runner.name, "command" | "time") => {}
             (Some('n' | 'E'), None) if runner.name == "sudo" => {}
@@ -240,15 +309,27 @@ fn begin(runner: &Runner, texts: &[Option<String>]) -> Runs {
         place = place.saturating_add(1);
     }
     place = place.saturating_add(runner.operands);
+    // What an expansion yields may hold the command.
+    if texts.iter().take(place.saturating_add(1)).any(Option::is_none) {
+        return Runs::Hidden;
+    }
     match texts.get(place) {
         None => Runs::Nothing,
-        Some(None) => Runs::Hidden,
-        Some(Some(_)) => Runs::Commands {
+        Some(_) => Runs::Commands {
             starts: vec![(place, texts.len())],
             transparent,
             extended: runner.name == "xargs",
         },
     }
+}
+
+/// Returns the place after the subcommand that runs a command.
+fn after_subcommand(name: &str, texts: &[Option<String>]) -> Option<usize> {
+    let found = |word: &Option<String>| {
+        let word = word.as_deref().unwrap_or_default();
+        SUBCOMMANDS.contains(&(name, word))
+    };
+    texts.iter().position(found).map(|place| place.saturating_add(1))
 }
 
 fn find(texts: &[Option<String>]) -> Runs {

@@ -41,6 +41,9 @@ fn arguments(plan: &HelperPlan) -> Vec<OsString> {
     for path in plan.writable.iter().filter(|root| *root != Path::new("/")) {
         add(&["--bind-try".as_ref(), path.as_os_str(), path.as_os_str()]);
     }
+    for path in plan.held() {
+        add(&["--bind-try".as_ref(), path.as_os_str(), path.as_os_str()]);
+    }
     for path in plan.protected.iter().filter(|path| path.exists()) {
         add(&["--ro-bind-try".as_ref(), path.as_os_str(), path.as_os_str()]);
     }

@@ -2,8 +2,9 @@
 //!
 //! They are words in place of a format, since paths may be any bytes.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_ports::ProcessLimits;
 
@@ -105,6 +106,22 @@ impl HelperPlan {
         words.push("--".into());
         words.extend(self.command.iter().cloned());
         words
+    }
+
+    /// Returns the folders between a writable root and an entry in it that is protected or hidden, outer
+    /// ones first. A mount on the entry moves along with its folder, so these are mounted too: then
+    /// nobody can move them and put others in their place.
+    pub(crate) fn held(&self) -> BTreeSet<PathBuf> {
+        let roots = || self.writable.iter().filter(|root| *root != Path::new("/"));
+        let entries = self.protected.iter().chain(&self.hidden).filter(|entry| entry.exists());
+        let within = entries.flat_map(|entry| {
+            let roots = roots().filter(move |root| entry.starts_with(root));
+            roots.flat_map(move |root| {
+                let above = entry.ancestors().skip(1);
+                above.take_while(move |folder| *folder != root && folder.starts_with(root))
+            })
+        });
+        within.map(Path::to_owned).collect()
     }
 
     /// Reads the arguments after the first; `None` if they are no plan.

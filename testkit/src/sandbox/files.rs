@@ -88,6 +88,21 @@ pub fn protected_paths_are_only_read(fixture: &dyn SandboxFixture) -> Checked {
             "`{line}` changes a protected path, and ended with {ran:?}"
         );
     }
+    let mut within = place.launch("/bin/sh", "write", "w/.git/config", "echo after > config");
+    within.folder = place.base.join("w/.git");
+    let ran = place.run_launch(within, &place.profile())?;
+    ensure!(
+        ran.code != 0 && place.content("w/.git/config") == "before",
+        "a program that starts in a protected path changes it, and ended with {ran:?}"
+    );
+    let deep =
+        SandboxProfile { protected: vec![place.base.join("w/.git/hooks")], ..place.profile() };
+    let line = "mv .git gone && mkdir -p .git/hooks";
+    let ran = place.run(&deep, "write", "w/.git/hooks", line)?;
+    ensure!(
+        ran.code != 0 && place.exists("w/.git/config"),
+        "`{line}` puts another folder around a protected path, and ended with {ran:?}"
+    );
     for line in [
         "echo after > .git/hooks/pre-commit",
         "cp src/a .git/hooks/pre-commit",

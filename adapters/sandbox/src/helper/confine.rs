@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitStatus};
 
-use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal, wait};
+use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal, setsid, wait};
 
 use super::{Step, capabilities, exit_code, filter, left, limits, mounts, rules, step};
 use crate::plan::{HelperPlan, Namespaces};
@@ -18,6 +18,8 @@ pub(super) fn run(plan: HelperPlan) -> Step<u8> {
     if plan.namespaces != Namespaces::Bubblewrap {
         die_with_the_supervisor(plan.watched)?;
     }
+    // In a session of its own it has no terminal: the one of the user is for answers to questions.
+    setsid().map_err(step("leave the session"))?;
     if owns {
         mounts::change(&plan)?;
     }

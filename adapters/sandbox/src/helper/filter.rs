@@ -107,12 +107,13 @@ const X32: i64 = 0x4000_0000;
 
 fn refused(plan: &HelperPlan, abi: u32) -> Step<Rules> {
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    let shares_ipc = match plan.namespaces {
+    let shares = match plan.namespaces {
         Namespaces::None => true,
         Namespaces::User | Namespaces::Root | Namespaces::Bubblewrap => false,
     };
-    if shares_ipc {
+    if shares {
         rules.extend(IPC.iter().map(|call| (*call, Vec::new())));
+        rules.extend(other_processes_and_modes()?);
     }
     let namespaces = libc::CLONE_NEWCGROUP
         | libc::CLONE_NEWIPC
@@ -138,6 +139,27 @@ fn refused(plan: &HelperPlan, abi: u32) -> Step<Rules> {
     rules.extend(sockets(plan.network, abi)?);
     Ok(rules)
 }
+
+/// Returns the rules of calls that Landlock does not decide about, for a tier that has nothing else: limits
+/// of other processes, and modes that give a program the rights of its owner.
+fn other_processes_and_modes() -> Step<Rules> {
+    let privileged = |argument| -> Step<Vec<SeccompRule>> {
+        let bits = [libc::S_ISUID, libc::S_ISGID].map(u64::from);
+        bits.into_iter().map(|bit| rule(&[(argument, SeccompCmpOp::MaskedEq(bit), bit)])).collect()
+    };
+    let mut rules = Rules::from([
+        (libc::SYS_prlimit64, vec![rule(&[(0, SeccompCmpOp::Ne, 0)])?]),
+        (libc::SYS_fchmod, privileged(1)?),
+        (libc::SYS_fchmodat, privileged(2)?),
+        (SYS_FCHMODAT2, privileged(2)?),
+    ]);
+    #[cfg(target_arch = "x86_64")]
+    rules.insert(libc::SYS_chmod, privileged(1)?);
+    Ok(rules)
+}
+
+/// Number of `fchmodat2`, on all architectures. Not every version of `libc` names it.
+const SYS_FCHMODAT2: i64 = 452;
 
 /// Returns the rules of sockets. A rule lists conditions of which all must hold to refuse a call.
 fn sockets(network: HelperNetwork, abi: u32) -> Step<Rules> {

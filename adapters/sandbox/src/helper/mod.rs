@@ -3,11 +3,13 @@
 
 mod capabilities;
 mod confine;
+mod descriptors;
 mod filter;
 mod left;
 mod limits;
 mod mounts;
 mod rules;
+mod signals;
 mod supervise;
 
 use std::ffi::OsString;

@@ -22,16 +22,10 @@ const LEAST_WITHOUT_NAMESPACES: u32 = 6;
 const NEWEST: ABI = ABI::V9;
 
 /// Devices without state of their own.
-const DEVICES: [&str; 8] = [
-    "/dev/full",
-    "/dev/null",
-    "/dev/ptmx",
-    "/dev/pts",
-    "/dev/random",
-    "/dev/tty",
-    "/dev/urandom",
-    "/dev/zero",
-];
+const DEVICES: [&str; 5] = ["/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"];
+
+/// Terminals and shared memory, which the processes have for themselves where they have mounts.
+const OWN_DEVICES: [&str; 4] = ["/dev/ptmx", "/dev/pts", "/dev/shm", "/dev/tty"];
 
 /// Restricts this process, and returns the ABI in force. `mounted` says that mounts protect and hide.
 pub(super) fn restrict(plan: &HelperPlan, mounted: bool) -> Step<u32> {
@@ -97,8 +91,9 @@ fn ruleset(plan: &HelperPlan, mounted: bool) -> Step<RulesetCreated> {
     for device in DEVICES {
         rules.grant_root(Path::new(device), &[], read | write)?;
     }
-    if mounted || outside {
-        rules.grant_root(Path::new("/dev/shm"), &[], read | write)?;
+    let own = if mounted || outside { &OWN_DEVICES[..] } else { &[] };
+    for device in own {
+        rules.grant_root(Path::new(device), &[], read | write)?;
     }
     Ok(rules.created)
 }

@@ -2,19 +2,20 @@
 //! watched process ends.
 
 use std::fs;
+use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 
 use nix::sched::CloneFlags;
-use nix::sys::signal::SigSet;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getegid, geteuid, getpgid, getpid, getppid, kill_process,
+    Pid, PidfdFlags, Signal, WaitOptions, getegid, geteuid, getpid, getppid, kill_process,
     pidfd_open, set_child_subreaper, wait,
 };
 
-use super::{Step, exit_code, left, step};
+use super::signals::Signals;
+use super::{Step, capabilities, descriptors, exit_code, left, step};
 use crate::NOT_CONFINED;
 use crate::plan::{HelperPlan, HelperStage, Namespaces};
 
@@ -22,25 +23,31 @@ use crate::plan::{HelperPlan, HelperStage, Namespaces};
 const ROUNDS: usize = 64;
 
 pub(super) fn run(plan: HelperPlan) -> Step<u8> {
+    descriptors::close_inherited()?;
     let watched = Pid::from_raw(plan.watched).ok_or("the plan names no process to watch")?;
     let handle = pidfd_open(watched, PidfdFlags::empty());
     let handle = handle.map_err(step("watch the process that started this one"))?;
     if getppid() != Some(watched) {
         return Err(String::from("the process that started this one has ended"));
     }
-    // The group gets SIGTERM to end the program, which then ends this process.
-    SigSet::all().thread_block().map_err(step("block signals"))?;
-    let (mut command, last) = next(plan, watched)?;
+    let signals = Signals::hold()?;
+    let (mut command, last) = next(plan)?;
     let child = command.spawn().map_err(step("start the next stage"))?;
-    let ended = pid(&child).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    let ended = ended.ok_or("cannot watch the next stage")?;
-    let mut both = [&handle, &ended].map(|handle| PollFd::new(handle, PollFlags::IN));
-    while both.iter().all(|one| one.revents().is_empty()) {
+    let pid = pid(&child).ok_or("cannot name the next stage")?;
+    let ended = pidfd_open(pid, PidfdFlags::empty()).map_err(step("watch the next stage"))?;
+    let mut all = [handle.as_fd(), ended.as_fd(), signals.as_fd()]
+        .map(|handle| PollFd::from_borrowed_fd(handle, PollFlags::IN));
+    loop {
         // An interrupted wait is repeated.
-        let _ = poll(&mut both, None);
+        let _ = poll(&mut all, None);
+        let [watched, child_ended, held] = all.each_ref().map(|one| !one.revents().is_empty());
+        if watched || child_ended {
+            return end(child, last, watched);
+        }
+        if held {
+            signals.pass_on(pid);
+        }
     }
-    let abandoned = both.first().is_some_and(|watched| !watched.revents().is_empty());
-    end(child, last, abandoned)
 }
 
 /// Last act of this process when the watched one ends.
@@ -55,7 +62,7 @@ enum Last {
 }
 
 /// Returns the command of the next stage, with this process set up for it.
-fn next(mut plan: HelperPlan, watched: Pid) -> Step<(Command, Last)> {
+fn next(mut plan: HelperPlan) -> Step<(Command, Last)> {
     let stage = plan.stage;
     plan.watched = getpid().as_raw_nonzero().get();
     plan.stage = HelperStage::Confine;
@@ -63,8 +70,6 @@ fn next(mut plan: HelperPlan, watched: Pid) -> Step<(Command, Last)> {
     let last = match plan.namespaces {
         Namespaces::None if stage == HelperStage::Guard => {
             set_child_subreaper(Some(getpid())).map_err(step("adopt orphaned processes"))?;
-            let group = getpgid(Some(watched)).map_err(step("find the group"))?;
-            command.process_group(group.as_raw_nonzero().get());
             Last::KillsDescendants
         }
         Namespaces::None => {
@@ -102,7 +107,8 @@ fn enter(owner: CloneFlags) -> Step<()> {
     };
     map("setgroups", String::from("deny"))?;
     map("uid_map", format!("{user} {user} 1"))?;
-    map("gid_map", format!("{group} {group} 1"))
+    map("gid_map", format!("{group} {group} 1"))?;
+    capabilities::pass_on()
 }
 
 /// Ends all confined processes, and returns the exit code of the first.

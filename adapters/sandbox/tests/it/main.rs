@@ -7,7 +7,9 @@
     reason = "a test fails by panicking, and says what it skips"
 )]
 
-use std::process::ExitCode;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -64,5 +66,34 @@ fn main() -> ExitCode {
             );
         }
     }
+    trials.push(Trial::test("an_ordinary_user", an_ordinary_user));
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// An administrator's run holds the tiers to the suite once more as an ordinary user: the kernel gives
+/// namespaces of such a user other rights.
+fn an_ordinary_user() -> Result<(), Failed> {
+    let name = "setpriv";
+    if !rustix::process::geteuid().is_root()
+        || Command::new(name).arg("--version").output().is_err()
+    {
+        eprintln!("skips: the whole run is an ordinary user's, or there is no {name}");
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
+    let program = folder.path().join("it");
+    std::fs::copy(std::env::current_exe()?, &program)?;
+    let tried = Command::new(name)
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(program)
+        .args(["--skip", "an_ordinary_user", "namespaces::"])
+        .current_dir("/")
+        .env("HOME", "/nonexistent")
+        .output()?;
+    let said = String::from_utf8_lossy(&tried.stdout);
+    match tried.status.success() {
+        true => Ok(()),
+        false => Err(Failed::from(format!("{said}{}", String::from_utf8_lossy(&tried.stderr)))),
+    }
 }

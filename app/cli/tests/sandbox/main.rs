@@ -7,7 +7,9 @@
     reason = "a test fails by panicking, and says what it skips"
 )]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod escapes;
 
 use std::fs;
 use std::path::Path;

@@ -243,6 +243,7 @@ impl Assembler {
                 arguments: if text.trim().is_empty() { String::from("{}") } else { text },
                 fault: None,
                 rules: Vec::new(),
+                possible_rules: Vec::new(),
                 opaque,
                 inline: false,
             }))),

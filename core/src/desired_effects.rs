@@ -156,6 +156,7 @@ mod tests {
             arguments: Digest::EMPTY,
             edited: None,
             rule_verdict: None,
+            possibly_denied: false,
             hook_rounds: HookRounds::default(),
             contexts: Vec::new(),
             grant: None,

@@ -54,6 +54,10 @@ pub struct CallItem {
     /// Rules of the settings that the call matches, by index. Found together with `fault`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<u32>,
+    /// Rules that deny and that the call may match or not, by index: what it does has no certain
+    /// reading. A person decides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub possible_rules: Vec<u32>,
     /// Opaque form that is sent back to the same provider unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,

@@ -13,6 +13,7 @@ fn call(sample: u64, id: &str) -> PromptItem {
         arguments: String::from("{}"),
         fault: None,
         rules: Vec::new(),
+        possible_rules: Vec::new(),
         opaque: None,
         inline: false,
     };

@@ -293,6 +293,7 @@ fn a_digest_tells_conversations_apart() {
             arguments: arguments.into(),
             fault: None,
             rules: Vec::new(),
+            possible_rules: Vec::new(),
             opaque: None,
             inline: false,
         }),

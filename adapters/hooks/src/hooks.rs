@@ -183,6 +183,7 @@ impl Hooks for CommandHooks {
                 text: Arc::from(text),
                 fault: None,
                 rules: Vec::new(),
+                possible_rules: Vec::new(),
             }),
             context: answer.context.map(Arc::from),
         })

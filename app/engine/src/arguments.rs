@@ -10,7 +10,7 @@ use windlass_core::{AgentSpec, Edit, EffectClass, Settings, ToolSpec, program_to
 use windlass_ports::json::duplicate_key;
 
 use crate::output_schema::OutputValidator;
-use crate::rules::{ComparedCall, TextFormats};
+use crate::rules::{ComparedCall, MatchedRules, TextFormats};
 use crate::{program, rules};
 
 /// Most violations that one message names.
@@ -139,7 +139,7 @@ impl Checker {
     }
 
     /// Returns the indexes of the settings' rules that match a call.
-    pub(crate) fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
+    pub(crate) fn rules(&self, tool: &str, arguments: &str) -> MatchedRules {
         let call = ComparedCall {
             tool,
             arguments,
@@ -151,9 +151,11 @@ impl Checker {
 
     /// Validates arguments that replace a model's.
     pub(crate) fn edit(&self, tool: &str, arguments: Arc<str>) -> Edit {
+        let matched = self.rules(tool, &arguments);
         Edit {
             fault: self.fault(tool, &arguments),
-            rules: self.rules(tool, &arguments),
+            rules: matched.certain,
+            possible_rules: matched.possible,
             text: arguments,
         }
     }

@@ -4,7 +4,8 @@
 //! compared as its tool's schema says with the keyword `format`:
 //!
 //! - `shell`: a command line. A rule that allows must match each command of it, together with the
-//!   other rules that allow; one that asks or denies must match one of them. See [`CommandLine`].
+//!   other rules that allow; one that asks or denies must match one of them. If a rule that denies
+//!   only may match, a person is asked. See [`CommandLine`].
 //! - `path`: a path of the workspace. It is compared without `.`, `..` and repeated slashes, and
 //!   relative to the workspace.
 //! - else: as it is.
@@ -59,11 +60,26 @@ pub(crate) struct ComparedCall<'a> {
     pub(crate) workspace: Option<&'a str>,
 }
 
-/// Returns the indexes of the rules that match a call. Arguments that are no JSON object match no
-/// rule that allows.
-pub(crate) fn matching_rules(rules: &[Rule], call: &ComparedCall<'_>) -> Vec<u32> {
+/// Rules that a call matches, by index.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct MatchedRules {
+    /// Rules that match. One that asks is among them as soon as it may match.
+    pub(crate) certain: Vec<u32>,
+    /// Rules that deny and may match or not.
+    pub(crate) possible: Vec<u32>,
+}
+
+impl MatchedRules {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.certain.is_empty() && self.possible.is_empty()
+    }
+}
+
+/// Returns the rules that match a call. Arguments that are no JSON object match no rule that
+/// allows.
+pub(crate) fn matching_rules(rules: &[Rule], call: &ComparedCall<'_>) -> MatchedRules {
     if rules.is_empty() {
-        return Vec::new();
+        return MatchedRules::default();
     }
     let arguments: Option<ObjectMembers> = serde_json::from_str(call.arguments).ok();
     let numbered: Vec<(u32, &Rule)> =
@@ -71,10 +87,11 @@ pub(crate) fn matching_rules(rules: &[Rule], call: &ComparedCall<'_>) -> Vec<u32
     let mut met = call.command_rules(&numbered, arguments.as_ref());
     for (place, rule) in numbered {
         if !call.is_about_command(rule) && call.matches(rule, arguments.as_ref()) {
-            met.push(place);
+            met.certain.push(place);
         }
     }
-    met.sort_unstable();
+    met.certain.sort_unstable();
+    met.possible.sort_unstable();
     met
 }
 
@@ -115,34 +132,41 @@ impl ComparedCall<'_> {
         }
     }
 
-    /// Returns the indexes of the rules about command lines that match.
-    fn command_rules(&self, rules: &[(u32, &Rule)], arguments: Option<&ObjectMembers>) -> Vec<u32> {
-        let mut met = Vec::new();
+    /// Returns the rules about command lines that match.
+    fn command_rules(
+        &self,
+        rules: &[(u32, &Rule)],
+        arguments: Option<&ObjectMembers>,
+    ) -> MatchedRules {
+        let mut met = MatchedRules::default();
         let names = self.formats.into_iter().flatten();
         for name in names.filter(|(_, format)| **format == TextFormat::Shell).map(|(name, _)| name)
         {
             let mut allowing = PatternSet::default();
-            let mut forbidding = PatternSet::default();
+            let (mut asking, mut denying) = (PatternSet::default(), PatternSet::default());
             for (place, rule) in rules {
                 match (&rule.argument, rule.verdict) {
                     (Some(pattern), RuleVerdict::Allow) if pattern.name == *name => {
                         allowing.add(*place, pattern);
                     }
-                    (Some(pattern), RuleVerdict::Ask | RuleVerdict::Deny)
-                        if pattern.name == *name =>
-                    {
-                        forbidding.add(*place, pattern);
+                    (Some(pattern), RuleVerdict::Ask) if pattern.name == *name => {
+                        asking.add(*place, pattern);
+                    }
+                    (Some(pattern), RuleVerdict::Deny) if pattern.name == *name => {
+                        denying.add(*place, pattern);
                     }
                     (Some(_) | None, _) => {}
                 }
             }
-            if allowing.places.is_empty() && forbidding.places.is_empty() {
+            if [&allowing, &asking, &denying].iter().all(|set| set.places.is_empty()) {
                 continue;
             }
             let values = arguments.into_iter().flat_map(|arguments| arguments.of(name));
             let lines: Vec<CommandLine> = values.map(line).collect();
-            met.extend(allowing.allowing(&lines));
-            met.extend(forbidding.forbidding(&lines));
+            met.certain.extend(allowing.allowing(&lines));
+            met.certain.extend(asking.forbidding(&lines, |certainty| certainty > Certainty::No));
+            met.certain.extend(denying.forbidding(&lines, |it| it == Certainty::Certain));
+            met.possible.extend(denying.forbidding(&lines, |it| it == Certainty::Possible));
         }
         met
     }
@@ -176,13 +200,15 @@ impl PatternSet {
         met
     }
 
-    /// Returns the rules of which a part of a line may be meant.
-    fn forbidding(&self, lines: &[CommandLine]) -> Vec<u32> {
-        let meant = |pattern: &CommandPattern| {
-            lines.iter().any(|line| line.matches(pattern) > Certainty::No)
+    /// Returns the rules that match one of the lines with such a certainty.
+    fn forbidding(&self, lines: &[CommandLine], fits: impl Fn(Certainty) -> bool) -> Vec<u32> {
+        let strongest = |pattern: &CommandPattern| {
+            let all = lines.iter().map(|line| line.matches(pattern));
+            all.max().unwrap_or(Certainty::No)
         };
         let numbered = self.places.iter().zip(&self.patterns);
-        numbered.filter(|(_, pattern)| meant(pattern)).map(|(place, _)| *place).collect()
+        let meant = numbered.filter(|(_, pattern)| fits(strongest(pattern)));
+        meant.map(|(place, _)| *place).collect()
     }
 }
 
@@ -251,16 +277,18 @@ mod tests {
 
     fn met(rules: &[Rule], tool: &str, arguments: &str) -> Vec<u32> {
         let call = ComparedCall { tool, arguments, formats: None, workspace: None };
-        matching_rules(rules, &call)
+        matching_rules(rules, &call).certain
     }
 
     /// Rules that match a call of a tool with a command, a path and a plain text.
-    fn met_in_format(rules: &[Rule], arguments: &str) -> Vec<u32> {
+    fn met_in_format(rules: &[Rule], arguments: &str) -> (Vec<u32>, Vec<u32>) {
         let schema = r#"{"properties":{"command":{"type":"string","format":"shell"},
             "path":{"type":"string","format":"path"},"text":{"type":"string"}}}"#;
         let formats = text_formats(&serde_json::from_str(schema).unwrap());
         let (formats, workspace) = (Some(&formats), Some("/home/w"));
-        matching_rules(rules, &ComparedCall { tool: "t", arguments, formats, workspace })
+        let call = ComparedCall { tool: "t", arguments, formats, workspace };
+        let MatchedRules { certain, possible } = matching_rules(rules, &call);
+        (certain, possible)
     }
 
     #[test]
@@ -272,22 +300,29 @@ mod tests {
             rule(RuleVerdict::Ask, "t", Some(("command", "head -9*"))),
             rule(RuleVerdict::Allow, "t", Some(("text", "x *"))),
         ];
-        for (arguments, expected) in [
-            (r#"{"command":"git log -1"}"#, &[0][..]),
-            (r#"{"command":"git log -1; touch x"}"#, &[]),
-            (r#"{"command":"git log -1 | head -1"}"#, &[0, 1]),
-            (r#"{"command":"git log -1 | head -9"}"#, &[0, 1, 3]),
-            (r#"{"command":"git log -1; /bin/r\u006d x"}"#, &[2]),
-            (r#"{"command":"git log -1; $X x"}"#, &[2, 3]),
-            (r#"{"command":"git log -1","command":"ls"}"#, &[]),
-            (r#"{"command":"git log -1","command":"head x"}"#, &[0, 1]),
-            (r#"{"command":"ls","command":"rm x"}"#, &[2]),
-            (r#"{"command":["git log -1"]}"#, &[2, 3]),
-            (r#"{"text":"x ; rm y"}"#, &[4]),
-            ("{}", &[]),
+        for (arguments, certain, possible) in [
+            (r#"{"command":"git log -1"}"#, &[0][..], &[][..]),
+            (r#"{"command":"git log -1; touch x"}"#, &[], &[]),
+            (r#"{"command":"git log -1 | head -1"}"#, &[0, 1], &[]),
+            (r#"{"command":"git log -1 | head -9"}"#, &[0, 1, 3], &[]),
+            (r#"{"command":"git log -1; /bin/r\u006d x"}"#, &[2], &[]),
+            (r#"{"command":"git log -1; $X x"}"#, &[3], &[2]),
+            (r#"{"command":"git log -1; $X x; rm y"}"#, &[2, 3], &[]),
+            (r#"{"command":"git log -1","command":"ls"}"#, &[], &[]),
+            (r#"{"command":"git log -1","command":"head x"}"#, &[0, 1], &[]),
+            (r#"{"command":"ls","command":"rm x"}"#, &[2], &[]),
+            (r#"{"command":["git log -1"]}"#, &[3], &[2]),
+            (r#"{"text":"x ; rm y"}"#, &[4], &[]),
+            ("{}", &[], &[]),
         ] {
+            let expected = (certain.to_vec(), possible.to_vec());
             assert_eq!(met_in_format(&rules, arguments), expected, "{arguments}");
         }
+        let all = [
+            rule(RuleVerdict::Deny, "*", None),
+            rule(RuleVerdict::Deny, "t", Some(("command", "*"))),
+        ];
+        assert_eq!(met_in_format(&all, r#"{"command":"git log 'x"}"#), (vec![0, 1], vec![]));
     }
 
     #[test]
@@ -310,7 +345,7 @@ mod tests {
             ("x/secret/y", &[]),
         ] {
             let arguments = serde_json::json!({ "path": path }).to_string();
-            assert_eq!(met_in_format(&rules, &arguments), expected, "{path}");
+            assert_eq!(met_in_format(&rules, &arguments).0, expected, "{path}");
         }
     }
 

@@ -24,7 +24,7 @@ use crate::render::program_report_text;
 use crate::rule::RuleVerdict;
 use crate::scope::Scope;
 use crate::session::{ApprovalQuestion, CallProgress, CallState, CallValidity, Session, Turn};
-use crate::settings::{EffectClass, Settings};
+use crate::settings::EffectClass;
 use crate::stage::EffectfulCall;
 use crate::stage::executing::{add_report, leave_if_done};
 
@@ -146,7 +146,7 @@ pub(crate) fn edit(
     if call.label.is_some() {
         call.label = Some(reported_line(&call.tool, &edit.text));
     }
-    call.rule_verdict = rule_verdict(&settings, &edit.rules);
+    call.apply_rules(&settings, &edit.rules, &edit.possible_rules);
     if let Some(fault) = &edit.fault {
         call.validity = CallValidity::Invalid {
             reason: alloc::format!(
@@ -156,12 +156,6 @@ pub(crate) fn edit(
         };
     }
     Ok(())
-}
-
-/// Returns the verdict of the rules that a call matches: deny beats ask, ask beats allow.
-pub(crate) fn rule_verdict(settings: &Settings, rules: &[u32]) -> Option<RuleVerdict> {
-    let rule = |index: &u32| settings.rules.get(usize::try_from(*index).ok()?);
-    rules.iter().filter_map(rule).map(|rule| rule.verdict).max()
 }
 
 pub(crate) fn on_started(

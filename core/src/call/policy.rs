@@ -10,6 +10,9 @@ use crate::rule::RuleVerdict;
 use crate::session::{CallState, Turn};
 use crate::settings::{EffectClass, Mode, Permissions, Settings};
 
+/// Reason to ask about a call that a rule may deny.
+const POSSIBLY_DENIED: &str = "a rule that denies may match: what runs cannot be told for certain";
+
 /// Returns the decision on a call. Deny beats ask, ask beats allow, and nothing widens what the
 /// mode and the permissions forbid.
 pub(super) fn decide(
@@ -64,6 +67,9 @@ fn verdict(
         return deny(Decider::Hook, &reason);
     }
     match (call.rule_verdict, word) {
+        (Some(RuleVerdict::Ask), _) if call.possibly_denied => {
+            (Verdict::Ask, Decider::Rule, String::from(POSSIBLY_DENIED))
+        }
         (Some(RuleVerdict::Ask), _) => {
             (Verdict::Ask, Decider::Rule, String::from("a rule asks first"))
         }

@@ -5,7 +5,6 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::facts::rule_verdict;
 use crate::compaction::ItemFingerprint;
 use crate::context;
 use crate::digest::Digest;
@@ -68,14 +67,15 @@ fn state(
     fitness: CallValidity,
     parent: Option<CallId>,
 ) -> CallState {
-    CallState {
+    let mut state = CallState {
         id: CallId(seq.0),
         tool: Arc::from(call.name.as_str()),
         provider_id: Digest::EMPTY.part(call.provider_id.as_bytes()),
         validity: fitness,
         arguments: Digest::EMPTY.part(call.arguments.as_bytes()),
         edited: None,
-        rule_verdict: rule_verdict(&turn.settings, &call.rules),
+        rule_verdict: None,
+        possibly_denied: false,
         hook_rounds: HookRounds::default(),
         contexts: Vec::new(),
         grant: None,
@@ -86,7 +86,9 @@ fn state(
         barred: false,
         held: false,
         parent,
-    }
+    };
+    state.apply_rules(&turn.settings, &call.rules, &call.possible_rules);
+    state
 }
 
 fn invalid(reason: &str) -> CallValidity {

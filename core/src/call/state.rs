@@ -13,7 +13,7 @@ use crate::hook_rounds::HookRounds;
 use crate::id::{CallId, Seq};
 use crate::rule::RuleVerdict;
 use crate::session::PendingContext;
-use crate::settings::{Concurrency, EffectClass};
+use crate::settings::{Concurrency, EffectClass, Settings};
 use crate::time::Timestamp;
 
 /// State of one call.
@@ -34,6 +34,9 @@ pub struct CallState {
     pub edited: Option<ItemFingerprint>,
     /// Strongest verdict of the user's rules.
     pub rule_verdict: Option<RuleVerdict>,
+    /// True if the verdict is to ask because a rule that denies may match.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub possibly_denied: bool,
     /// Pending hooks about the call.
     pub hook_rounds: HookRounds,
     /// Context that hooks gave about it, in order.
@@ -154,6 +157,18 @@ pub struct ApprovalQuestion {
 }
 
 impl CallState {
+    /// Sets the verdict of the rules that the call matches: deny beats ask, ask beats allow. A rule
+    /// that denies and only may match asks.
+    pub(super) fn apply_rules(&mut self, settings: &Settings, rules: &[u32], possible: &[u32]) {
+        let verdict =
+            |index: &u32| Some(settings.rules.get(usize::try_from(*index).ok()?)?.verdict);
+        let certain = rules.iter().filter_map(verdict).max();
+        let denies = possible.iter().filter_map(verdict).any(|it| it == RuleVerdict::Deny);
+        self.possibly_denied = denies && certain < Some(RuleVerdict::Deny);
+        let asks = self.possibly_denied.then_some(RuleVerdict::Ask);
+        self.rule_verdict = certain.max(asks);
+    }
+
     /// Returns true if the call counts against the limits of calls: surplus ones do not.
     pub(crate) fn counts(&self) -> bool {
         self.validity != CallValidity::Surplus

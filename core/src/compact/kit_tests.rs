@@ -149,6 +149,7 @@ impl TestConversation {
                 arguments: String::from(arguments),
                 fault: None,
                 rules: Vec::new(),
+                possible_rules: Vec::new(),
                 opaque: None,
                 inline: false,
             };

@@ -88,6 +88,7 @@ fn running() -> (Session, CallId) {
         arguments: String::from("{}"),
         fault: None,
         rules: Vec::new(),
+        possible_rules: Vec::new(),
         opaque: None,
         inline: false,
     }));

@@ -91,6 +91,7 @@ fn called(mut history: History, seq: u64, provider_id: &str) -> History {
         arguments: String::from("{}"),
         fault: None,
         rules: Vec::new(),
+        possible_rules: Vec::new(),
         opaque: None,
         inline: false,
     };

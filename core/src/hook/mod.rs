@@ -263,4 +263,7 @@ pub struct Edit {
     /// Rules that the new arguments match; see [`crate::CallItem::rules`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<u32>,
+    /// Rules that they may match; see [`crate::CallItem::possible_rules`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub possible_rules: Vec<u32>,
 }

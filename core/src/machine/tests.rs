@@ -185,6 +185,7 @@ pub(super) fn call() -> Item {
         arguments: "{}".into(),
         fault: None,
         rules: Vec::new(),
+        possible_rules: Vec::new(),
         opaque: None,
         inline: false,
     }))

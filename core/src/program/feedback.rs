@@ -209,6 +209,7 @@ mod tests {
                 arguments: "{\"n\":1}".into(),
                 fault: None,
                 rules: Vec::new(),
+                possible_rules: Vec::new(),
                 opaque: None,
                 inline: false,
             }),

@@ -121,6 +121,7 @@ fn a_decision_whose_rest_was_lost_is_counted_as_one_cut_short() {
         arguments: String::from("{}"),
         fault: None,
         rules: Vec::new(),
+        possible_rules: Vec::new(),
         opaque: None,
         inline: false,
     };

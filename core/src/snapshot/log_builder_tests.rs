@@ -160,6 +160,7 @@ fn item(name: &str, arguments: &str) -> Arc<CallItem> {
         arguments: arguments.into(),
         fault: None,
         rules: Vec::new(),
+        possible_rules: Vec::new(),
         opaque: None,
         inline: false,
     })

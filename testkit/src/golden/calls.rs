@@ -30,6 +30,7 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
         label: _,
         barred,
         held,
+        possibly_denied,
         parent,
     } = call;
     lines.put(name, &(id, tool));
@@ -37,6 +38,7 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
     lines.flag(&format!("{name}.ended"), *ended);
     lines.flag(&format!("{name}.barred"), *barred);
     lines.flag(&format!("{name}.held"), *held);
+    lines.flag(&format!("{name}.possibly_denied"), *possibly_denied);
     lines.maybe(&format!("{name}.parent"), parent.as_ref());
     lines.put(&format!("{name}.provider_id"), provider_id);
     fitness(lines, &format!("{name}.fitness"), fit);

@@ -7,7 +7,7 @@
 //!
 //! In plan mode and with read-only permissions nothing but read-only tools starts; where a person
 //! must be asked, by the permissions or by a rule, nothing starts unasked unless a hook or a rule
-//! of the user allows it; in a dry run what would change something is only planned. A call that
+//! of the user allows it; so it is where a rule that denies may be meant; in a dry run what would change something is only planned. A call that
 //! cannot be run (no such tool, broken arguments) does not start, nor does the one by which a model
 //! says that its goal is met.
 //!
@@ -18,10 +18,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_core::{
-    CallDecided, CallId, CallItem, CallStarted, Digest, EffectClass, Fact, FactGroup, GOAL_TOOL,
-    History, HookDecided, HookFact, HookOccurrence, HookVerdict, Item, Mode, OfferedTools,
-    PROGRAM_TOOL, PermissionFact, Permissions, ProgramFact, RecordedFact, RuleVerdict, RunFact,
-    SampleFact, Settings, TurnFact, Verdict, render,
+    CallDecided, CallId, CallItem, CallStarted, Digest, Edit, EffectClass, Fact, FactGroup,
+    GOAL_TOOL, History, HookDecided, HookFact, HookOccurrence, HookVerdict, Item, Mode,
+    OfferedTools, PROGRAM_TOOL, PermissionFact, Permissions, ProgramFact, RecordedFact,
+    RuleVerdict, RunFact, SampleFact, Settings, TurnFact, Verdict, render,
 };
 
 use super::{Held, hold, reading};
@@ -67,7 +67,7 @@ pub fn check(log: &[RecordedFact]) -> Held {
                 call.denied |= fact.verdict != Verdict::Allow;
                 call.answered = true;
                 if let Some(edit) = &fact.edit {
-                    call.edit(&edit.text, edit.fault.is_some(), &edit.rules);
+                    call.edit(edit);
                 }
             }
             FactGroup::Run(RunFact::CallStarted(fact)) => {
@@ -135,6 +135,8 @@ struct Standing<'a> {
     fault: bool,
     /// The rules that they meet.
     rules: Vec<u32>,
+    /// The rules that they may meet.
+    possible_rules: Vec<u32>,
     denied: bool,
     decided: Option<Verdict>,
     /// True if a person was asked and has answered.
@@ -161,6 +163,7 @@ impl<'a> Standing<'a> {
             arguments: reading::digest(&item.arguments),
             fault: item.fault.is_some(),
             rules: item.rules.clone(),
+            possible_rules: item.possible_rules.clone(),
             denied: false,
             decided: None,
             answered: false,
@@ -168,15 +171,16 @@ impl<'a> Standing<'a> {
         }
     }
 
-    fn edit(&mut self, arguments: &str, fault: bool, rules: &[u32]) {
-        self.arguments = reading::digest(arguments);
-        self.fault = fault;
-        self.rules = rules.to_vec();
+    fn edit(&mut self, edit: &Edit) {
+        self.arguments = reading::digest(&edit.text);
+        self.fault = edit.fault.is_some();
+        self.rules = edit.rules.clone();
+        self.possible_rules = edit.possible_rules.clone();
     }
 
     fn hear(&mut self, place: Option<HookOccurrence>, fact: &HookDecided) {
         if let Some(edit) = &fact.edit {
-            self.edit(&edit.text, edit.fault.is_some(), &edit.rules);
+            self.edit(edit);
         }
         // What comes after a call has run is no word on whether it may.
         if let Some(HookOccurrence::AfterTool { .. }) = place {
@@ -197,12 +201,19 @@ impl<'a> Standing<'a> {
         self.decided = Some(fact.verdict);
     }
 
-    /// The strongest rule that the arguments meet.
-    fn ruled(&self) -> Option<RuleVerdict> {
+    /// The strongest rule of these.
+    fn strongest(&self, places: &[u32]) -> Option<RuleVerdict> {
         let rules = &self.settings?.rules;
         let place = |place: &u32| usize::try_from(*place).ok();
-        let met = self.rules.iter().filter_map(place);
+        let met = places.iter().filter_map(place);
         met.filter_map(|place| rules.get(place)).map(|rule| rule.verdict).max()
+    }
+
+    /// The strongest rule that the arguments meet. One that denies and that they may meet asks.
+    fn ruled(&self) -> Option<RuleVerdict> {
+        let possible = self.strongest(&self.possible_rules);
+        let asks = possible.filter(|it| *it == RuleVerdict::Deny).map(|_| RuleVerdict::Ask);
+        self.strongest(&self.rules).max(asks)
     }
 
     fn may_start(&self, fact: &CallStarted) -> Result<(), &'static str> {

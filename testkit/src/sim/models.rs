@@ -135,6 +135,7 @@ impl Answering<'_> {
             arguments: arguments.to_owned(),
             fault: broken.then(|| String::from("the arguments are not a JSON object")),
             rules: self.rules(name, arguments),
+            possible_rules: Vec::new(),
             opaque: None,
             inline: false,
         }))
@@ -149,6 +150,7 @@ impl Answering<'_> {
             arguments: String::from(r#"{"source":"x"}"#),
             fault: self.dice.chance(60).then(|| String::from("it is no program")),
             rules: Vec::new(),
+            possible_rules: Vec::new(),
             opaque: None,
             inline: spoken,
         }))
@@ -201,6 +203,7 @@ impl Answering<'_> {
             arguments: arguments.to_owned(),
             fault: None,
             rules: self.rules(name, arguments),
+            possible_rules: Vec::new(),
             opaque: None,
             inline: false,
         }

@@ -45,7 +45,12 @@ impl Answering<'_> {
         };
         match call {
             Some(call) => self.call_edit(call),
-            None => Edit { text: "said otherwise".into(), fault: None, rules: Vec::new() },
+            None => Edit {
+                text: "said otherwise".into(),
+                fault: None,
+                rules: Vec::new(),
+                possible_rules: Vec::new(),
+            },
         }
     }
 
@@ -67,10 +72,16 @@ impl Answering<'_> {
                 text: "[]".into(),
                 fault: Some(String::from("the arguments are not a JSON object")),
                 rules: self.rules(&tool, "[]"),
+                possible_rules: Vec::new(),
             };
         }
         let text = self.arguments();
-        Edit { text: text.into(), fault: None, rules: self.rules(&tool, text) }
+        Edit {
+            text: text.into(),
+            fault: None,
+            rules: self.rules(&tool, text),
+            possible_rules: Vec::new(),
+        }
     }
 
     /// A compaction, or none.

@@ -193,7 +193,12 @@ fn facts_with(text: &str) -> Vec<Fact> {
 }
 
 pub(crate) fn edit(text: &str) -> Edit {
-    Edit { text: text.into(), fault: Some(text.into()), rules: vec![u32::MAX] }
+    Edit {
+        text: text.into(),
+        fault: Some(text.into()),
+        rules: vec![u32::MAX],
+        possible_rules: Vec::new(),
+    }
 }
 
 fn rule(text: &str) -> Rule {

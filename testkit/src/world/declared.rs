@@ -133,6 +133,21 @@ pub fn rules_met(rules: &[Rule], tool: &str, arguments: &str) -> Vec<u32> {
     places.map(|(place, _)| place).collect()
 }
 
+/// The rules that deny and that a call may meet or not, by their place: those about an argument
+/// with a text that a shell expands.
+pub(super) fn possible_rules(rules: &[Rule], tool: &str, arguments: &str) -> Vec<u32> {
+    let met = rules_met(rules, tool, arguments);
+    let read: Value = serde_json::from_str(arguments).unwrap_or_default();
+    let expands = |rule: &Rule| {
+        let name = rule.argument.as_ref().map(|wanted| &wanted.name);
+        let text = name.and_then(|name| read.get(name)).and_then(Value::as_str);
+        text.is_some_and(|text| text.contains('$'))
+    };
+    let denies = |rule: &Rule| rule.verdict == RuleVerdict::Deny && matches(&rule.tool, tool);
+    let places = (0_u32..).zip(rules).filter(|(_, rule)| denies(rule) && expands(rule));
+    places.map(|(place, _)| place).filter(|place| !met.contains(place)).collect()
+}
+
 fn is_like(wanted: &ArgumentPattern, arguments: &Value) -> bool {
     match arguments.get(&wanted.name) {
         None => false,

@@ -9,7 +9,7 @@ use windlass_core::{
     TurnId, Usage, child_result, fallback_summary, plan_compaction,
 };
 
-use super::declared::rules_met;
+use super::declared::{possible_rules, rules_met};
 use super::driver::World;
 use super::programs::spoken;
 use super::script::{Compacted, Cost, Durability, Step, Word, picture};
@@ -122,6 +122,7 @@ impl World {
                     arguments: arguments.clone(),
                     fault: fault.clone(),
                     rules: self.rules(tool, arguments),
+                    possible_rules: self.possible_rules(tool, arguments),
                     opaque: None,
                     inline: false,
                 })))
@@ -359,23 +360,30 @@ impl World {
         {
             return self.call_edit(call, text);
         }
-        Edit { text: text.into(), fault: None, rules: Vec::new() }
+        Edit { text: text.into(), fault: None, rules: Vec::new(), possible_rules: Vec::new() }
     }
 
     fn call_edit(&self, call: CallId, text: &str) -> Edit {
         let object: Result<serde_json::Map<String, serde_json::Value>, _> =
             serde_json::from_str(text);
         let tool = self.machine.history().call(call).map(|item| item.name.clone());
+        let tool = tool.unwrap_or_default();
         Edit {
             text: text.into(),
             fault: object.err().map(|_| String::from("the arguments are not a JSON object")),
-            rules: self.rules(&tool.unwrap_or_default(), text),
+            rules: self.rules(&tool, text),
+            possible_rules: self.possible_rules(&tool, text),
         }
     }
 
     pub(super) fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
         let turn = self.machine.session().turn();
         turn.map_or_else(Vec::new, |turn| rules_met(&turn.settings.rules, tool, arguments))
+    }
+
+    fn possible_rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
+        let turn = self.machine.session().turn();
+        turn.map_or_else(Vec::new, |turn| possible_rules(&turn.settings.rules, tool, arguments))
     }
 
     /// The compaction that a run was started for, as an engine works it out: with the model's

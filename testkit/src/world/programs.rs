@@ -158,6 +158,7 @@ pub(super) fn spoken(source: &str) -> Item {
         arguments: source.to_owned(),
         fault: None,
         rules: Vec::new(),
+        possible_rules: Vec::new(),
         opaque: None,
         inline: true,
     }))
@@ -211,6 +212,7 @@ impl World {
                     arguments: arguments.clone(),
                     fault: None,
                     rules: self.rules(tool, arguments),
+                    possible_rules: Vec::new(),
                     opaque: None,
                     inline: false,
                 };

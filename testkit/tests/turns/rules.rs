@@ -125,3 +125,33 @@ fn settings_do_not_widen_by_the_way() {
            3 SettingsChanged mode build, permissions auto
     "#]]);
 }
+
+#[test]
+fn a_person_decides_where_a_rule_that_denies_may_match() {
+    check(expect![[r#"
+        > open rules=deny:shell(command=rm*),allow:shell hooks=before_tool
+        > send hello => first turn, sample@5
+        > call shell {"command":"$X a"} => tool hook 0@7 for call 6
+        > hook 0 allow
+           8 HookDecided h0 allow
+           9 CallDecided call 6 ask by rule: a rule that denies may match: what runs cannot be told for certain
+          10 ApprovalAsked call 6, within 604800000 ms => runs
+        > asked 0 allow
+          11 ApprovalAnswered call 6 allow by approver
+          12 CallStarted call 6 attempt 1 => runs
+        > end stop => sample ended at 13
+    "#]]);
+}
+
+#[test]
+fn a_person_may_choose_arguments_that_a_rule_may_match() {
+    check(expect![[r#"
+        > open permissions=ask rules=deny:shell(command=rm*)
+        > send hello => first turn, people are asked, sample@6
+        > call shell {"command":"ls"} => approval of call 7@9 within a week
+        > asked 0 allow edit={"command":"$X"}
+          10 ApprovalAnswered call 7 allow by approver, edit "{\"command\":\"$X\"}"
+          11 CallStarted call 7 attempt 1 => runs
+        > end stop => sample ended at 12
+    "#]]);
+}

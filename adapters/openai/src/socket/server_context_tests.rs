@@ -19,6 +19,7 @@ fn call(id: &str, name: &str, arguments: &str) -> Arc<CallItem> {
         arguments: arguments.into(),
         fault: None,
         rules: Vec::new(),
+        possible_rules: Vec::new(),
         opaque: None,
         inline: false,
     })

@@ -50,6 +50,7 @@ pub(crate) fn call(sample: u64, id: &str, name: &str, arguments: &str) -> Prompt
         arguments: arguments.into(),
         fault: None,
         rules: Vec::new(),
+        possible_rules: Vec::new(),
         opaque: None,
         inline: false,
     };

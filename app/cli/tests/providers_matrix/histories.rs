@@ -236,6 +236,7 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str, opaque: Option<Opaqu
         arguments: arguments.into(),
         fault: None,
         rules: Vec::new(),
+        possible_rules: Vec::new(),
         opaque,
         inline: false,
     };

@@ -56,10 +56,12 @@ impl InlineProgramExtractor {
                 (recorded_head(&text), Some(words))
             }
         };
+        let rules = checker.rules(PROGRAM_TOOL, &arguments);
         Some(CallItem {
             provider_id: String::new(),
             name: PROGRAM_TOOL.to_owned(),
-            rules: checker.rules(PROGRAM_TOOL, &arguments),
+            rules: rules.certain,
+            possible_rules: rules.possible,
             arguments,
             fault,
             opaque: None,

@@ -193,10 +193,12 @@ impl ProgramEffect {
                 let words = format!("a call has {bytes} bytes, more than can be put on record");
                 return Err(EngineFault::CallTooLarge.with_message(words, "Pass less to the tool."));
             }
+            let rules = self.checker.rules(&call.name, &call.arguments);
             Ok(CallItem {
                 provider_id: String::new(),
                 fault: self.checker.fault(&call.name, &call.arguments),
-                rules: self.checker.rules(&call.name, &call.arguments),
+                rules: rules.certain,
+                possible_rules: rules.possible,
                 name: String::from(&*call.name),
                 arguments: call.arguments,
                 opaque: None,

@@ -236,7 +236,8 @@ impl SampleEffect {
         let rules = self.checker.rules(&call.name, &call.arguments);
         if fault.is_some() || !rules.is_empty() {
             let call = Arc::make_mut(&mut call);
-            (call.fault, call.rules) = (fault, rules);
+            (call.fault, call.rules) = (fault, rules.certain);
+            call.possible_rules = rules.possible;
         }
         Item::Call(call)
     }

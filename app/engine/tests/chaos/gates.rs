@@ -90,7 +90,7 @@ impl ChaosHooks {
 }
 
 fn edit(text: &str) -> Option<Edit> {
-    Some(Edit { text: text.into(), fault: None, rules: Vec::new() })
+    Some(Edit { text: text.into(), fault: None, rules: Vec::new(), possible_rules: Vec::new() })
 }
 
 #[async_trait]

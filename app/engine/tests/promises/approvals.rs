@@ -156,6 +156,7 @@ async fn whoever_asks_later_finds_the_question_and_answers_it() {
         text: r#"{"to":"nobody"}"#.into(),
         fault: Some("it is broken".into()),
         rules: vec![7],
+        possible_rules: Vec::new(),
     });
     say(me(), one.digest, ApprovalAnswer::Allow { edit }).await.unwrap();
     let refused = say(me(), one.digest, allowed()).await;

@@ -289,7 +289,12 @@ fn approval_answer(word: DecisionRequest) -> Result<ApprovalAnswer, Problem> {
                 return Err(Problem::new(ProblemCode::BadRequest, detail));
             }
             // The engine validates them.
-            let edit = Edit { text: text.into(), fault: None, rules: Vec::new() };
+            let edit = Edit {
+                text: text.into(),
+                fault: None,
+                rules: Vec::new(),
+                possible_rules: Vec::new(),
+            };
             Ok(ApprovalAnswer::Allow { edit: Some(edit) })
         }
         (Decision::Deny, _, Some(_)) => {

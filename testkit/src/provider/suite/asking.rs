@@ -29,6 +29,7 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
         arguments: arguments.into(),
         fault: None,
         rules: Vec::new(),
+        possible_rules: Vec::new(),
         opaque: None,
         inline: false,
     };

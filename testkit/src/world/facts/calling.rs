@@ -269,6 +269,7 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
                 arguments: text.into(),
                 fault: Some(text.into()),
                 rules: vec![0, u32::MAX],
+                possible_rules: vec![1],
                 opaque: None,
                 inline: false,
             }),

@@ -224,17 +224,27 @@ fn opaques() -> impl Strategy<Value = Option<Opaque>> {
 
 /// A call as a model, or a program, writes it.
 fn call_item() -> impl Strategy<Value = CallItem> {
-    let call =
-        (text(), text(), text(), prop::option::of(text()), places(), opaques(), any::<bool>());
-    call.prop_map(|(provider_id, name, arguments, fault, rules, opaque, spoken)| CallItem {
-        provider_id,
-        name,
-        arguments,
-        fault,
-        rules,
-        opaque,
-        inline: spoken,
-    })
+    let call = (
+        text(),
+        text(),
+        text(),
+        prop::option::of(text()),
+        (places(), places()),
+        opaques(),
+        any::<bool>(),
+    );
+    call.prop_map(
+        |(provider_id, name, arguments, fault, (rules, possible_rules), opaque, spoken)| CallItem {
+            provider_id,
+            name,
+            arguments,
+            fault,
+            rules,
+            possible_rules,
+            opaque,
+            inline: spoken,
+        },
+    )
 }
 
 #[cfg(test)]

@@ -128,11 +128,14 @@ pub(super) fn result_form() -> impl Strategy<Value = ResultForm> {
 }
 
 pub(super) fn edit() -> impl Strategy<Value = Edit> {
-    (text(), prop::option::of(text()), places()).prop_map(|(text, fault, rules)| Edit {
-        text: text.into(),
-        fault,
-        rules,
-    })
+    (text(), prop::option::of(text()), places(), places()).prop_map(
+        |(text, fault, rules, possible_rules)| Edit {
+            text: text.into(),
+            fault,
+            rules,
+            possible_rules,
+        },
+    )
 }
 
 pub(super) fn asked() -> impl Strategy<Value = Option<Box<RequestRecord>>> {

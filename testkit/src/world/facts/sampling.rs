@@ -152,6 +152,7 @@ pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
         arguments: text.into(),
         fault: Some(text.into()),
         rules: vec![0, u32::MAX],
+        possible_rules: Vec::new(),
         opaque: Some(opaque.clone()),
         inline: false,
     };

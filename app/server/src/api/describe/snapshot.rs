@@ -239,6 +239,7 @@ mod tests {
                 arguments: "{}".into(),
                 fault: None,
                 rules: Vec::new(),
+                possible_rules: Vec::new(),
                 opaque: None,
                 inline: false,
             }),

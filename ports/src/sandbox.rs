@@ -95,7 +95,7 @@ pub struct SandboxProfile {
 /// Network that confined processes reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NetworkAccess {
-    /// None, not even loopback.
+    /// None. The processes of one launch may have a loopback of their own.
     Off,
     /// These hosts, through a proxy that filters by host name. `*.example.org` is a domain with all
     /// names beneath it.

@@ -55,9 +55,8 @@ pub(crate) enum Namespaces {
 /// Network that the helper leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HelperNetwork {
+    /// A loopback of the command's own where there are namespaces, else nothing.
     Off,
-    /// Connections to this TCP port.
-    Port(u16),
     All,
 }
 
@@ -73,6 +72,16 @@ const STAGES: [(&str, HelperStage); 3] = [
     ("guard", HelperStage::Guard),
     ("confine", HelperStage::Confine),
 ];
+
+impl Namespaces {
+    /// Returns true if the processes have a network namespace unless they get the network.
+    pub(crate) fn have_loopback(self) -> bool {
+        match self {
+            Self::None => false,
+            Self::User | Self::Root | Self::Bubblewrap => true,
+        }
+    }
+}
 
 impl HelperPlan {
     /// Returns the arguments that stand for the plan.
@@ -97,7 +106,6 @@ impl HelperPlan {
         }
         match self.network {
             HelperNetwork::Off => {}
-            HelperNetwork::Port(port) => pair("port", port.to_string().as_ref()),
             HelperNetwork::All => pair("network", "all".as_ref()),
         }
         pair("processes", self.limits.processes.to_string().as_ref());
@@ -164,7 +172,6 @@ impl HelperPlan {
             "write" => self.writable.push(value.into()),
             "protect" => self.protected.push(value.into()),
             "hide" => self.hidden.push(value.into()),
-            "port" => self.network = HelperNetwork::Port(u16::try_from(number(&value)?).ok()?),
             "network" if value == "all" => self.network = HelperNetwork::All,
             "processes" => self.limits.processes = number(&value)?,
             "memory" => self.limits.memory_bytes = number(&value)?,
@@ -184,7 +191,7 @@ mod tests {
     #[test]
     fn a_plan_survives_its_arguments() {
         let odd = PathBuf::from(OsString::from_vec(b"/a\xff b".to_vec()));
-        for network in [HelperNetwork::Off, HelperNetwork::Port(8080), HelperNetwork::All] {
+        for network in [HelperNetwork::Off, HelperNetwork::All] {
             for (_, namespaces) in NAMESPACES {
                 let plan = HelperPlan {
                     stage: HelperStage::Confine,
@@ -207,7 +214,7 @@ mod tests {
 
     #[test]
     fn unknown_words_are_no_plan() {
-        for words in [&["--read"][..], &["read", "/"], &["other", "x", "--"], &["port", "x", "--"]]
+        for words in [&["--read"][..], &["read", "/"], &["other", "x", "--"], &["file", "x", "--"]]
         {
             let words = words.iter().map(OsString::from);
             assert_eq!(HelperPlan::read(words), None);

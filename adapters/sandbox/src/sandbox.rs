@@ -219,8 +219,12 @@ mod platform {
 
     pub(super) fn strength(
         tier: &Tier,
-        _: &SandboxProfile,
+        profile: &SandboxProfile,
     ) -> Result<SandboxStrength, SandboxError> {
+        let network = match &profile.network {
+            NetworkAccess::Off if tier.namespaces.have_loopback() => " + own loopback",
+            NetworkAccess::Off | NetworkAccess::Hosts(_) | NetworkAccess::All => "",
+        };
         let landlock = match tier.landlock {
             0 => String::new(),
             abi => format!("landlock abi {abi} + "),
@@ -232,7 +236,7 @@ mod platform {
             }
             Namespaces::Bubblewrap => ("bubblewrap", format!("bubblewrap + {landlock}seccomp")),
         };
-        Ok(SandboxStrength { tier: name.to_owned(), mechanisms })
+        Ok(SandboxStrength { tier: name.to_owned(), mechanisms: mechanisms + network })
     }
 
     pub(super) fn launch(

@@ -13,7 +13,7 @@ use super::place::{Place, failed};
 use super::{Checked, SandboxFixture};
 use crate::store::ensure;
 
-/// Without a network no connection comes about, not even on loopback; with it, one does.
+/// Without a network no connection comes about, not even to loopback; with it, one does.
 pub fn the_network_is_off_unless_granted(fixture: &dyn SandboxFixture) -> Checked {
     let place = Place::new(fixture)?;
     for network in [NetworkAccess::Off, NetworkAccess::All] {

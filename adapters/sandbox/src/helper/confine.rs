@@ -7,8 +7,8 @@ use std::process::{Command, ExitStatus};
 
 use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal, setsid, wait};
 
-use super::{Step, capabilities, exit_code, filter, left, limits, mounts, rules, step};
-use crate::plan::{HelperPlan, Namespaces};
+use super::{Step, capabilities, exit_code, filter, left, limits, loopback, mounts, rules, step};
+use crate::plan::{HelperNetwork, HelperPlan, Namespaces};
 
 pub(super) fn run(plan: HelperPlan) -> Step<u8> {
     let owns = match plan.namespaces {
@@ -22,6 +22,9 @@ pub(super) fn run(plan: HelperPlan) -> Step<u8> {
     setsid().map_err(step("leave the session"))?;
     if owns {
         mounts::change(&plan)?;
+    }
+    if owns && plan.network == HelperNetwork::Off {
+        loopback::enter()?;
     }
     limits::set(&plan)?;
     capabilities::reduce()?;

@@ -136,7 +136,7 @@ fn refused(plan: &HelperPlan, abi: u32) -> Step<Rules> {
         ioctl.push(rule(&[(1, SeccompCmpOp::Eq, request)])?);
     }
     rules.insert(libc::SYS_ioctl, ioctl);
-    rules.extend(sockets(plan.network, abi)?);
+    rules.extend(sockets(plan, abi)?);
     Ok(rules)
 }
 
@@ -162,45 +162,28 @@ fn other_processes_and_modes() -> Step<Rules> {
 const SYS_FCHMODAT2: i64 = 452;
 
 /// Returns the rules of sockets. A rule lists conditions of which all must hold to refuse a call.
-fn sockets(network: HelperNetwork, abi: u32) -> Step<Rules> {
-    let other_than = |domain: i32| (0, SeccompCmpOp::Ne, number(domain));
-    let kind = |kind: i32| (1, SeccompCmpOp::MaskedEq(0xf), number(kind));
-    let local = abi >= ABI_OF_SOCKETS;
-    let mut refused = Vec::new();
-    match network {
+fn sockets(plan: &HelperPlan, abi: u32) -> Step<Rules> {
+    match plan.network {
         HelperNetwork::All => return Ok(Rules::new()),
-        HelperNetwork::Off if local => refused.push(rule(&[other_than(libc::AF_UNIX)])?),
-        // A socket in the file system may lead to a service with more rights, and no older Landlock
-        // decides about it.
-        HelperNetwork::Off => return Ok(Rules::from([(libc::SYS_socket, Vec::new())])),
-        HelperNetwork::Port(_) => {
-            let mut families = vec![other_than(libc::AF_INET), other_than(libc::AF_INET6)];
-            if local {
-                families.push(other_than(libc::AF_UNIX));
-            }
-            refused.push(rule(&families)?);
-            for domain in [libc::AF_INET, libc::AF_INET6] {
-                let domain = (0, SeccompCmpOp::Eq, number(domain));
-                for other in
-                    [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_SEQPACKET, libc::SOCK_RDM]
-                {
-                    refused.push(rule(&[domain.clone(), kind(other)])?);
-                }
-                let other =
-                    [(2, SeccompCmpOp::Ne, 0), (2, SeccompCmpOp::Ne, number(libc::IPPROTO_TCP))];
-                refused.push(rule(&[&[domain][..], &other].concat())?);
-            }
-        }
+        HelperNetwork::Off => {}
     }
-    // This flag connects, and Landlock does not see it.
-    let fast = number(libc::MSG_FASTOPEN);
-    let send = |argument| rule(&[(argument, SeccompCmpOp::MaskedEq(fast), fast)]);
-    Ok(Rules::from([
-        (libc::SYS_socket, refused),
-        (libc::SYS_sendto, vec![send(3)?]),
-        (libc::SYS_sendmsg, vec![send(2)?]),
-        (libc::SYS_sendmmsg, vec![send(3)?]),
-    ]))
+    let mut families = Vec::new();
+    if plan.namespaces.have_loopback() {
+        families.extend([libc::AF_INET, libc::AF_INET6]);
+    }
+    // A socket in the file system may lead to a service with more rights, and no older Landlock decides
+    // about it.
+    if abi >= ABI_OF_SOCKETS {
+        families.push(libc::AF_UNIX);
+    }
+    let other_than = |domain: &i32| (0, SeccompCmpOp::Ne, number(*domain));
+    let conditions: Vec<_> = families.iter().map(other_than).collect();
+    let refused = match conditions.is_empty() {
+        // Without a condition it holds for all calls.
+        true => Vec::new(),
+        false => vec![rule(&conditions)?],
+    };
+    Ok(Rules::from([(libc::SYS_socket, refused)]))
 }
 
 fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Step<SeccompRule> {

@@ -7,6 +7,7 @@ mod descriptors;
 mod filter;
 mod left;
 mod limits;
+mod loopback;
 mod mounts;
 mod rules;
 mod signals;

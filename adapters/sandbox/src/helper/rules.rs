@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, NetPort, PathBeneath, RestrictionStatus,
-    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, PathBeneath, RestrictionStatus, Ruleset,
+    RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
 };
 use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, open, openat};
 use rustix::io::Errno;
@@ -39,11 +39,6 @@ pub(super) fn restrict(plan: &HelperPlan, mounted: bool) -> Step<u32> {
     if abi < least {
         return Err(format!("this kernel has Landlock ABI {abi}, and ABI {least} is needed"));
     }
-    if let HelperNetwork::Port(_) = plan.network
-        && abi < 4
-    {
-        return Err(String::from("allowed hosts need Landlock ABI 4"));
-    }
     Ok(abi)
 }
 
@@ -53,15 +48,11 @@ fn ruleset(plan: &HelperPlan, mounted: bool) -> Step<RulesetCreated> {
         .handle_access(AccessFs::from_all(NEWEST))
         .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
         .map_err(failed)?;
-    if plan.network != HelperNetwork::All {
+    if plan.network == HelperNetwork::Off && !plan.namespaces.have_loopback() {
         ruleset =
             ruleset.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp).map_err(failed)?;
     }
     let mut rules = Rules { created: ruleset.create().map_err(failed)? };
-    if let HelperNetwork::Port(port) = plan.network {
-        let port = NetPort::new(port, AccessNet::ConnectTcp);
-        (&mut rules.created).add_rule(port).map_err(failed)?;
-    }
     let outside = plan.namespaces == Namespaces::Bubblewrap;
     // A rule cannot except an entry that may come later. Until it does, there is nothing to protect.
     let excepted = |path: &&Path| {

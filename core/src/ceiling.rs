@@ -12,10 +12,10 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Verdict;
-use crate::call::policy::mode_verdict;
-use crate::fact::{PermissionsNarrowed, ToolEffect};
+use crate::call::policy::{mode_verdict, permitted};
+use crate::fact::{CallRules, PermissionsNarrowed, ToolEffect};
 use crate::hook_rounds::HookRounds;
-use crate::id::Seq;
+use crate::id::{CallId, Seq};
 use crate::record::RecordedFact;
 use crate::rule::{Rule, RuleVerdict};
 use crate::session::{CallProgress, CallState, CallValidity, Session, Turn};
@@ -59,20 +59,43 @@ impl Ceiling {
 
     /// Returns the fact that narrows the session to this ceiling; `None` if it changes nothing.
     /// `recovers` says that a new process takes the session over: it decides again about the calls
-    /// of the open turn, since the log may be somebody else's.
+    /// of the open turn, since the log may be somebody else's. `matched` has the rules that these
+    /// calls match, see [`CallsToMatch`].
     #[must_use]
-    pub fn narrowing(&self, session: &Session, recovers: bool) -> Option<PermissionsNarrowed> {
+    pub fn narrowing(
+        &self,
+        session: &Session,
+        recovers: bool,
+        matched: Vec<CallRules>,
+    ) -> Option<PermissionsNarrowed> {
         let mut fact = PermissionsNarrowed::default();
         self.compare(&session.settings, &mut fact);
         if let Some(turn) = session.turn() {
             self.compare(&turn.settings, &mut fact);
+            if !fact.rules.is_empty() || !fact.withdrawn.is_empty() {
+                fact.matched.clone_from(&matched);
+            }
             let hold = self.hold_recovered;
-            let again = PermissionsNarrowed { again: true, hold, ..fact.clone() };
+            let again = PermissionsNarrowed { again: true, hold, matched, ..fact.clone() };
             if recovers && again.changes_more_than(&fact, turn, session.next) {
                 fact = again;
             }
         }
         (fact != PermissionsNarrowed::default()).then_some(fact)
+    }
+
+    /// Returns the calls to compare with the rules before the session is narrowed; `None` if there
+    /// are no such calls or no rules.
+    pub(crate) fn calls_to_match(&self, session: &Session) -> Option<CallsToMatch> {
+        let turn = session.turn()?;
+        let mut settings = turn.settings.clone();
+        if let Some(fact) = self.narrowing(session, true, Vec::new()) {
+            fact.narrow(Arc::make_mut(&mut settings));
+        }
+        let pending = turn.calls().iter().filter(|call| is_pending(call));
+        let calls: Vec<CallId> = pending.map(|call| call.id).collect();
+        let any = !calls.is_empty() && !settings.rules.is_empty();
+        any.then_some(CallsToMatch { settings, calls })
     }
 
     /// Adds what these settings permit beyond the ceiling.
@@ -102,6 +125,16 @@ impl Ceiling {
             }
         }
     }
+}
+
+/// Calls that are pending where a session is narrowed. What its log says about the rules that they
+/// match may be false, and the core does not compare arguments: the engine does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallsToMatch {
+    /// Settings of the turn, narrowed, with the rules.
+    pub settings: Arc<Settings>,
+    /// The calls.
+    pub calls: Vec<CallId>,
 }
 
 fn add<T: Clone + PartialEq>(all: &mut Vec<T>, one: &T) {
@@ -144,30 +177,48 @@ impl PermissionsNarrowed {
         let before = turn.settings.clone();
         self.narrow(Arc::make_mut(&mut turn.settings));
         let now = turn.settings.clone();
-        // A log that somebody else wrote may have matched its calls with no rule.
-        let unproven =
-            self.again && now.rules.iter().any(|rule| rule.verdict != RuleVerdict::Allow);
-        let rules = before.rules != now.rules;
-        let settings = Narrowed { before: &before, now: &now, rules: rules || unproven };
-        if rules || (unproven && turn.calls().iter().any(is_pending)) {
+        let changed = before.rules != now.rules;
+        // A log that somebody else wrote may be wrong about the rules that its calls match.
+        let unproven = changed || (self.again && !now.rules.is_empty());
+        let unmatched = |call: &CallState| is_pending(call) && self.matched(call).is_none();
+        if changed || (unproven && turn.calls().iter().any(unmatched)) {
             turn.rules_changed = Some(at);
         }
+        let settings = Narrowed { before: &before, now: &now, unproven };
+        let marks = turn.rules_changed == Some(at);
         let hold = self.hold && !turn.dry_run;
         for call in turn.calls_mut() {
-            self.narrow_call(call, hold, &settings);
+            let rules = self.matched(call).filter(|_| is_pending(call));
+            if let Some(rules) = rules {
+                call.apply_rules(&now, &rules.rules, &rules.possible_rules);
+                call.matched = if marks { Some(at) } else { call.matched };
+            }
+            self.narrow_call(call, hold, &settings, rules.is_some());
         }
     }
 
+    /// Returns the rules that this process found a call to match, if it was compared.
+    fn matched(&self, call: &CallState) -> Option<&CallRules> {
+        self.matched.iter().find(|one| one.call == call.id)
+    }
+
     /// Narrows a call. It is decided again if it has not started, and does not run again if it has.
-    fn narrow_call(&self, call: &mut CallState, hold: bool, settings: &Narrowed<'_>) {
+    fn narrow_call(
+        &self,
+        call: &mut CallState,
+        hold: bool,
+        settings: &Narrowed<'_>,
+        matched: bool,
+    ) {
         let CallValidity::Valid { effect, .. } = &mut call.validity else {
             return;
         };
         let old = *effect;
         *effect = old.max(self.effect(&call.tool).unwrap_or(old));
         let held = hold && *effect != EffectClass::ReadOnly;
-        let (verdict, _) = mode_verdict(settings.now, *effect);
-        let lowered = verdict != mode_verdict(settings.before, old).0;
+        let (mode, _) = mode_verdict(settings.now, *effect);
+        let lowered = mode != mode_verdict(settings.before, old).0;
+        let verdict = permitted(settings.now, *effect, call.rule_verdict);
         match &call.progress {
             CallProgress::Allowed if self.again => {
                 call.hook_rounds = HookRounds::default();
@@ -175,14 +226,16 @@ impl PermissionsNarrowed {
                 call.held |= held;
                 call.progress = CallProgress::Proposed;
             }
-            CallProgress::Allowed if lowered => call.progress = CallProgress::Proposed,
+            CallProgress::Allowed if lowered || matched => call.progress = CallProgress::Proposed,
             CallProgress::AwaitingApproval { .. } if verdict == Verdict::Deny => {
                 call.hook_rounds.open = None;
                 call.progress = CallProgress::Proposed;
             }
             CallProgress::Running { .. } | CallProgress::Reconciling { .. } => {
-                let unproven = self.again && (held || verdict != Verdict::Allow);
-                call.barred |= lowered || *effect != old || settings.rules || unproven;
+                let compared = self.again || settings.unproven;
+                let refused = compared && (held || verdict != Verdict::Allow);
+                let unknown = settings.unproven && !matched;
+                call.barred |= lowered || *effect != old || unknown || refused;
             }
             CallProgress::Allowed
             | CallProgress::AwaitingApproval { .. }
@@ -207,8 +260,8 @@ impl PermissionsNarrowed {
 struct Narrowed<'a> {
     before: &'a Settings,
     now: &'a Settings,
-    /// True if its calls must be compared with the rules again.
-    rules: bool,
+    /// True if the rules that its calls match are unknown unless they were compared.
+    unproven: bool,
 }
 
 /// Returns true if a run of the call may start or start again.

@@ -169,6 +169,7 @@ mod tests {
             label: None,
             barred: false,
             held: false,
+            matched: None,
         }
     }
 

@@ -82,7 +82,7 @@ pub use background::{
 };
 pub use call::{Confinement, Observation, ObservationStatus, StoredOutput, Verdict};
 pub use cause::{DecisionCause, InputKind};
-pub use ceiling::Ceiling;
+pub use ceiling::{CallsToMatch, Ceiling};
 pub use checkpoint::{CHECKPOINT_VERSION, Checkpoint};
 pub use compact::{
     CompactionPlan, SUMMARY_INSTRUCTIONS, SummaryAnswer, SummaryRequests, SummaryStep,

@@ -9,8 +9,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Fact, InterruptSource, InvalidFact, Limits, RecordedFact, Scope, Seq, Session, TurnOutcome,
-    evolve, evolve_first,
+    Fact, InterruptSource, InvalidFact, Item, Limits, RecordedFact, Scope, Seq, Session,
+    TurnOutcome, evolve, evolve_first,
 };
 use windlass_testkit::world::{Posture, Script, Transitions, World, check_all, run};
 
@@ -104,8 +104,19 @@ fn posture(words: &str) -> Posture {
 /// What a new process with this ceiling adds to the log of a script, whose settings read like those of
 /// this posture: the kinds of facts, with the calls that start.
 fn resumed(script: &str, settings: &str, ceiling: &str) -> Vec<String> {
+    resumed_with(script, settings, ceiling, |_| {})
+}
+
+/// As [`resumed`], with one more change of each fact.
+fn resumed_with(
+    script: &str,
+    settings: &str,
+    ceiling: &str,
+    forge: impl Fn(&mut Fact),
+) -> Vec<String> {
     let script: Script = script.parse().unwrap();
     let mut log = run(Transitions::CORE, &script).unwrap().log().to_vec();
+    log.iter_mut().for_each(|recorded| forge(&mut recorded.fact));
     if let Fact::SessionOpened(opened) = &mut log[0].fact {
         opened.settings = Arc::new(posture(settings).settings());
     }
@@ -134,6 +145,34 @@ fn a_planted_decision_starts_nothing() {
     assert!(asked.contains(&"ApprovalAsked".to_owned()), "{asked:?}");
     let permitted = resumed(ALLOWED, "", "");
     assert!(permitted.contains(&"CallStarted 9".to_owned()), "{permitted:?}");
+}
+
+/// Makes each call match the first rule, as the log says.
+fn matches_the_first(fact: &mut Fact) {
+    if let Fact::ItemAdded(added) = fact
+        && let Item::Call(call) = &mut added.item
+    {
+        Arc::make_mut(call).rules = vec![0];
+    }
+}
+
+#[test]
+fn a_planted_match_with_a_rule_that_allows_starts_nothing() {
+    let rules = "permissions=ask rules=allow:spawn";
+    let added = resumed_with(ALLOWED, rules, rules, matches_the_first);
+    assert!(!added.iter().any(|fact| fact.starts_with("CallStarted")), "{added:?}");
+    assert!(added.contains(&"ApprovalAsked".to_owned()), "{added:?}");
+    // A run that changes something is not repeated either.
+    let added = resumed_with(BEGUN, rules, rules, matches_the_first);
+    assert!(!added.iter().any(|fact| fact.starts_with("CallStarted")), "{added:?}");
+}
+
+#[test]
+fn a_call_that_a_rule_allows_is_compared_and_goes_on() {
+    let rules = "permissions=ask rules=allow:write,deny:spawn";
+    let asked = resumed(ALLOWED, rules, rules);
+    assert!(asked.contains(&"CallStarted 9".to_owned()), "{asked:?}");
+    assert!(!asked.contains(&"CallStarted 6".to_owned()), "{asked:?}");
 }
 
 /// A log in which a run began that its own settings forbid.

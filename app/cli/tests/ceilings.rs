@@ -115,7 +115,7 @@ fn a_server_does_not_start_what_the_log_of_a_store_allows() {
     let server = Server::start(&it.place, &words);
     until(|| count(&it.place.log("s"), "TurnSettled") == 1);
     assert!(!it.was_planted());
-    assert!(it.observed()[1].starts_with("Not started"), "{:?}", it.observed());
+    assert!(it.observed()[1].starts_with("Denied"), "{:?}", it.observed());
     server.stop("TERM");
 }
 

@@ -88,6 +88,20 @@ fn verdict(
     }
 }
 
+/// Returns the verdict on a call with these rules, as far as no hook speaks.
+pub(crate) fn permitted(
+    settings: &Settings,
+    effect: EffectClass,
+    rule: Option<RuleVerdict>,
+) -> Verdict {
+    match (mode_verdict(settings, effect).0, rule) {
+        (Verdict::Deny, _) | (_, Some(RuleVerdict::Deny)) => Verdict::Deny,
+        (_, Some(RuleVerdict::Ask)) => Verdict::Ask,
+        (_, Some(RuleVerdict::Allow)) => Verdict::Allow,
+        (mine, None) => mine,
+    }
+}
+
 /// Returns the verdict of the mode and the permissions.
 pub(crate) fn mode_verdict(settings: &Settings, effect: EffectClass) -> (Verdict, &'static str) {
     let permissions = match effect {

@@ -85,6 +85,7 @@ fn state(
         label: None,
         barred: false,
         held: false,
+        matched: None,
         parent,
     };
     state.apply_rules(&turn.settings, &call.rules, &call.possible_rules);

@@ -61,6 +61,9 @@ pub struct CallState {
     /// True if a person decides about it, whatever else allows it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub held: bool,
+    /// Latest position at which a process compared it with rules that had changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matched: Option<Seq>,
     /// Program that made the call, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CallId>,
@@ -159,7 +162,7 @@ pub struct ApprovalQuestion {
 impl CallState {
     /// Sets the verdict of the rules that the call matches: deny beats ask, ask beats allow. A rule
     /// that denies and only may match asks.
-    pub(super) fn apply_rules(&mut self, settings: &Settings, rules: &[u32], possible: &[u32]) {
+    pub(crate) fn apply_rules(&mut self, settings: &Settings, rules: &[u32], possible: &[u32]) {
         let verdict =
             |index: &u32| Some(settings.rules.get(usize::try_from(*index).ok()?)?.verdict);
         let certain = rules.iter().filter_map(verdict).max();

@@ -172,6 +172,24 @@ pub struct PermissionsNarrowed {
     /// True if a person decides about those that may change something.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub hold: bool,
+    /// Pending calls of the open turn that were compared with its rules, narrowed, in place of what
+    /// the log says about them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub matched: Vec<CallRules>,
+}
+
+/// Rules that a call matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallRules {
+    /// Call that was compared.
+    pub call: CallId,
+    /// Places of the rules in the settings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<u32>,
+    /// Places of rules that it may match; see [`CallItem::possible_rules`](crate::CallItem).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub possible_rules: Vec<u32>,
 }
 
 /// Effect class of a tool.

@@ -13,7 +13,7 @@ use crate::call::ObservationStatus;
 use crate::decide::Decision;
 use crate::effect::EffectKey;
 use crate::error::{InvalidFact, Reject};
-use crate::fact::{CallObserved, EffectStart, Fact};
+use crate::fact::{CallObserved, CallRules, EffectStart, Fact};
 use crate::id::Seq;
 use crate::input::{Incoming, Input};
 use crate::record::RecordedFact;
@@ -27,9 +27,10 @@ pub(super) struct FactRange {
 impl Machine {
     /// Narrows the session to the ceiling of this process, if its settings permit more. Returns true
     /// if they did.
-    pub(super) fn narrow(&mut self, recovers: bool) -> bool {
+    pub(super) fn narrow(&mut self, recovers: bool, matched: Vec<CallRules>) -> bool {
         let ceiling = self.ceiling.as_ref();
-        let narrowing = ceiling.and_then(|ceiling| ceiling.narrowing(&self.session, recovers));
+        let narrowing =
+            ceiling.and_then(|ceiling| ceiling.narrowing(&self.session, recovers, matched));
         narrowing.is_some_and(|to| self.apply_input(Input::Narrow { to }).is_ok())
     }
 

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::ceiling::Ceiling;
 use crate::effect::EffectKey;
-use crate::fact::StopTiming;
+use crate::fact::{CallRules, StopTiming};
 use crate::input::Input;
 use crate::scope::Scope;
 use crate::time::Timestamp;
@@ -23,7 +23,11 @@ pub struct RemoteCommandId(pub Arc<str>);
 #[derive(Debug, Clone)]
 pub enum MachineEvent {
     /// This process claimed the session: effects of earlier processes no longer run.
-    Recovered,
+    Recovered {
+        /// Rules that the calls of [`Machine::calls_to_match`](super::Machine::calls_to_match)
+        /// match. Others are requested again where there are rules.
+        matched: Vec<CallRules>,
+    },
     /// A caller sends a command. It is accepted and acknowledged, or refused, under its token.
     Command {
         /// Identifies the acknowledgement.
@@ -76,7 +80,12 @@ pub enum MachineEvent {
     /// The time of [`Machine::deadline`](super::Machine::deadline) has come.
     Tick,
     /// The process permits at most this from now on.
-    Ceiling(Arc<Ceiling>),
+    Ceiling {
+        /// What it permits.
+        ceiling: Arc<Ceiling>,
+        /// As for [`MachineEvent::Recovered`].
+        matched: Vec<CallRules>,
+    },
     /// Release the session once it is idle, and open no turn until then.
     Close,
     /// Stop each turn, then release the session.

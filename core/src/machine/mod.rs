@@ -32,7 +32,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::ceiling::Ceiling;
+use crate::ceiling::{CallsToMatch, Ceiling};
 use crate::checkpoint::Checkpoint;
 use crate::effect::{Demand, EffectKey};
 use crate::history::History;
@@ -168,13 +168,16 @@ impl Machine {
         }
         (self.at, self.entropy, self.rounds) = (event.at, event.entropy, 0);
         self.changed = true;
-        if let MachineEvent::Ceiling(ceiling) = &event.input {
-            self.ceiling = Some(ceiling.clone());
-        }
-        let narrowed = self.narrow(matches!(event.input, MachineEvent::Recovered));
+        let mut narrowed = false;
         match event.input {
-            MachineEvent::Ceiling(_) => {}
-            MachineEvent::Recovered => self.recover(),
+            MachineEvent::Ceiling { ceiling, matched } => {
+                self.ceiling = Some(ceiling);
+                narrowed = self.narrow(false, matched);
+            }
+            MachineEvent::Recovered { matched } => {
+                narrowed = self.narrow(true, matched);
+                self.recover();
+            }
             MachineEvent::Command { token, input } => self.on_command(token, input),
             MachineEvent::Flush { token } => self.acknowledge_at(self.last(), token),
             MachineEvent::Withdrawn { token } => self.withdraw(token),
@@ -199,9 +202,16 @@ impl Machine {
             MachineEvent::Elapsed(Timer::Release) => self.exit_without_hooks(),
             MachineEvent::Checkpointed { bytes } => self.checkpoints.learn(bytes),
         }
-        if self.narrow(false) || narrowed {
+        if self.narrow(false, Vec::new()) || narrowed {
             self.on_tick();
         }
+    }
+
+    /// Returns the calls whose rules a [`MachineEvent::Recovered`], or a change to this ceiling,
+    /// should bring; `None` if there are no such calls or no rules.
+    #[must_use]
+    pub fn calls_to_match(&self, ceiling: Option<&Ceiling>) -> Option<CallsToMatch> {
+        ceiling.or(self.ceiling.as_deref())?.calls_to_match(&self.session)
     }
 
     /// Returns the next action; `None` if none is due before the next event.

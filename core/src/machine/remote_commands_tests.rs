@@ -15,7 +15,7 @@ fn shell() -> Shell {
 /// Returns a shell that waits for its mailbox, with a durable opening.
 fn reading() -> Shell {
     let mut shell = shell();
-    let recovered = shell.handle(MachineEvent::Recovered);
+    let recovered = shell.handle(MachineEvent::Recovered { matched: Vec::new() });
     assert!(recovered.contains(&"read the mailbox, first true".to_string()));
     shell.appended();
     shell

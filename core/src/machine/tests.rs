@@ -75,7 +75,7 @@ impl Shell {
     /// Creates one with a durable opening.
     pub(super) fn new(setup: MachineSetup) -> Self {
         let mut shell = Self { machine: Machine::new(setup) };
-        shell.handle(MachineEvent::Recovered);
+        shell.handle(MachineEvent::Recovered { matched: Vec::new() });
         shell.appended();
         shell
     }

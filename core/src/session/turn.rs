@@ -145,7 +145,8 @@ impl Turn {
             Some(CallProgress::Running { started, .. }) if call.id.0 > started.0 => Some(*started),
             Some(_) | None => self.stage.rules().answer(),
         };
-        matches!(call.validity, CallValidity::Valid { .. }) && began < self.rules_changed
+        let matched = began.max(call.matched);
+        matches!(call.validity, CallValidity::Valid { .. }) && matched < self.rules_changed
     }
 
     /// Returns true if a person or a shutdown has asked the turn to stop, now or after its step.

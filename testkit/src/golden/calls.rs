@@ -31,6 +31,7 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
         barred,
         held,
         possibly_denied,
+        matched,
         parent,
     } = call;
     lines.put(name, &(id, tool));
@@ -39,6 +40,7 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
     lines.flag(&format!("{name}.barred"), *barred);
     lines.flag(&format!("{name}.held"), *held);
     lines.flag(&format!("{name}.possibly_denied"), *possibly_denied);
+    lines.maybe(&format!("{name}.matched"), matched.as_ref());
     lines.maybe(&format!("{name}.parent"), parent.as_ref());
     lines.put(&format!("{name}.provider_id"), provider_id);
     fitness(lines, &format!("{name}.fitness"), fit);

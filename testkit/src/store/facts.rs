@@ -121,6 +121,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
             effects: vec![ToolEffect { tool: text.into(), effect: EffectClass::Effectful }],
             again: true,
             hold: true,
+            matched: Vec::new(),
         }),
         Fact::SessionRewound(SessionRewound {
             by: principal(text).into(),

@@ -11,8 +11,11 @@ use crate::laws::{Broken, broken};
 /// what a script or a model of chance says last may be refused.
 pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
     let key = match &input {
-        Input::Recover => return MachineEvent::Recovered,
-        Input::Narrow { to } => return MachineEvent::Ceiling(Arc::new(ceiling(to))),
+        Input::Recover => return MachineEvent::Recovered { matched: Vec::new() },
+        Input::Narrow { to } => {
+            let ceiling = Arc::new(ceiling(to));
+            return MachineEvent::Ceiling { ceiling, matched: Vec::new() };
+        }
         Input::Tick => return MachineEvent::Tick,
         Input::Keyed { .. }
         | Input::Configure { .. }

@@ -41,6 +41,9 @@ fn narrowed(fact: &PermissionsNarrowed) -> String {
     parts.extend(fact.effects.iter().map(|one| format!("{} is {}", one.tool, spell(&one.effect))));
     parts.extend(fact.again.then(|| String::from("calls are decided again")));
     parts.extend(fact.hold.then(|| String::from("by a person")));
+    parts.extend(
+        fact.matched.iter().map(|one| format!("call {} matches {:?}", one.call, one.rules)),
+    );
     format!(" to {}", parts.join(", "))
 }
 

@@ -85,17 +85,19 @@ fn a_call_that_the_rules_were_not_compared_with_is_requested_again() {
         > call shell {} => permitted call 6@8
         > call read {} => read-only call 9 decided
         > ceiling rules=deny:write
-          11 PermissionsNarrowed to rules deny:write
-          12 CallObserved call 9 not_started: Not started: the rules about calls have changed since this one was requested. Request it again, if it is still needed.
+          11 PermissionsNarrowed to rules deny:write, call 6 matches [], call 9 matches []
+          12 CallDecided call 9 allow: the tool is read-only
         > call write {} => call 13
           14 CallObserved call 13 not_started: Not started: the rules about calls have changed since this one was requested. Request it again, if it is still needed.
         > end stop => sample ended at 15
-        > done 0 ran => call 6 observed at 16, sample 2@17
-        > call read {} => read-only call 18@20
-        > call write {} => call 21
-          22 CallDecided call 21 deny by rule
-          23 CallObserved call 21 denied: Denied by a rule of the user, which forbids this call. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
-        > end stop => sample ended at 24
+        > done 0 ran => call 6 observed at 16
+          17 CallStarted call 9 attempt 1 => runs
+        > done 0 read => call 9 observed at 18, sample 2@19
+        > call read {} => read-only call 20@22
+        > call write {} => call 23
+          24 CallDecided call 23 deny by rule
+          25 CallObserved call 23 denied: Denied by a rule of the user, which forbids this call. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
+        > end stop => sample ended at 26
     "#]]);
 }
 
@@ -205,10 +207,10 @@ fn rules_of_the_process_are_compared_with_pending_calls_after_a_restart() {
         > end stop => sample ended at 11
         > ceiling rules=deny:write
         > crash => log ends at 11
-          12 PermissionsNarrowed to calls are decided again
+          12 PermissionsNarrowed to calls are decided again, call 6 matches [], call 9 matches []
           13 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
-          14 CallObserved call 9 not_started: Not started: the rules about calls have changed since this one was requested. Request it again, if it is still needed.
-          15 SampleStarted sample 2 attempt 1 because tool results => runs
+          14 CallDecided call 9 allow: the tool is read-only
+          15 CallStarted call 9 attempt 1 => runs
     "#]]);
 }
 

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use windlass_core::machine::{Machine, MachineEvent, MachineSetup, Timer, Transitions};
-use windlass_core::{Ceiling, Epoch, Incoming, RecordedFact, Seq, Timestamp};
+use windlass_core::{CallRules, Ceiling, Epoch, Incoming, RecordedFact, Seq, Timestamp};
 use windlass_ports::{Mailbox, Ports};
 
 pub(crate) use command::{AckResult, AckSender, DriverCommand};
@@ -150,7 +150,8 @@ impl Driver {
         mut mailbox: mpsc::Receiver<DriverCommand>,
     ) -> Arc<DriverEnd> {
         self.announce_recovered();
-        self.hand_over(MachineEvent::Recovered);
+        let matched = self.match_rules(None);
+        self.hand_over(MachineEvent::Recovered { matched });
         self.deliver_results();
         let ended = match self.drive(&mut mailbox).await {
             Ok(()) => DriverEnd::Closed,
@@ -234,8 +235,28 @@ impl Driver {
     fn on_ceiling(&mut self) {
         let ceiling = self.ceiling.borrow_and_update().clone();
         if let Some(ceiling) = ceiling {
-            self.hand_over(MachineEvent::Ceiling(ceiling));
+            let matched = self.match_rules(Some(&ceiling));
+            self.hand_over(MachineEvent::Ceiling { ceiling, matched });
         }
+    }
+
+    /// Compares the calls of an earlier process, or of a higher ceiling, with the rules.
+    fn match_rules(&self, ceiling: Option<&Ceiling>) -> Vec<CallRules> {
+        let Some(pending) = self.machine.calls_to_match(ceiling) else {
+            return Vec::new();
+        };
+        // With settings that are of no use, nothing is known about the calls.
+        let Ok(checker) = Checker::new(&pending.settings) else {
+            return Vec::new();
+        };
+        let (session, history) = (self.machine.session(), self.machine.history());
+        let checker = checker.in_workspace(session.workspace.as_ref());
+        let calls = pending.calls.into_iter().filter_map(|call| {
+            let (tool, arguments) = (&history.call(call)?.name, history.arguments(call)?);
+            let matched = checker.rules(tool, &arguments);
+            Some(CallRules { call, rules: matched.certain, possible_rules: matched.possible })
+        });
+        calls.collect()
     }
 
     /// Reports the calls that start because an earlier process allowed them.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    Ancestor, CallId, CallItem, ContextPart, Delivery, Draft, Fact, Image, ImageMedia,
+    Ancestor, CallId, CallItem, CallRules, ContextPart, Delivery, Draft, Fact, Image, ImageMedia,
     InputAccepted, InputId, InputQueued, InterruptRequested, LimitKind, Lineage, Mode, Opaque,
     PermissionsNarrowed, RecordedFact, Seq, SessionOpened, SessionRewound, SettingsChanged,
     StopTiming, Timestamp, ToolEffect, ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled,
@@ -71,6 +71,7 @@ fn narrowed() -> impl Strategy<Value = Fact> {
             effects: settings.tools.iter().map(effect).collect(),
             again: settings.mode == Mode::Build,
             hold: settings.mode == Mode::Plan,
+            matched: vec![CallRules { call: CallId(1), rules: vec![0], possible_rules: vec![1] }],
         })
     })
 }

@@ -61,7 +61,7 @@ fn arguments(plan: &HelperPlan) -> Vec<OsString> {
     for flag in ["--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--die-with-parent"] {
         add(&[flag.as_ref()]);
     }
-    if plan.network == HelperNetwork::Off {
+    if plan.network != HelperNetwork::All {
         add(&["--unshare-net".as_ref()]);
     }
     words

@@ -1,5 +1,6 @@
 //! Configuration of the sandbox.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// Configuration of a [`SystemSandbox`](crate::SystemSandbox).
@@ -12,6 +13,9 @@ pub struct SandboxConfig {
     pub helper: PathBuf,
     /// Folder for temporary files of confined processes.
     pub temporary: PathBuf,
+    /// Names of hosts with their addresses, for profiles that allow some hosts. The system resolves all
+    /// others.
+    pub names: Vec<(String, IpAddr)>,
 }
 
 /// Choice of the tier.
@@ -34,6 +38,7 @@ impl Default for SandboxConfig {
             tier: SandboxTier::default(),
             helper: PathBuf::from("/proc/self/exe"),
             temporary: std::env::temp_dir(),
+            names: Vec::new(),
         }
     }
 }

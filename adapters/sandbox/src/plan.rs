@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::net::IpAddr;
+use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
 use windlass_ports::ProcessLimits;
@@ -37,6 +39,8 @@ pub(crate) enum HelperStage {
     Guard,
     /// Confines itself and runs the program.
     Confine,
+    /// Connects the confined processes to the hosts of their profile.
+    Proxy,
 }
 
 /// Namespaces of the confined processes.
@@ -53,11 +57,24 @@ pub(crate) enum Namespaces {
 }
 
 /// Network that the helper leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HelperNetwork {
     /// A loopback of the command's own where there are namespaces, else nothing.
     Off,
+    /// As `Off`, with a proxy to some hosts.
+    Proxy(ProxyPlan),
     All,
+}
+
+/// Hosts of a proxy.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ProxyPlan {
+    /// Allowed names and addresses.
+    pub(crate) hosts: Vec<String>,
+    /// Names with an address that is not looked up.
+    pub(crate) names: Vec<(String, IpAddr)>,
+    /// Number of the descriptor by which the listener is handed over.
+    pub(crate) channel: RawFd,
 }
 
 const NAMESPACES: [(&str, Namespaces); 4] = [
@@ -67,10 +84,11 @@ const NAMESPACES: [(&str, Namespaces); 4] = [
     ("bubblewrap", Namespaces::Bubblewrap),
 ];
 
-const STAGES: [(&str, HelperStage); 3] = [
+const STAGES: [(&str, HelperStage); 4] = [
     ("supervise", HelperStage::Supervise),
     ("guard", HelperStage::Guard),
     ("confine", HelperStage::Confine),
+    ("proxy", HelperStage::Proxy),
 ];
 
 impl Namespaces {
@@ -104,8 +122,15 @@ impl HelperPlan {
         ] {
             paths.iter().for_each(|path| pair(name, path.as_os_str()));
         }
-        match self.network {
+        match &self.network {
             HelperNetwork::Off => {}
+            HelperNetwork::Proxy(proxy) => {
+                pair("channel", proxy.channel.to_string().as_ref());
+                proxy.hosts.iter().for_each(|host| pair("host", host.as_ref()));
+                for (name, address) in &proxy.names {
+                    pair("name", format!("{name}={address}").as_ref());
+                }
+            }
             HelperNetwork::All => pair("network", "all".as_ref()),
         }
         pair("processes", self.limits.processes.to_string().as_ref());
@@ -172,6 +197,12 @@ impl HelperPlan {
             "write" => self.writable.push(value.into()),
             "protect" => self.protected.push(value.into()),
             "hide" => self.hidden.push(value.into()),
+            "channel" => self.proxy()?.channel = i32::try_from(number(&value)?).ok()?,
+            "host" => self.proxy()?.hosts.push(value.into_string().ok()?),
+            "name" => {
+                let (name, address) = value.to_str()?.split_once('=')?;
+                self.proxy()?.names.push((name.to_owned(), address.parse().ok()?));
+            }
             "network" if value == "all" => self.network = HelperNetwork::All,
             "processes" => self.limits.processes = number(&value)?,
             "memory" => self.limits.memory_bytes = number(&value)?,
@@ -179,6 +210,17 @@ impl HelperPlan {
             _ => return None,
         }
         Some(())
+    }
+
+    /// Returns the proxy, which the first word about it adds; `None` with the whole network.
+    fn proxy(&mut self) -> Option<&mut ProxyPlan> {
+        if self.network == HelperNetwork::Off {
+            self.network = HelperNetwork::Proxy(ProxyPlan::default());
+        }
+        match &mut self.network {
+            HelperNetwork::Proxy(proxy) => Some(proxy),
+            HelperNetwork::Off | HelperNetwork::All => None,
+        }
     }
 }
 
@@ -191,7 +233,12 @@ mod tests {
     #[test]
     fn a_plan_survives_its_arguments() {
         let odd = PathBuf::from(OsString::from_vec(b"/a\xff b".to_vec()));
-        for network in [HelperNetwork::Off, HelperNetwork::All] {
+        let proxy = ProxyPlan {
+            hosts: vec![String::from("*.a.example"), String::from("::1")],
+            names: vec![(String::from("b.example"), "::1".parse().unwrap())],
+            channel: 4,
+        };
+        for network in [HelperNetwork::Off, HelperNetwork::Proxy(proxy), HelperNetwork::All] {
             for (_, namespaces) in NAMESPACES {
                 let plan = HelperPlan {
                     stage: HelperStage::Confine,
@@ -202,7 +249,7 @@ mod tests {
                     writable: vec![odd.clone(), "--".into()],
                     protected: vec!["/w/.git".into()],
                     hidden: vec!["/home/a/.ssh".into()],
-                    network,
+                    network: network.clone(),
                     limits: ProcessLimits { processes: 1, memory_bytes: 2, file_bytes: 3 },
                     command: vec!["/bin/sh".into(), "--".into(), "read".into()],
                 };

@@ -134,11 +134,26 @@ fn check(launch: &ProcessLaunch, profile: &SandboxProfile) -> Result<(), Sandbox
             ));
         }
     }
-    if let NetworkAccess::Hosts(_) = profile.network {
-        let words = "allowed hosts are not available in this build: use a profile with the network on or off";
-        return Err(SandboxError::new(SandboxErrorKind::Unavailable, words));
+    match &profile.network {
+        NetworkAccess::Off | NetworkAccess::All => {}
+        NetworkAccess::Hosts(hosts) => {
+            if let Some(host) = hosts.iter().find(|host| !is_host(host)) {
+                return invalid(format!(
+                    "the sandbox profile allows the host {host:?}, which is none: write a name as \
+                     example.org, a domain as *.example.org or an address, without a port"
+                ));
+            }
+        }
     }
     Ok(())
+}
+
+/// Returns true for names, domains and addresses of hosts.
+fn is_host(host: &str) -> bool {
+    let name = host.strip_prefix("*.").unwrap_or(host);
+    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let named = !name.is_empty() && !name.ends_with('.') && name.chars().all(known);
+    named || host.parse::<std::net::IpAddr>().is_ok()
 }
 
 #[cfg(target_os = "linux")]
@@ -152,7 +167,7 @@ mod platform {
     };
 
     use crate::config::{SandboxConfig, SandboxTier};
-    use crate::plan::{HelperNetwork, HelperPlan, HelperStage, Namespaces};
+    use crate::plan::{HelperNetwork, HelperPlan, HelperStage, Namespaces, ProxyPlan};
 
     /// A tier that works here.
     #[derive(Debug)]
@@ -223,7 +238,16 @@ mod platform {
     ) -> Result<SandboxStrength, SandboxError> {
         let network = match &profile.network {
             NetworkAccess::Off if tier.namespaces.have_loopback() => " + own loopback",
-            NetworkAccess::Off | NetworkAccess::Hosts(_) | NetworkAccess::All => "",
+            NetworkAccess::Hosts(_) if tier.namespaces.have_loopback() => {
+                " + own loopback + proxy to allowed hosts"
+            }
+            NetworkAccess::Hosts(_) => {
+                let words = "allowed hosts need a namespace for the network, which this system does not \
+                             give: allow user namespaces, install bubblewrap, or use a profile with the \
+                             network on or off";
+                return Err(SandboxError::new(SandboxErrorKind::Unavailable, words));
+            }
+            NetworkAccess::Off | NetworkAccess::All => "",
         };
         let landlock = match tier.landlock {
             0 => String::new(),
@@ -258,7 +282,12 @@ mod platform {
             protected: profile.protected,
             hidden: profile.hidden,
             network: match profile.network {
-                NetworkAccess::Off | NetworkAccess::Hosts(_) => HelperNetwork::Off,
+                NetworkAccess::Off => HelperNetwork::Off,
+                NetworkAccess::Hosts(hosts) => HelperNetwork::Proxy(ProxyPlan {
+                    hosts,
+                    names: config.names.clone(),
+                    channel: 0,
+                }),
                 NetworkAccess::All => HelperNetwork::All,
             },
             limits: profile.limits,

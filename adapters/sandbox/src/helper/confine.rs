@@ -7,7 +7,9 @@ use std::process::{Command, ExitStatus};
 
 use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal, setsid, wait};
 
-use super::{Step, capabilities, exit_code, filter, left, limits, loopback, mounts, rules, step};
+use super::{
+    Step, capabilities, exit_code, filter, handing, left, limits, loopback, mounts, rules, step,
+};
 use crate::plan::{HelperNetwork, HelperPlan, Namespaces};
 
 pub(super) fn run(plan: HelperPlan) -> Step<u8> {
@@ -23,9 +25,13 @@ pub(super) fn run(plan: HelperPlan) -> Step<u8> {
     if owns {
         mounts::change(&plan)?;
     }
-    if owns && plan.network == HelperNetwork::Off {
+    if owns && plan.network != HelperNetwork::All {
         loopback::enter()?;
     }
+    let proxy = match &plan.network {
+        HelperNetwork::Proxy(proxy) => Some(handing::listen(&handing::inherited(proxy.channel)?)?),
+        HelperNetwork::Off | HelperNetwork::All => None,
+    };
     limits::set(&plan)?;
     capabilities::reduce()?;
     let abi = rules::restrict(&plan, owns)?;
@@ -36,6 +42,9 @@ pub(super) fn run(plan: HelperPlan) -> Step<u8> {
     };
     let mut command = Command::new(program);
     command.args(arguments);
+    if let Some(port) = proxy {
+        use_proxy(&mut command, port);
+    }
     let not_started = |error| format!("cannot start {}: {error}", program.display());
     if !owns {
         return Err(not_started(command.exec()));
@@ -59,8 +68,20 @@ pub(super) fn run(plan: HelperPlan) -> Step<u8> {
     }
 }
 
+/// Tells the program of its proxy, which does not serve its own loopback.
+fn use_proxy(command: &mut Command, port: u16) {
+    let proxy = format!("http://127.0.0.1:{port}");
+    for name in ["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "all_proxy", "https_proxy", "http_proxy"]
+    {
+        command.env(name, &proxy);
+    }
+    for name in ["NO_PROXY", "no_proxy"] {
+        command.env(name, "localhost,127.0.0.1,::1");
+    }
+}
+
 /// Has the kernel kill this process when its parent ends, which must not have happened yet.
-fn die_with_the_supervisor(supervisor: i32) -> Step<()> {
+pub(super) fn die_with_the_supervisor(supervisor: i32) -> Step<()> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(step("follow its parent"))?;
     // The parent is outside of the namespace, so only /proc of that one shows it.
     let status = fs::read_to_string("/proc/self/status").map_err(step("read its status"))?;

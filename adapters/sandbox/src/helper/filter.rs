@@ -165,7 +165,7 @@ const SYS_FCHMODAT2: i64 = 452;
 fn sockets(plan: &HelperPlan, abi: u32) -> Step<Rules> {
     match plan.network {
         HelperNetwork::All => return Ok(Rules::new()),
-        HelperNetwork::Off => {}
+        HelperNetwork::Off | HelperNetwork::Proxy(_) => {}
     }
     let mut families = Vec::new();
     if plan.namespaces.have_loopback() {

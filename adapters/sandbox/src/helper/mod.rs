@@ -1,14 +1,17 @@
 //! The helper: the same program, started again with one thread. It confines itself, and runs the
 //! requested program in its place or as its child.
 
+mod bound;
 mod capabilities;
 mod confine;
 mod descriptors;
 mod filter;
+mod handing;
 mod left;
 mod limits;
 mod loopback;
 mod mounts;
+mod proxy;
 mod rules;
 mod signals;
 mod supervise;
@@ -32,6 +35,7 @@ pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
         Some(plan) => match plan.stage {
             HelperStage::Supervise | HelperStage::Guard => supervise::run(plan),
             HelperStage::Confine => confine::run(plan),
+            HelperStage::Proxy => proxy::run(plan),
         },
     };
     match done {

@@ -48,7 +48,7 @@ fn ruleset(plan: &HelperPlan, mounted: bool) -> Step<RulesetCreated> {
         .handle_access(AccessFs::from_all(NEWEST))
         .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
         .map_err(failed)?;
-    if plan.network == HelperNetwork::Off && !plan.namespaces.have_loopback() {
+    if plan.network != HelperNetwork::All && !plan.namespaces.have_loopback() {
         ruleset =
             ruleset.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp).map_err(failed)?;
     }

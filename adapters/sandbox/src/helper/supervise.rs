@@ -2,10 +2,10 @@
 //! watched process ends.
 
 use std::fs;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use nix::sched::CloneFlags;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -14,15 +14,16 @@ use rustix::process::{
     pidfd_open, set_child_subreaper, wait,
 };
 
+use super::bound::{self, ProcessBound};
 use super::signals::Signals;
-use super::{Step, capabilities, descriptors, exit_code, left, step};
+use super::{Step, capabilities, descriptors, exit_code, handing, left, step};
 use crate::NOT_CONFINED;
-use crate::plan::{HelperPlan, HelperStage, Namespaces};
+use crate::plan::{HelperNetwork, HelperPlan, HelperStage, Namespaces};
 
 /// Most rounds of killing descendants. Each finds those that were started during the one before.
 const ROUNDS: usize = 64;
 
-pub(super) fn run(plan: HelperPlan) -> Step<u8> {
+pub(super) fn run(mut plan: HelperPlan) -> Step<u8> {
     descriptors::close_inherited()?;
     let watched = Pid::from_raw(plan.watched).ok_or("the plan names no process to watch")?;
     let handle = pidfd_open(watched, PidfdFlags::empty());
@@ -31,23 +32,53 @@ pub(super) fn run(plan: HelperPlan) -> Step<u8> {
         return Err(String::from("the process that started this one has ended"));
     }
     let signals = Signals::hold()?;
+    let channel = start_proxy(&mut plan)?;
+    let mut most = ProcessBound::of(&plan);
     let (mut command, last) = next(plan)?;
     let child = command.spawn().map_err(step("start the next stage"))?;
+    drop(channel);
     let pid = pid(&child).ok_or("cannot name the next stage")?;
     let ended = pidfd_open(pid, PidfdFlags::empty()).map_err(step("watch the next stage"))?;
     let mut all = [handle.as_fd(), ended.as_fd(), signals.as_fd()]
         .map(|handle| PollFd::from_borrowed_fd(handle, PollFlags::IN));
     loop {
         // An interrupted wait is repeated.
-        let _ = poll(&mut all, None);
-        let [watched, child_ended, held] = all.each_ref().map(|one| !one.revents().is_empty());
+        let _ = poll(&mut all, most.as_ref().map(ProcessBound::interval));
+        let [watched, child_ended, signalled] = all.each_ref().map(|one| !one.revents().is_empty());
         if watched || child_ended {
             return end(child, last, watched);
         }
-        if held {
+        if signalled {
             signals.pass_on(pid);
         }
+        if most.as_mut().is_some_and(|most| most.is_exceeded(pid)) {
+            // All others end with it, as at its own end.
+            let _ = kill_process(pid, Signal::KILL);
+            most = None;
+        }
     }
+}
+
+/// Starts the proxy of a plan, if it has one, and returns the end of the channel for the next stage. It is
+/// a process of its own: one that has made a namespace for processes can have no threads.
+fn start_proxy(plan: &mut HelperPlan) -> Step<Option<OwnedFd>> {
+    let HelperNetwork::Proxy(proxy) = &mut plan.network else { return Ok(None) };
+    let (its, ours) = handing::channel()?;
+    proxy.channel = handing::pass_on(&its)?;
+    let stage = HelperPlan {
+        stage: HelperStage::Proxy,
+        watched: getpid().as_raw_nonzero().get(),
+        command: Vec::new(),
+        ..plan.clone()
+    };
+    let mut command = Command::new("/proc/self/exe");
+    command.args(stage.arguments()).env_clear().current_dir("/").process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map_err(step("start the proxy"))?;
+    if let HelperNetwork::Proxy(proxy) = &mut plan.network {
+        proxy.channel = handing::pass_on(&ours)?;
+    }
+    Ok(Some(ours))
 }
 
 /// Last act of this process when the watched one ends.
@@ -131,16 +162,16 @@ fn end(mut child: Child, last: Last, abandoned: bool) -> Step<u8> {
     Ok(if abandoned { NOT_CONFINED } else { exit_code(status) })
 }
 
-/// Kills the processes that the program left, and names them. They are children of this one once their parents ended.
+/// Kills the processes that the program left, and names them. They are children of this one once their
+/// parents ended.
 fn kill_descendants() -> Vec<String> {
     let mut left = Vec::new();
     for round in 0..ROUNDS {
-        let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
-        let children = children.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().ok()?));
-        for child in children {
-            let folder = PathBuf::from(format!("/proc/{}", child.as_raw_nonzero()));
+        // All of them in each round: those that start others must not be faster than this is.
+        for process in bound::descendants(getpid()) {
+            let folder = PathBuf::from(format!("/proc/{}", process.as_raw_nonzero()));
             left.extend(left::command_line(&folder).filter(|_| round == 0));
-            let _ = kill_process(child, Signal::KILL);
+            let _ = kill_process(process, Signal::KILL);
         }
         // Reaps one, and waits for it; its own children have become this process's.
         if wait(WaitOptions::empty()).is_err() {

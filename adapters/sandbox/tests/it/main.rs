@@ -7,6 +7,8 @@
     reason = "a test fails by panicking, and says what it skips"
 )]
 
+mod hosts;
+
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, ExitCode};
@@ -65,6 +67,13 @@ fn main() -> ExitCode {
                 .with_ignored_flag(!works),
             );
         }
+    }
+    for (name, tier) in TIERS {
+        let works = works(tier);
+        trials.push(
+            Trial::test(format!("{name}::allowed_hosts"), move || hosts::check(tier))
+                .with_ignored_flag(!works),
+        );
     }
     trials.push(Trial::test("an_ordinary_user", an_ordinary_user));
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -149,6 +149,7 @@ mod tests {
 
     fn asked_about() -> CallState {
         CallState {
+            sha256: None,
             id: CallId(7),
             tool: "write".into(),
             provider_id: Digest::EMPTY,

@@ -29,6 +29,12 @@ impl Digest {
         self.raw(&other.0.to_le_bytes())
     }
 
+    /// Returns the digest that these digits spell.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        digits.then(|| u128::from_str_radix(text, 16).ok().map(Self)).flatten()
+    }
+
     /// Returns the halves of the digest, combined.
     pub(crate) fn folded(self) -> u64 {
         let [high, low] = [self.0 >> 64, self.0 & u128::from(u64::MAX)];
@@ -79,10 +85,7 @@ impl Serialize for Digest {
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        if text.len() != 32 {
-            return Err(de::Error::custom("a digest has 32 hexadecimal digits"));
-        }
-        u128::from_str_radix(&text, 16).map(Self).map_err(de::Error::custom)
+        Self::parse(&text).ok_or_else(|| de::Error::custom("a digest has 32 hexadecimal digits"))
     }
 }
 

@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::BudgetUsage;
+use crate::arguments_digest::ArgumentsDigest;
 use crate::call::Observation;
 use crate::compaction::{CutPoint, VisiblePart};
-use crate::digest::Digest;
 use crate::effect::EffectKey;
 use crate::fact::{ContextPart, Lineage, PermissionsNarrowed, StopTiming};
 use crate::failure::SampleFailure;
@@ -188,7 +188,7 @@ pub enum Input {
         /// Scope of the caller.
         scope: Scope,
         /// Digest of the arguments that the answer is about.
-        arguments: Digest,
+        arguments: ArgumentsDigest,
         /// Answer to the question.
         answer: ApprovalAnswer,
     },

@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::arguments_digest::Sha256;
+
 /// One finished part of a model's answer, in the answer's order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -58,6 +60,9 @@ pub struct CallItem {
     /// reading. A person decides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub possible_rules: Vec<u32>,
+    /// SHA-256 of the arguments. Computed together with `fault`; none in logs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<Sha256>,
     /// Opaque form that is sent back to the same provider unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,

@@ -16,6 +16,7 @@ extern crate alloc;
 
 mod agent;
 mod append_list;
+mod arguments_digest;
 mod assemble;
 mod background;
 mod budget;
@@ -75,6 +76,7 @@ pub use agent::{
     unavailable_tool,
 };
 pub use append_list::{AppendList, AppendListIter};
+pub use arguments_digest::{ArgumentsDigest, Sha256};
 pub use assemble::{Assembler, AssemblerLimits, AssemblerOutput, AssemblerOverflow};
 pub use background::{
     CLOSE_AGENT_TOOL, SEND_TO_AGENT_TOOL, WAIT_FOR_AGENT_TOOL, background_agent_tools,

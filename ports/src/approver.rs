@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{CallId, Digest, Retry, Scope, SessionId, Timestamp, TurnId};
+use sha2::Digest as _;
+use windlass_core::{ArgumentsDigest, CallId, Retry, Scope, SessionId, Sha256, Timestamp, TurnId};
 
 use crate::cancel::CancelSignal;
 use crate::error::{ErrorKind, PortError};
@@ -27,6 +28,21 @@ pub trait Approver: Send + Sync + 'static {
     async fn ask(&self, request: ApprovalRequest) -> Result<Approval, ApproverError>;
 }
 
+/// Returns the SHA-256 of arguments, as decisions and answers name them.
+#[must_use]
+pub fn arguments_sha256(arguments: &str) -> Sha256 {
+    Sha256(sha2::Sha256::digest(arguments).into())
+}
+
+/// Returns the digest of arguments in the form of another digest, to compare the two.
+#[must_use]
+pub fn arguments_digest(form: ArgumentsDigest, arguments: &str) -> ArgumentsDigest {
+    match form {
+        ArgumentsDigest::Sha256(_) => ArgumentsDigest::Sha256(arguments_sha256(arguments)),
+        ArgumentsDigest::Digest(_) => ArgumentsDigest::without_sha256(arguments),
+    }
+}
+
 /// Question to a person about one call.
 #[derive(Clone)]
 pub struct ApprovalRequest {
@@ -43,7 +59,7 @@ pub struct ApprovalRequest {
     /// Exact arguments, as JSON text.
     pub arguments: Arc<str>,
     /// Digest of these arguments.
-    pub digest: Digest,
+    pub digest: ArgumentsDigest,
     /// Number of this question for the call, from 1.
     pub attempt: u32,
     /// Deadline for the answer, if there is one.

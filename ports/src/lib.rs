@@ -47,7 +47,7 @@ use std::sync::Arc;
 
 pub use approver::{
     Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, ApproverErrorKind,
-    ExternalApprover, NoApprover,
+    ExternalApprover, NoApprover, arguments_digest, arguments_sha256,
 };
 pub use blobs::{
     BlobCapabilities, BlobError, BlobErrorKind, BlobReader, BlobStore, BlobWriter, NoBlobStore,

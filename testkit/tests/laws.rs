@@ -294,6 +294,7 @@ fn a_digest_tells_conversations_apart() {
             fault: None,
             rules: Vec::new(),
             possible_rules: Vec::new(),
+            sha256: None,
             opaque: None,
             inline: false,
         }),

@@ -184,6 +184,7 @@ impl Hooks for CommandHooks {
                 fault: None,
                 rules: Vec::new(),
                 possible_rules: Vec::new(),
+                sha256: None,
             }),
             context: answer.context.map(Arc::from),
         })

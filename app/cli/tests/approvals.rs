@@ -49,6 +49,50 @@ fn a_question_that_a_killed_process_left_open_is_asked_again_and_the_tool_runs_o
     assert_eq!(place.run(&["verify", "s"]).code, 0);
 }
 
+/// Opens a question about a call, and stores its log again as `forge` rewrites it.
+fn with_forged_question(forge: impl Fn(&str) -> String) -> (Place, String) {
+    let place = Place::new();
+    let tools = place.counter("effectful");
+    let mut first = TerminalProcess::run(&place, &asking(CALL, &tools));
+    first.until(KEYS);
+    first.signal("KILL");
+    first.end();
+    let export = place.run(&["export", "s"]).out;
+    assert_eq!(place.run(&["erase", "s", "--yes"]).code, 0);
+    // Without its header, an export is one of an earlier version.
+    let facts: Vec<&str> = export.lines().skip(1).collect();
+    std::fs::write(place.file("older.jsonl"), forge(&(facts.join("\n") + "\n"))).unwrap();
+    let imported = place.run(&["import", "older.jsonl"]);
+    assert_eq!(imported.code, 0, "{}", imported.err);
+    (place, tools)
+}
+
+const SHA256: &str = "2bfd14f43d17fc7cea24e0917a8879b4b2f880b8baeec1b9d90fbaad655e71bd";
+
+#[test]
+fn a_question_of_an_earlier_version_is_answered_by_its_own_digest() {
+    let (place, tools) = with_forged_question(|log| {
+        assert_eq!(log.matches("sha256:").count(), 2, "{log}");
+        let log = log.replace(&format!(r#","sha256":"{SHA256}""#), "");
+        log.replace(&format!("sha256:{SHA256}"), "ce5f577ab4ff0c3246a3a9a3a07c2015")
+    });
+    let mut second = TerminalProcess::run(&place, &["resume", "s", "--tools", &tools]);
+    second.until(KEYS);
+    second.line("y");
+    let done = second.end();
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(place.counted().len(), 1);
+}
+
+#[test]
+fn nobody_is_asked_about_a_call_whose_log_has_the_digest_of_other_arguments() {
+    let (place, tools) = with_forged_question(|log| log.replace(SHA256, &"0".repeat(64)));
+    let done = TerminalProcess::run(&place, &["resume", "s", "--tools", &tools]).end();
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.out.contains("digest of other arguments"), "{}", done.out);
+    assert_eq!(place.counted().len(), 0);
+}
+
 #[test]
 fn a_question_shows_the_exact_arguments_and_the_answer_goes_elsewhere_than_standard_output() {
     let place = Place::new();

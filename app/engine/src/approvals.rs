@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ApprovalQuestion, CallId, CallProgress, CallState, Digest, History, Seq, Timestamp,
+    ApprovalQuestion, ArgumentsDigest, CallId, CallProgress, CallState, History, Seq, Timestamp,
 };
+use windlass_ports::arguments_digest;
 
 use crate::load::Loaded;
 
@@ -18,7 +19,7 @@ pub struct PendingApproval {
     /// Exact arguments as JSON text.
     pub arguments: Arc<str>,
     /// Digest of the arguments. An answer names it, so it applies to no other arguments.
-    pub digest: Digest,
+    pub digest: ArgumentsDigest,
     /// Position of the `ApprovalAsked`.
     pub asked: Seq,
     /// Number of requests so far, from 1. A new process asks again.
@@ -38,11 +39,13 @@ pub fn pending(loaded: &Loaded) -> Vec<PendingApproval> {
 /// Returns the open approval of a call, if there is one.
 pub(crate) fn of_call(history: &History, call: &CallState) -> Option<PendingApproval> {
     let ApprovalQuestion { asked, attempt, deadline } = question(call)?;
+    let arguments = history.arguments(call.id)?;
     Some(PendingApproval {
         call: call.id,
         tool: history.call(call.id)?.name.clone(),
-        arguments: history.arguments(call.id)?,
-        digest: call.arguments,
+        // Not the log's own: an answer fits no call whose log states the digest of other arguments.
+        digest: arguments_digest(call.arguments_digest(), &arguments),
+        arguments,
         asked,
         attempt,
         deadline,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 use windlass_core::{AgentSpec, Edit, EffectClass, Settings, ToolSpec, program_tool};
+use windlass_ports::arguments_sha256;
 use windlass_ports::json::duplicate_key;
 
 use crate::output_schema::OutputValidator;
@@ -156,6 +157,7 @@ impl Checker {
             fault: self.fault(tool, &arguments),
             rules: matched.certain,
             possible_rules: matched.possible,
+            sha256: Some(arguments_sha256(&arguments)),
             text: arguments,
         }
     }

@@ -69,12 +69,6 @@ pub(crate) struct MatchedRules {
     pub(crate) possible: Vec<u32>,
 }
 
-impl MatchedRules {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.certain.is_empty() && self.possible.is_empty()
-    }
-}
-
 /// Returns the rules that match a call. Arguments that are no JSON object match no rule that
 /// allows.
 pub(crate) fn matching_rules(rules: &[Rule], call: &ComparedCall<'_>) -> MatchedRules {

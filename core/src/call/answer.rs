@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 
 use super::{Observation, ObservationStatus, Verdict, denial, programs, steps};
 use crate::agent::BudgetUsage;
+use crate::arguments_digest::ArgumentsDigest;
 use crate::budget;
 use crate::decide::{Plan, require_visible};
-use crate::digest::Digest;
 use crate::effect::EffectKey;
 use crate::error::Reject;
 use crate::fact::{ApprovalAnswered, CallObserved, Fact};
@@ -126,7 +126,7 @@ pub(crate) fn on_answer(
     plan: &mut Plan,
     call: CallId,
     scope: Scope,
-    arguments: Digest,
+    arguments: ArgumentsDigest,
     answer: ApprovalAnswer,
 ) -> Result<(), Reject> {
     require_visible(plan, &scope)?;
@@ -166,7 +166,7 @@ pub(crate) fn on_approver_answered(
 pub(crate) fn apply_answer(
     plan: &mut Plan,
     call: CallId,
-    arguments: Digest,
+    arguments: ArgumentsDigest,
     by: Scope,
     answer: ApprovalAnswer,
 ) -> Result<(), Reject> {
@@ -189,7 +189,7 @@ pub(crate) fn apply_answer(
 /// An open question about a call.
 struct OpenApproval {
     asked: Seq,
-    arguments: Digest,
+    arguments: ArgumentsDigest,
     /// True if the deadline for an answer has passed.
     late: bool,
 }
@@ -202,7 +202,7 @@ fn open_question(plan: &Plan, id: CallId) -> Option<OpenApproval> {
         CallProgress::AwaitingApproval { question: Some(question) } if turn.stop.is_none() => {
             Some(OpenApproval {
                 asked: question.asked,
-                arguments: call.arguments,
+                arguments: call.arguments_digest(),
                 late: question.deadline.is_some_and(|until| plan.at >= until),
             })
         }

@@ -62,7 +62,7 @@ pub(crate) fn on_decided(
             _,
         ) => return Err(invalid_fact(recorded, "the call is decided already")),
     }
-    if fact.arguments != call.arguments {
+    if fact.arguments != call.arguments_digest() {
         return Err(invalid_fact(recorded, "the decision is about other arguments"));
     }
     call.progress = match fact.verdict {
@@ -86,7 +86,10 @@ pub(crate) fn on_approval_asked(
         None => (1, fact.deadline),
         Some(open) => (open.attempt.saturating_add(1), open.deadline),
     };
-    if fact.attempt != attempt || fact.deadline != deadline || fact.arguments != call.arguments {
+    if fact.attempt != attempt
+        || fact.deadline != deadline
+        || fact.arguments != call.arguments_digest()
+    {
         return Err(invalid_fact(recorded, "it is not the question that is open"));
     }
     call.progress = CallProgress::AwaitingApproval {
@@ -105,7 +108,7 @@ pub(crate) fn on_approval_answered(
     let CallProgress::AwaitingApproval { question: Some(_) } = call.progress else {
         return Err(invalid_fact(recorded, "nobody is asked about the call"));
     };
-    if fact.arguments != call.arguments {
+    if fact.arguments != call.arguments_digest() {
         return Err(invalid_fact(recorded, "the answer is about other arguments"));
     }
     let progress = match fact.verdict {
@@ -142,6 +145,7 @@ pub(crate) fn edit(
     let settings = turn.settings.clone();
     let call = call_of(turn, recorded, id)?;
     call.arguments = Digest::EMPTY.part(edit.text.as_bytes());
+    call.sha256 = edit.sha256;
     call.edited = Some(context::edited(&edit.text));
     if call.label.is_some() {
         call.label = Some(reported_line(&call.tool, &edit.text));

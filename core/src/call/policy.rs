@@ -28,7 +28,7 @@ pub(super) fn decide(
         }
         other => other,
     };
-    CallDecided { call: call.id, verdict, by, reason, arguments: call.arguments }
+    CallDecided { call: call.id, verdict, by, reason, arguments: call.arguments_digest() }
 }
 
 /// Returns the decision on a call that needs approval, after hooks have replied.
@@ -46,7 +46,7 @@ pub(super) fn before_asking(call: &CallState, word: &CombinedVerdict) -> Option<
         }
         CombinedVerdict::Pass | CombinedVerdict::Ask | CombinedVerdict::Allow => return None,
     };
-    Some(CallDecided { call: call.id, verdict, by, reason, arguments: call.arguments })
+    Some(CallDecided { call: call.id, verdict, by, reason, arguments: call.arguments_digest() })
 }
 
 fn verdict(

@@ -73,6 +73,7 @@ fn state(
         provider_id: Digest::EMPTY.part(call.provider_id.as_bytes()),
         validity: fitness,
         arguments: Digest::EMPTY.part(call.arguments.as_bytes()),
+        sha256: call.sha256,
         edited: None,
         rule_verdict: None,
         possibly_denied: false,

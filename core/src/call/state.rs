@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::BudgetGrant;
+use crate::arguments_digest::{ArgumentsDigest, Sha256};
 use crate::compaction::ItemFingerprint;
 use crate::digest::Digest;
 use crate::hook_rounds::HookRounds;
@@ -30,6 +31,9 @@ pub struct CallState {
     pub validity: CallValidity,
     /// Digest of its arguments.
     pub arguments: Digest,
+    /// SHA-256 of its arguments; none in logs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<Sha256>,
     /// Fingerprint of the edited arguments, if they replaced the model's.
     pub edited: Option<ItemFingerprint>,
     /// Strongest verdict of the user's rules.
@@ -186,6 +190,12 @@ impl CallState {
     /// Returns true if the tool changes something each time that it runs.
     pub(crate) fn is_effectful(&self) -> bool {
         matches!(self.validity, CallValidity::Valid { effect: EffectClass::Effectful, .. })
+    }
+
+    /// Returns the digest by which decisions and answers name its arguments.
+    #[must_use]
+    pub fn arguments_digest(&self) -> ArgumentsDigest {
+        self.sha256.map_or(ArgumentsDigest::Digest(self.arguments), ArgumentsDigest::Sha256)
     }
 
     /// Returns the digest of the tool and the arguments: equal calls have equal ones.

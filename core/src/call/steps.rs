@@ -169,7 +169,7 @@ fn propose(turn: &Turn, call: &CallState, answer: &CombinedVerdict) -> Option<Fa
             verdict: Verdict::Deny,
             by: Decider::Hook,
             reason,
-            arguments: call.arguments,
+            arguments: call.arguments_digest(),
         }));
     }
     match hooks::at_call(turn, call, HookOccurrence::BeforeTool { call: call.id }) {
@@ -199,7 +199,7 @@ fn ask(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
     Some(Fact::ApprovalAsked(ApprovalAsked {
         call: call.id,
         attempt: 1,
-        arguments: call.arguments,
+        arguments: call.arguments_digest(),
         deadline: (limit > 0).then(|| plan.at.plus_ms(limit)),
     }))
 }
@@ -213,7 +213,7 @@ fn expire(plan: &Plan, call: &CallState, question: &ApprovalQuestion) -> Option<
             by: Arc::new(Scope::system("nobody answered in time")),
             verdict: Verdict::Deny,
             reason: String::from(denial::LATE),
-            arguments: call.arguments,
+            arguments: call.arguments_digest(),
             edit: None,
             key: None,
         })

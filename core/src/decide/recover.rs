@@ -79,7 +79,7 @@ fn ask_again(plan: &Plan, id: CallId) -> Option<Fact> {
     Some(Fact::ApprovalAsked(ApprovalAsked {
         call: id,
         attempt: question.attempt.saturating_add(1),
-        arguments: call.arguments,
+        arguments: call.arguments_digest(),
         deadline: question.deadline,
     }))
 }

@@ -6,9 +6,9 @@ use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{BudgetGrant, BudgetUsage};
+use crate::arguments_digest::ArgumentsDigest;
 use crate::call::{Observation, Verdict, shown};
 use crate::compaction::ResultForm;
-use crate::digest::Digest;
 use crate::hook::Edit;
 use crate::id::CallId;
 use crate::program::CallReport;
@@ -28,7 +28,7 @@ pub struct CallDecided {
     /// Reason in words.
     pub reason: String,
     /// Digest of the exact arguments that the decision is about.
-    pub arguments: Digest,
+    pub arguments: ArgumentsDigest,
 }
 
 /// Source of a decision about a call.
@@ -53,7 +53,7 @@ pub struct ApprovalAsked {
     /// Number of times it was asked, from 1. A new process asks again.
     pub attempt: u32,
     /// Digest of the exact arguments of the question.
-    pub arguments: Digest,
+    pub arguments: ArgumentsDigest,
     /// Time after which a missing answer counts as a denial, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
@@ -73,7 +73,7 @@ pub struct ApprovalAnswered {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Digest of the arguments that the answer is about.
-    pub arguments: Digest,
+    pub arguments: ArgumentsDigest,
     /// Edited arguments that replace the call's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Edit>,

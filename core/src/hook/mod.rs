@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::arguments_digest::Sha256;
 use crate::fact::ContextLifetime;
 
 pub use table::{HookOccurrence, HookPoint};
@@ -266,4 +267,15 @@ pub struct Edit {
     /// Rules that they may match; see [`crate::CallItem::possible_rules`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub possible_rules: Vec<u32>,
+    /// SHA-256 of the new arguments; see [`crate::CallItem::sha256`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<Sha256>,
+}
+
+impl Edit {
+    /// Creates the edit of a prompt: it has no arguments to check.
+    #[must_use]
+    pub fn of_prompt(text: Arc<str>) -> Self {
+        Self { text, fault: None, rules: Vec::new(), possible_rules: Vec::new(), sha256: None }
+    }
 }

@@ -3,8 +3,8 @@
 use alloc::sync::Arc;
 
 use super::entry::{CallEntry, CallSource};
+use crate::arguments_digest::ArgumentsDigest;
 use crate::call::{ObservationStatus, Verdict};
-use crate::digest::Digest;
 use crate::hook::Edit;
 use crate::id::{CallId, Seq};
 use crate::item::CallItem;
@@ -47,7 +47,7 @@ pub struct OpenQuestion {
     /// Position of its `ApprovalAsked`.
     pub asked: Seq,
     /// Digest of its arguments.
-    pub digest: Digest,
+    pub digest: ArgumentsDigest,
     /// Time after which a missing answer counts as a denial.
     pub deadline: Option<Timestamp>,
 }

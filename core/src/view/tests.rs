@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::*;
+use crate::arguments_digest::ArgumentsDigest;
 use crate::call::{ObservationStatus, Verdict};
 use crate::compaction::VisiblePart;
 use crate::digest::Digest;
@@ -26,7 +27,7 @@ impl LogBuilder {
         self.fact(Fact::ApprovalAsked(ApprovalAsked {
             call,
             attempt: 1,
-            arguments: Digest::EMPTY,
+            arguments: ArgumentsDigest::Digest(Digest::EMPTY),
             deadline: None,
         }))
     }
@@ -37,7 +38,7 @@ impl LogBuilder {
             by: Arc::new(Scope::local("ada")),
             verdict: Verdict::Allow,
             reason: "".into(),
-            arguments: Digest::EMPTY,
+            arguments: ArgumentsDigest::Digest(Digest::EMPTY),
             edit,
             key: None,
         }));

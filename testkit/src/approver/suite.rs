@@ -5,7 +5,8 @@ use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::{CallId, Digest, Scope, SessionId, TurnId};
+use windlass_core::{ArgumentsDigest, CallId, Scope, SessionId, TurnId};
+use windlass_ports::arguments_sha256;
 use windlass_ports::{
     Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, CancelSource,
 };
@@ -225,7 +226,7 @@ fn question(call: u64, attempt: u32, cancel: &CancelSource) -> Result<ApprovalRe
         call: CallId(call),
         name: String::from("write"),
         arguments: arguments.into(),
-        digest: Digest::EMPTY.part(arguments.as_bytes()),
+        digest: ArgumentsDigest::Sha256(arguments_sha256(arguments)),
         attempt,
         deadline: None,
         cancel: cancel.signal(),

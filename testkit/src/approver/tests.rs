@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_core::{CallId, Digest, SessionId, TurnId};
+use windlass_core::{ArgumentsDigest, CallId, SessionId, TurnId};
 use windlass_ports::CancelSource;
 
 use super::*;
@@ -18,7 +18,7 @@ fn question(tool: &str, cancel: &CancelSource) -> ApprovalRequest {
         call: CallId(6),
         name: tool.into(),
         arguments: "{}".into(),
-        digest: Digest::EMPTY.part(b"{}"),
+        digest: ArgumentsDigest::without_sha256("{}"),
         attempt: 1,
         deadline: None,
         cancel: cancel.signal(),

@@ -18,6 +18,7 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
         provider_id,
         validity: fit,
         arguments,
+        sha256,
         edited,
         rule_verdict: ruled,
         hook_rounds: asked,
@@ -45,6 +46,7 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
     lines.put(&format!("{name}.provider_id"), provider_id);
     fitness(lines, &format!("{name}.fitness"), fit);
     lines.put(&format!("{name}.arguments"), arguments);
+    lines.maybe(&format!("{name}.sha256"), sha256.as_ref());
     if let Some(words) = edited {
         state::part(lines, &format!("{name}.edited"), words);
     }

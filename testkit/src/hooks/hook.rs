@@ -171,7 +171,12 @@ pub fn context(text: &str) -> HookReply {
 /// Nothing against it with these words in the place of the prompt or the arguments.
 #[must_use]
 pub fn edit(text: &str) -> HookReply {
-    let edit =
-        Edit { text: text.into(), fault: None, rules: Vec::new(), possible_rules: Vec::new() };
+    let edit = Edit {
+        text: text.into(),
+        fault: None,
+        rules: Vec::new(),
+        sha256: None,
+        possible_rules: Vec::new(),
+    };
     HookReply { edit: Some(edit), ..HookReply::pass() }
 }

@@ -13,8 +13,8 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    CallId, CallProgress, Demand, DesiredEffect, Digest, EffectKey, Goal, Input, RecordedFact, Seq,
-    Session, TurnId, TurnOpening,
+    ArgumentsDigest, CallId, CallProgress, Demand, DesiredEffect, EffectKey, Goal, Input,
+    RecordedFact, Seq, Session, TurnId, TurnOpening,
 };
 
 use super::{Held, hold};
@@ -181,10 +181,10 @@ fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
 }
 
 /// The arguments of the open question about a call.
-fn asked(session: &Session, id: CallId) -> Option<Digest> {
+fn asked(session: &Session, id: CallId) -> Option<ArgumentsDigest> {
     let call = session.turn()?.calls().iter().find(|call| call.id == id)?;
     match call.progress {
-        CallProgress::AwaitingApproval { question } => question.map(|_| call.arguments),
+        CallProgress::AwaitingApproval { question } => question.map(|_| call.arguments_digest()),
         CallProgress::Proposed
         | CallProgress::Allowed
         | CallProgress::Denied { .. }

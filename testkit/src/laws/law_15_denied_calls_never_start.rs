@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_core::{
-    CallDecided, CallId, CallItem, CallStarted, Digest, Edit, EffectClass, Fact, FactGroup,
-    GOAL_TOOL, History, HookDecided, HookFact, HookOccurrence, HookVerdict, Item, Mode,
+    ArgumentsDigest, CallDecided, CallId, CallItem, CallStarted, Edit, EffectClass, Fact,
+    FactGroup, GOAL_TOOL, History, HookDecided, HookFact, HookOccurrence, HookVerdict, Item, Mode,
     OfferedTools, PROGRAM_TOOL, PermissionFact, Permissions, ProgramFact, RecordedFact,
     RuleVerdict, RunFact, SampleFact, Settings, TurnFact, Verdict, render,
 };
@@ -117,7 +117,7 @@ fn offered(at: &RecordedFact, settings: &Settings) -> Held {
     })
 }
 
-fn about(at: &RecordedFact, id: CallId, call: Option<&Standing>, named: Digest) -> Held {
+fn about(at: &RecordedFact, id: CallId, call: Option<&Standing>, named: ArgumentsDigest) -> Held {
     let stands = call.map(|call| call.arguments);
     hold(15, stands == Some(named), || {
         format!("{} is about other arguments than those of call {id}", at.seq)
@@ -131,7 +131,7 @@ struct Standing<'a> {
     effect: Option<EffectClass>,
     dry_run: bool,
     /// The arguments that stand.
-    arguments: Digest,
+    arguments: ArgumentsDigest,
     fault: bool,
     /// The rules that they meet.
     rules: Vec<u32>,
@@ -160,7 +160,7 @@ impl<'a> Standing<'a> {
                 false => tool.filter(|_| runs).map(|tool| tool.effect),
             },
             dry_run: opening.is_some_and(|(_, turn)| turn.dry_run),
-            arguments: reading::digest(&item.arguments),
+            arguments: reading::digest(&item.arguments, item.sha256),
             fault: item.fault.is_some(),
             rules: item.rules.clone(),
             possible_rules: item.possible_rules.clone(),
@@ -172,7 +172,7 @@ impl<'a> Standing<'a> {
     }
 
     fn edit(&mut self, edit: &Edit) {
-        self.arguments = reading::digest(&edit.text);
+        self.arguments = reading::digest(&edit.text, edit.sha256);
         self.fault = edit.fault.is_some();
         self.rules = edit.rules.clone();
         self.possible_rules = edit.possible_rules.clone();

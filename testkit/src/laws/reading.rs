@@ -1,10 +1,11 @@
 //! Reading a log without the core: facts by position, turns, the tools and the arguments of calls.
 
 use windlass_core::{
-    CallId, CallItem, Delivery, DetachedEndPolicy, Digest, Fact, HookDecided, HookFailurePolicy,
-    HookOccurrence, HookSpec, HookTopic, HookVerdict, InputId, Item, PROGRAM_TOOL, RecordedFact,
-    Seq, Settings, ToolSpec, TurnId, TurnOpened,
+    ArgumentsDigest, CallId, CallItem, Delivery, DetachedEndPolicy, Fact, HookDecided,
+    HookFailurePolicy, HookOccurrence, HookSpec, HookTopic, HookVerdict, InputId, Item,
+    PROGRAM_TOOL, RecordedFact, Seq, Settings, Sha256, ToolSpec, TurnId, TurnOpened,
 };
+use windlass_ports::arguments_sha256;
 
 /// The fact at a position.
 pub(super) fn at(log: &[RecordedFact], seq: Seq) -> Option<&RecordedFact> {
@@ -99,9 +100,12 @@ pub(super) fn answers_the_model(log: &[RecordedFact], decided: Seq) -> bool {
     topic == Some(HookTopic::Answer)
 }
 
-/// The digest of arguments.
-pub(super) fn digest(arguments: &str) -> Digest {
-    Digest::EMPTY.part(arguments.as_bytes())
+/// The digest of arguments, in the form that their call or edit has.
+pub(super) fn digest(arguments: &str, sha256: Option<Sha256>) -> ArgumentsDigest {
+    sha256.map_or_else(
+        || ArgumentsDigest::without_sha256(arguments),
+        |_| ArgumentsDigest::Sha256(arguments_sha256(arguments)),
+    )
 }
 
 /// Returns true if a call is a program.

@@ -6,6 +6,7 @@ use windlass_core::{
     CallItem, Demand, FailureKind, Item, PROGRAM_TOOL, ProgramEnd, ProgramEvent, ProgramFault,
     ReasoningItem, RetainedChange, Retry, SampleEvent, SampleFailure, StopReason, Usage,
 };
+use windlass_ports::arguments_sha256;
 
 use super::answers::{Answering, CAP, Temper, Work};
 use super::happening::Happening;
@@ -136,6 +137,7 @@ impl Answering<'_> {
             fault: broken.then(|| String::from("the arguments are not a JSON object")),
             rules: self.rules(name, arguments),
             possible_rules: Vec::new(),
+            sha256: Some(arguments_sha256(arguments)),
             opaque: None,
             inline: false,
         }))
@@ -151,6 +153,7 @@ impl Answering<'_> {
             fault: self.dice.chance(60).then(|| String::from("it is no program")),
             rules: Vec::new(),
             possible_rules: Vec::new(),
+            sha256: None,
             opaque: None,
             inline: spoken,
         }))
@@ -204,6 +207,7 @@ impl Answering<'_> {
             fault: None,
             rules: self.rules(name, arguments),
             possible_rules: Vec::new(),
+            sha256: Some(arguments_sha256(arguments)),
             opaque: None,
             inline: false,
         }

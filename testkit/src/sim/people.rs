@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_core::{
-    ApprovalAnswer, CallProgress, CallState, ContextPart, Delivery, Digest, Fact, Goal, Input,
-    InputId, InterruptSource, RecordedFact, Reject, Scope, Seq, StopTiming, Widening,
+    ApprovalAnswer, ArgumentsDigest, CallProgress, CallState, ContextPart, Delivery, Fact, Goal,
+    Input, InputId, InterruptSource, RecordedFact, Reject, Scope, Seq, StopTiming, Widening,
 };
 
 use super::breach::{Breach, Promise, keep};
@@ -270,8 +270,8 @@ fn answer(driver: &Driver, dice: &mut Dice, covered: &mut Covered) -> Act {
     };
     covered.note(Happening::Answered);
     let arguments = match dice.chance(150) {
-        true => Digest::EMPTY.part(b"other"),
-        false => call.arguments,
+        true => ArgumentsDigest::without_sha256("other"),
+        false => call.arguments_digest(),
     };
     let answer = match dice.chance(700) {
         true => ApprovalAnswer::Allow { edit: None },

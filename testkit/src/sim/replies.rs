@@ -49,6 +49,7 @@ impl Answering<'_> {
                 text: "said otherwise".into(),
                 fault: None,
                 rules: Vec::new(),
+                sha256: None,
                 possible_rules: Vec::new(),
             },
         }
@@ -72,6 +73,7 @@ impl Answering<'_> {
                 text: "[]".into(),
                 fault: Some(String::from("the arguments are not a JSON object")),
                 rules: self.rules(&tool, "[]"),
+                sha256: None,
                 possible_rules: Vec::new(),
             };
         }
@@ -81,6 +83,7 @@ impl Answering<'_> {
             fault: None,
             rules: self.rules(&tool, text),
             possible_rules: Vec::new(),
+            sha256: None,
         }
     }
 

@@ -198,6 +198,7 @@ pub(crate) fn edit(text: &str) -> Edit {
         text: text.into(),
         fault: Some(text.into()),
         rules: vec![u32::MAX],
+        sha256: None,
         possible_rules: Vec::new(),
     }
 }

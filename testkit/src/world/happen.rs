@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ApprovalAnswer, CallId, CallItem, CallProgress, CompactionResult, ContextPart, CutPoint,
-    Digest, Edit, EffectKey, Fact, FailureKind, HookReply, Input, InputId, Item, Observation,
+    ApprovalAnswer, ArgumentsDigest, CallId, CallItem, CallProgress, CompactionResult, ContextPart,
+    CutPoint, Edit, EffectKey, Fact, FailureKind, HookReply, Input, InputId, Item, Observation,
     ObservationStatus, ReasoningItem, RecordedFact, Retry, SampleEvent, SampleFailure, Scope, Seq,
     TurnId, Usage, child_result, fallback_summary, plan_compaction,
 };
+use windlass_ports::arguments_sha256;
 
 use super::declared::{possible_rules, rules_met};
 use super::driver::World;
@@ -123,6 +124,7 @@ impl World {
                     fault: fault.clone(),
                     rules: self.rules(tool, arguments),
                     possible_rules: self.possible_rules(tool, arguments),
+                    sha256: Some(arguments_sha256(arguments)),
                     opaque: None,
                     inline: false,
                 })))
@@ -315,8 +317,8 @@ impl World {
         let Some(call) = nth.checked_rem(calls.len()).and_then(|nth| calls.get(nth)) else {
             return Ok(());
         };
-        let digest = |text: &str| Digest::EMPTY.part(text.as_bytes());
-        let arguments = about.map_or(call.arguments, digest);
+        let digest = |text: &str| ArgumentsDigest::Sha256(arguments_sha256(text));
+        let arguments = about.map_or(call.arguments_digest(), digest);
         let call = call.id;
         let answer = self.word(call, word);
         self.take(Input::Answer { call, scope: somebody(), arguments, answer })
@@ -333,7 +335,7 @@ impl World {
         let Some((call, arguments)) = asked else {
             return Ok(());
         };
-        let digest = |text: &str| Digest::EMPTY.part(text.as_bytes());
+        let digest = |text: &str| ArgumentsDigest::Sha256(arguments_sha256(text));
         let answer = self.word(call, word);
         self.take(Input::Answer {
             call,
@@ -360,7 +362,7 @@ impl World {
         {
             return self.call_edit(call, text);
         }
-        Edit { text: text.into(), fault: None, rules: Vec::new(), possible_rules: Vec::new() }
+        Edit::of_prompt(text.into())
     }
 
     fn call_edit(&self, call: CallId, text: &str) -> Edit {
@@ -373,6 +375,7 @@ impl World {
             fault: object.err().map(|_| String::from("the arguments are not a JSON object")),
             rules: self.rules(&tool, text),
             possible_rules: self.possible_rules(&tool, text),
+            sha256: Some(arguments_sha256(text)),
         }
     }
 

@@ -8,6 +8,7 @@ use windlass_core::{
     ProgramEnd, ProgramEvent, ProgramFault, ProgramLimits, ProgramMode, ProgramOutcome,
     ProgramTransport, RetainedChange, Session,
 };
+use windlass_ports::arguments_sha256;
 
 use super::driver::World;
 use super::happen::pick;
@@ -159,6 +160,7 @@ pub(super) fn spoken(source: &str) -> Item {
         fault: None,
         rules: Vec::new(),
         possible_rules: Vec::new(),
+        sha256: Some(arguments_sha256(source)),
         opaque: None,
         inline: true,
     }))
@@ -213,6 +215,7 @@ impl World {
                     fault: None,
                     rules: self.rules(tool, arguments),
                     possible_rules: Vec::new(),
+                    sha256: Some(arguments_sha256(arguments)),
                     opaque: None,
                     inline: false,
                 };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Digest, Fact, HookVerdict, Incoming, Input, Item, Limits, Mode, ObservationStatus, Permissions,
-    Phase, RecordedFact, Session, Verdict, decide, desired_effects,
+    ArgumentsDigest, Digest, Fact, HookVerdict, Incoming, Input, Item, Limits, Mode,
+    ObservationStatus, Permissions, Phase, RecordedFact, Session, Verdict, decide, desired_effects,
 };
 use windlass_testkit::laws::law_14_rejects_change_nothing::{self as law_14, Standing};
 use windlass_testkit::laws::{
@@ -235,7 +235,7 @@ fn law_15_kills_a_start_without_a_decision_about_these_arguments() {
     kills_log(ONE_CALL, law, |log| {
         let at = find(log, "CallDecided", 0);
         if let Fact::CallDecided(fact) = &mut log[at].fact {
-            fact.arguments = Digest::EMPTY;
+            fact.arguments = ArgumentsDigest::Digest(Digest::EMPTY);
         }
     });
 }

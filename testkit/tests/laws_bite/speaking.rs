@@ -332,7 +332,7 @@ fn law_14_kills_an_answer_about_other_arguments() {
     fn takes_any(session: &Session, limits: &Limits, mut input: Incoming<Input>) -> Decided {
         if let Input::Answer { arguments, .. } = &mut input.input {
             let calls = session.turn().map_or(&[][..], |turn| turn.calls());
-            *arguments = calls.first().map_or(*arguments, |call| call.arguments);
+            *arguments = calls.first().map_or(*arguments, |call| call.arguments_digest());
         }
         decide(session, limits, input)
     }

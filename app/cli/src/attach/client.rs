@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
-use windlass_engine::core::{CallId, Digest, Seq, SessionId, Timestamp};
+use windlass_engine::core::{ArgumentsDigest, CallId, Seq, SessionId, Timestamp};
 use windlass_engine::ports::{
     Segments, Wire, WireBody, WireError, WireErrorKind, WireHeaders, WireRequest, WireResponse,
 };
@@ -56,7 +56,7 @@ pub(super) struct ServerQuestion {
     pub(super) call: CallId,
     pub(super) tool: String,
     pub(super) arguments: String,
-    pub(super) digest: Digest,
+    pub(super) digest: ArgumentsDigest,
     pub(super) asked: Seq,
     pub(super) attempt: u32,
     pub(super) deadline: Option<Timestamp>,

@@ -179,6 +179,7 @@ impl Driver {
                 deadline: pending.deadline,
                 cancel: CancelSignal::default(),
             },
+            recorded: call.arguments_digest(),
             approver: self.ports.approver.clone(),
             checker,
             size: self.capacity,

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use windlass_core::{ApprovalAnswer, EffectKey, Input, Scope};
+use windlass_core::{ApprovalAnswer, ArgumentsDigest, EffectKey, Input, Scope};
 use windlass_ports::{
     Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, ApproverErrorKind,
     CancelSource,
@@ -20,6 +20,8 @@ use crate::capacity::{self, FactCapacity};
 pub(crate) struct ApprovalEffect {
     pub(crate) key: EffectKey,
     pub(crate) request: ApprovalRequest,
+    /// Digest of the arguments, as the log states it.
+    pub(crate) recorded: ArgumentsDigest,
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) checker: Arc<Checker>,
     pub(crate) size: FactCapacity,
@@ -38,7 +40,10 @@ impl ApprovalEffect {
     }
 
     async fn answer(self) -> (Scope, ApprovalAnswer) {
-        let Self { mut request, approver, checker, size, .. } = self;
+        let Self { mut request, recorded, approver, checker, size, .. } = self;
+        if request.digest != recorded {
+            return denied(FORGED);
+        }
         let (tool, arguments) = (request.name.clone(), request.arguments.clone());
         let stop = CancelSource::new();
         request.cancel = stop.signal();
@@ -65,6 +70,9 @@ impl ApprovalEffect {
         }
     }
 }
+
+/// Reason for a denial of a call about which nobody is asked: its log does not tell the truth.
+const FORGED: &str = "the log states the digest of other arguments for this call";
 
 /// Reason for a denial after the approver panicked.
 pub(crate) const PANICKED: &str = "the approver panicked: this is a defect of its adapter";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::{CallItem, PROGRAM_TOOL, ProgramFault, ProgramTransport};
-use windlass_ports::{CancelSource, ProgramRuntime};
+use windlass_ports::{CancelSource, ProgramRuntime, arguments_sha256};
 
 use crate::arguments::Checker;
 use crate::capacity::{self, FactCapacity};
@@ -62,6 +62,7 @@ impl InlineProgramExtractor {
             name: PROGRAM_TOOL.to_owned(),
             rules: rules.certain,
             possible_rules: rules.possible,
+            sha256: Some(arguments_sha256(&arguments)),
             arguments,
             fault,
             opaque: None,

@@ -11,7 +11,7 @@ use windlass_core::{
 };
 use windlass_ports::{
     BlobReader, CancelSource, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult,
-    ProgramRuntime,
+    ProgramRuntime, arguments_sha256,
 };
 
 use super::{EffectReporter, EffectSignals};
@@ -199,6 +199,7 @@ impl ProgramEffect {
                 fault: self.checker.fault(&call.name, &call.arguments),
                 rules: rules.certain,
                 possible_rules: rules.possible,
+                sha256: Some(arguments_sha256(&call.arguments)),
                 name: String::from(&*call.name),
                 arguments: call.arguments,
                 opaque: None,

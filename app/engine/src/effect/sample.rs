@@ -7,7 +7,9 @@ use windlass_core::{
     Assembler, AssemblerLimits, AssemblerOutput, AssemblerOverflow, EffectKey, FailureKind, Input,
     Item, RequestRecord, Retry, SampleEvent, SampleFailure, StopReason, StreamEvent,
 };
-use windlass_ports::{CancelSignal, Clock, Hooks, Provider, SampleRequest, StreamState};
+use windlass_ports::{
+    CancelSignal, Clock, Hooks, Provider, SampleRequest, StreamState, arguments_sha256,
+};
 
 use super::answer_reader::{AnswerReader, truncated};
 use super::inline_program::InlineProgramExtractor;
@@ -234,11 +236,10 @@ impl SampleEffect {
         };
         let fault = self.checker.fault(&call.name, &call.arguments);
         let rules = self.checker.rules(&call.name, &call.arguments);
-        if fault.is_some() || !rules.is_empty() {
-            let call = Arc::make_mut(&mut call);
-            (call.fault, call.rules) = (fault, rules.certain);
-            call.possible_rules = rules.possible;
-        }
+        let sha256 = Some(arguments_sha256(&call.arguments));
+        let recorded = Arc::make_mut(&mut call);
+        (recorded.fault, recorded.sha256) = (fault, sha256);
+        (recorded.rules, recorded.possible_rules) = (rules.certain, rules.possible);
         Item::Call(call)
     }
 }

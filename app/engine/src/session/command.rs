@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_core::{
-    ApprovalAnswer, CallId, ContextPart, Delivery, Digest, Goal, Image, Input, InputId,
+    ApprovalAnswer, ArgumentsDigest, CallId, ContextPart, Delivery, Goal, Image, Input, InputId,
     InterruptSource, Scope, Seq, Settings, StopTiming, TurnId, Widening,
 };
 
@@ -47,7 +47,7 @@ pub enum SessionCommand {
         /// Id of the call.
         call: CallId,
         /// Digest of the arguments that were shown.
-        arguments: Digest,
+        arguments: ArgumentsDigest,
         /// The answer.
         answer: ApprovalAnswer,
     },

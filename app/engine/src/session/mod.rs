@@ -12,8 +12,8 @@ mod turn;
 use std::sync::Arc;
 
 use windlass_core::{
-    ApprovalAnswer, CallId, Delivery, Digest, Goal, InputId, InterruptSource, RecordedFact, Scope,
-    Seq, Session, SessionId, Settings, StopTiming, Widening,
+    ApprovalAnswer, ArgumentsDigest, CallId, Delivery, Goal, InputId, InterruptSource,
+    RecordedFact, Scope, Seq, Session, SessionId, Settings, StopTiming, Widening,
 };
 use windlass_ports::sync::Mutex;
 use windlass_ports::{OutputStore, StoreError};
@@ -298,7 +298,7 @@ impl SessionHandle {
         &self,
         call: CallId,
         scope: Scope,
-        arguments: Digest,
+        arguments: ArgumentsDigest,
         answer: ApprovalAnswer,
     ) -> Result<(), SendError> {
         let command = SessionCommand::Answer { call, arguments, answer };

@@ -90,7 +90,13 @@ impl ChaosHooks {
 }
 
 fn edit(text: &str) -> Option<Edit> {
-    Some(Edit { text: text.into(), fault: None, rules: Vec::new(), possible_rules: Vec::new() })
+    Some(Edit {
+        text: text.into(),
+        fault: None,
+        rules: Vec::new(),
+        sha256: None,
+        possible_rules: Vec::new(),
+    })
 }
 
 #[async_trait]

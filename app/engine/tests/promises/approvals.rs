@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_engine::core::{
-    ApprovalAnswer, Digest, Edit, EffectClass, Fact, ObservationStatus, Permissions, Reject, Scope,
-    TurnOutcome,
+    ApprovalAnswer, ArgumentsDigest, Edit, EffectClass, Fact, ObservationStatus, Permissions,
+    Reject, Scope, TurnOutcome,
 };
-use windlass_engine::ports::ExternalApprover;
+use windlass_engine::ports::{ExternalApprover, arguments_sha256};
 use windlass_engine::{PendingApproval, SendError, SessionHandle};
 use windlass_testkit::approver::{QuestionEnded, ScriptedApprover, allow, allow_with, deny};
 use windlass_testkit::faulty::FaultyStore;
@@ -138,7 +138,9 @@ async fn whoever_asks_later_finds_the_question_and_answers_it() {
         conversation.answer(one.call, scope, digest, answer).await
     };
     let allowed = || ApprovalAnswer::Allow { edit: None };
-    let other = Digest::EMPTY.part(b"{}");
+    let sha256 = arguments_sha256(r#"{"to":"somebody"}"#);
+    assert_eq!(one.digest, ArgumentsDigest::Sha256(sha256));
+    let other = ArgumentsDigest::without_sha256(r#"{"to":"somebody"}"#);
     let refused = say(me(), other, allowed()).await;
     let other = Reject::ArgumentsMismatch(one.call);
     assert!(matches!(refused, Err(SendError::Rejected(why)) if why == other));
@@ -157,6 +159,7 @@ async fn whoever_asks_later_finds_the_question_and_answers_it() {
         fault: Some("it is broken".into()),
         rules: vec![7],
         possible_rules: Vec::new(),
+        sha256: None,
     });
     say(me(), one.digest, ApprovalAnswer::Allow { edit }).await.unwrap();
     let refused = say(me(), one.digest, allowed()).await;
@@ -171,6 +174,7 @@ async fn whoever_asks_later_finds_the_question_and_answers_it() {
     });
     assert_eq!(edits.len(), 1);
     assert_eq!((&edits[0].fault, edits[0].rules.len()), (&None, 0));
+    assert_eq!(edits[0].sha256, Some(arguments_sha256(&edits[0].text)));
 }
 
 #[tokio::test(start_paused = true)]

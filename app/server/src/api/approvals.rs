@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use windlass_engine::core::{
-    ApprovalAnswer, CallId, Digest, Edit, EffectClass, RecordedFact, Reject, Seq, SessionId,
-    Timestamp, TurnId,
+    ApprovalAnswer, ArgumentsDigest, CallId, Edit, EffectClass, RecordedFact, Reject, Seq,
+    SessionId, Timestamp, TurnId,
 };
 use windlass_engine::ports::SessionFilter;
 use windlass_engine::{Loaded, SendError, SessionCommand};
@@ -38,7 +38,7 @@ const PARALLEL_READS: usize = 8;
 #[schema(as = Approval, example = json!({
     "session": "01k8q3v5w2x9n4c7d1f6g0h2jk", "turn": 10, "call": 15, "tool": "run",
     "effect": "effectful", "arguments": "{\"command\":\"make\"}",
-    "digest": "6c62272e07bb014262b821756295c58d", "asked": 17, "attempt": 1,
+    "digest": "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a", "asked": 17, "attempt": 1,
     "deadline": 1_790_604_800_000_u64,
 }))]
 pub(crate) struct Approval {
@@ -61,7 +61,7 @@ pub(crate) struct Approval {
     arguments: Arc<str>,
     /// Digest of the arguments. An answer names it, so it applies to no other arguments.
     #[schema(value_type = String)]
-    digest: Digest,
+    digest: ArgumentsDigest,
     /// Position of the request for approval.
     #[schema(value_type = u64)]
     asked: Seq,
@@ -192,14 +192,14 @@ pub(crate) enum Decision {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Word, example = json!({
-    "decision": "allow", "digest": "6c62272e07bb014262b821756295c58d",
+    "decision": "allow", "digest": "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
     "arguments": {"command": "make check"},
 }))]
 pub(crate) struct DecisionRequest {
     /// The decision.
     pub(crate) decision: Decision,
     /// Digest of the arguments that were shown.
-    #[schema(pattern = "^[0-9a-f]{32}$")]
+    #[schema(pattern = "^(sha256:[0-9a-f]{64}|[0-9a-f]{32})$")]
     pub(crate) digest: String,
     /// Reason for a denial, which the model receives. Only with a denial.
     #[schema(nullable = false)]
@@ -293,6 +293,7 @@ fn approval_answer(word: DecisionRequest) -> Result<ApprovalAnswer, Problem> {
                 text: text.into(),
                 fault: None,
                 rules: Vec::new(),
+                sha256: None,
                 possible_rules: Vec::new(),
             };
             Ok(ApprovalAnswer::Allow { edit: Some(edit) })
@@ -308,12 +309,12 @@ fn approval_answer(word: DecisionRequest) -> Result<ApprovalAnswer, Problem> {
     }
 }
 
-fn digest(text: &str) -> Result<Digest, Problem> {
-    let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    let digits = text.bytes().all(digit);
-    let read = digits.then(|| serde_json::from_value(text.into()).ok());
-    read.flatten().ok_or_else(|| {
-        let detail = "digest is that of the question: 32 hexadecimal digits in lower case";
+fn digest(text: &str) -> Result<ArgumentsDigest, Problem> {
+    let read: Option<ArgumentsDigest> = serde_json::from_value(text.into()).ok();
+    // One digest has one spelling.
+    read.filter(|digest| digest.to_string() == text).ok_or_else(|| {
+        let detail =
+            "digest is that of the question: sha256: and 64 hexadecimal digits in lower case";
         Problem::new(ProblemCode::BadRequest, detail)
     })
 }

@@ -1,8 +1,9 @@
 //! Execution: brings a command to its session, once for each key.
 
 use windlass_engine::core::{
-    ApprovalAnswer, ApprovalAnswered, Digest, Edit, Fact, Seq, SessionId, Verdict,
+    ApprovalAnswer, ApprovalAnswered, Edit, Fact, Seq, SessionId, Verdict,
 };
+use windlass_engine::ports::arguments_digest;
 use windlass_engine::{SessionCommand, SessionHandle};
 
 use super::failure;
@@ -75,7 +76,7 @@ fn recorded_focus(focus: &str) -> Option<&str> {
 /// not compared. An edit that changes nothing is not recorded.
 fn decides(fact: &ApprovalAnswered, answer: &ApprovalAnswer) -> bool {
     let arguments = |edit: &Option<Edit>| match edit {
-        Some(edit) => Digest::EMPTY.part(edit.text.as_bytes()),
+        Some(edit) => arguments_digest(fact.arguments, &edit.text),
         None => fact.arguments,
     };
     match answer {

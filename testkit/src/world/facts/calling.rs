@@ -5,14 +5,14 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    ApprovalAnswered, ApprovalAsked, BudgetGrant, BudgetUsage, CallDecided, CallId, CallItem,
-    CallObserved, CallReport, CallStarted, Confinement, Decider, Digest, Fact, Observation,
-    ObservationStatus, ProgramCalled, ProgramEnd, ProgramFault, ProgramOutcome, ProgramRun,
-    ReconcileStarted, RetainedChange, StoredOutput, Timestamp, Verdict,
+    ApprovalAnswered, ApprovalAsked, ArgumentsDigest, BudgetGrant, BudgetUsage, CallDecided,
+    CallId, CallItem, CallObserved, CallReport, CallStarted, Confinement, Decider, Digest, Fact,
+    Observation, ObservationStatus, ProgramCalled, ProgramEnd, ProgramFault, ProgramOutcome,
+    ProgramRun, ReconcileStarted, RetainedChange, Sha256, StoredOutput, Timestamp, Verdict,
 };
 
 use super::call_item;
-use super::parts::{digest, edit, key, number, result_form, scope, text};
+use super::parts::{arguments_digest, edit, key, number, result_form, scope, text};
 use crate::store::facts as fixed;
 
 /// A fact about a call.
@@ -78,7 +78,7 @@ fn program_end() -> impl Strategy<Value = ProgramEnd> {
 
 fn call_decided() -> impl Strategy<Value = Fact> {
     let by = select(vec![Decider::Policy, Decider::Rule, Decider::Hook]);
-    let whole = (number(), verdict(), by, text(), digest());
+    let whole = (number(), verdict(), by, text(), arguments_digest());
     whole.prop_map(|(call, verdict, by, reason, arguments)| {
         Fact::CallDecided(CallDecided { call: CallId(call), verdict, by, reason, arguments })
     })
@@ -89,7 +89,7 @@ fn verdict() -> impl Strategy<Value = Verdict> {
 }
 
 fn approval_asked() -> impl Strategy<Value = Fact> {
-    let whole = (number(), any::<u32>(), digest(), prop::option::of(number()));
+    let whole = (number(), any::<u32>(), arguments_digest(), prop::option::of(number()));
     whole.prop_map(|(call, attempt, arguments, deadline)| {
         Fact::ApprovalAsked(ApprovalAsked {
             call: CallId(call),
@@ -102,7 +102,7 @@ fn approval_asked() -> impl Strategy<Value = Fact> {
 
 fn approval_answered() -> impl Strategy<Value = Fact> {
     let edit = prop::option::of(edit());
-    let whole = (number(), scope(), verdict(), text(), digest(), edit, key());
+    let whole = (number(), scope(), verdict(), text(), arguments_digest(), edit, key());
     whole.prop_map(|(call, by, verdict, reason, arguments, edit, key)| {
         Fact::ApprovalAnswered(ApprovalAnswered {
             call: CallId(call),
@@ -207,12 +207,12 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
             verdict: Verdict::Deny,
             by: Decider::Policy,
             reason: text.into(),
-            arguments: Digest::EMPTY,
+            arguments: ArgumentsDigest::Digest(Digest::EMPTY),
         }),
         Fact::ApprovalAsked(ApprovalAsked {
             call,
             attempt: 1,
-            arguments: Digest::EMPTY,
+            arguments: ArgumentsDigest::Digest(Digest::EMPTY),
             deadline: Some(Timestamp(u64::MAX)),
         }),
         Fact::ApprovalAnswered(ApprovalAnswered {
@@ -220,7 +220,7 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
             by: fixed::principal(text).into(),
             verdict: Verdict::Allow,
             reason: text.into(),
-            arguments: Digest::EMPTY,
+            arguments: ArgumentsDigest::Digest(Digest::EMPTY),
             edit: Some(fixed::edit(text)),
             key: Some(text.into()),
         }),
@@ -270,6 +270,7 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
                 fault: Some(text.into()),
                 rules: vec![0, u32::MAX],
                 possible_rules: vec![1],
+                sha256: Some(Sha256([7; 32])),
                 opaque: None,
                 inline: false,
             }),

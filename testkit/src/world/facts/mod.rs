@@ -24,7 +24,8 @@ pub(crate) use sampling::sample_with;
 
 use super::random::{FAILURES, limits};
 use parts::{
-    because, interrupter, key, number, opaque, places, scope, session, settings, text, usage,
+    because, interrupter, key, number, opaque, places, scope, session, settings, sha256, text,
+    usage,
 };
 
 /// A fact of any kind, anywhere in a log.
@@ -230,20 +231,23 @@ fn call_item() -> impl Strategy<Value = CallItem> {
         text(),
         text(),
         prop::option::of(text()),
-        (places(), places()),
+        (places(), places(), sha256()),
         opaques(),
         any::<bool>(),
     );
     call.prop_map(
-        |(provider_id, name, arguments, fault, (rules, possible_rules), opaque, spoken)| CallItem {
-            provider_id,
-            name,
-            arguments,
-            fault,
-            rules,
-            possible_rules,
-            opaque,
-            inline: spoken,
+        |(provider_id, name, arguments, fault, (rules, possible_rules, sha256), opaque, spoken)| {
+            CallItem {
+                provider_id,
+                name,
+                arguments,
+                fault,
+                rules,
+                possible_rules,
+                sha256,
+                opaque,
+                inline: spoken,
+            }
         },
     )
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    Digest, Edit, InputId, InterruptSource, LoweredPart, LoweringAction, LoweringReason,
-    LoweringRecord, Opaque, Reason, RequestOptions, RequestRecord, RequestRoute, ResultForm, Scope,
-    Seq, SessionId, Settings, ToolChoice, Usage,
+    ArgumentsDigest, Digest, Edit, InputId, InterruptSource, LoweredPart, LoweringAction,
+    LoweringReason, LoweringRecord, Opaque, Reason, RequestOptions, RequestRecord, RequestRoute,
+    ResultForm, Scope, Seq, SessionId, Settings, Sha256, ToolChoice, Usage,
 };
 
 use crate::world::random::posture;
@@ -98,6 +98,16 @@ pub(super) fn digest() -> impl Strategy<Value = Digest> {
     text().prop_map(|text| Digest::EMPTY.part(text.as_bytes()))
 }
 
+pub(super) fn sha256() -> impl Strategy<Value = Option<Sha256>> {
+    prop::option::of(any::<[u8; 32]>().prop_map(Sha256))
+}
+
+pub(super) fn arguments_digest() -> impl Strategy<Value = ArgumentsDigest> {
+    (digest(), sha256()).prop_map(|(older, sha256)| {
+        sha256.map_or(ArgumentsDigest::Digest(older), ArgumentsDigest::Sha256)
+    })
+}
+
 /// Any text, with the characters that text forms stumble over.
 pub(super) fn text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -128,12 +138,13 @@ pub(super) fn result_form() -> impl Strategy<Value = ResultForm> {
 }
 
 pub(super) fn edit() -> impl Strategy<Value = Edit> {
-    (text(), prop::option::of(text()), places(), places()).prop_map(
-        |(text, fault, rules, possible_rules)| Edit {
+    (text(), prop::option::of(text()), places(), places(), sha256()).prop_map(
+        |(text, fault, rules, possible_rules, sha256)| Edit {
             text: text.into(),
             fault,
             rules,
             possible_rules,
+            sha256,
         },
     )
 }

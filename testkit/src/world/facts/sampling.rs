@@ -8,7 +8,7 @@ use windlass_core::{
     CallItem, Digest, Fact, FailureKind, Item, ItemAdded, LoweredPart, LoweringAction,
     LoweringReason, LoweringRecord, Opaque, Reason, ReasoningItem, RequestRecord, RequestRoute,
     Reservation, Retained, Retry, SampleCut, SampleEnded, SampleFailure, SampleKind, SampleStarted,
-    Seq, StopReason, Timestamp, Usage,
+    Seq, Sha256, StopReason, Timestamp, Usage,
 };
 
 use super::parts::{asked, because, digest, number, text, usage};
@@ -153,6 +153,7 @@ pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
         fault: Some(text.into()),
         rules: vec![0, u32::MAX],
         possible_rules: Vec::new(),
+        sha256: Some(Sha256([7; 32])),
         opaque: Some(opaque.clone()),
         inline: false,
     };

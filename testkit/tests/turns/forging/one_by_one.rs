@@ -95,6 +95,7 @@ fn only_a_hook_that_may_change_a_prompt_changes_it() {
             text: "other".into(),
             fault: None,
             rules: Vec::new(),
+            sha256: None,
             possible_rules: Vec::new(),
         });
         Fact::HookDecided(HookDecided { edit, ..fact })

@@ -1,0 +1,155 @@
+//! Digests of arguments: decisions, questions and answers about a call name the exact arguments.
+//!
+//! SHA-256 is computed where a call is read, and recorded with it. Older logs have none; their
+//! decisions name the arguments by [`Digest`], which the fold computes.
+
+use alloc::borrow::Cow;
+use core::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::digest::Digest;
+
+/// Prefix of the text form of a SHA-256.
+const SHA256: &str = "sha256:";
+
+/// SHA-256 of a text. Serialised as 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sha256(pub [u8; 32]);
+
+impl Sha256 {
+    /// Returns the digest that these digits spell, in lower case.
+    fn parse(text: &str) -> Option<Self> {
+        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+        let mut bytes = [0; 32];
+        if pairs.len() != bytes.len() || !rest.is_empty() {
+            return None;
+        }
+        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+            *byte = nibble(*high)?.wrapping_shl(4) | nibble(*low)?;
+        }
+        Some(Self(bytes))
+    }
+}
+
+fn nibble(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => digit.checked_sub(b'0'),
+        b'a'..=b'f' => digit.checked_sub(b'a' - 10),
+        _ => None,
+    }
+}
+
+impl fmt::Display for Sha256 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Sha256 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Sha256 {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Sha256 {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(from)?;
+        let read = Self::parse(&text);
+        read.ok_or_else(|| de::Error::custom("a SHA-256 has 64 hexadecimal digits in lower case"))
+    }
+}
+
+/// Digest of the exact arguments of a call. Serialised as `sha256:` and 64 hexadecimal digits, or
+/// as the 32 digits of a [`Digest`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ArgumentsDigest {
+    /// SHA-256 of the arguments.
+    Sha256(Sha256),
+    /// Digest of the arguments as the only part: in logs of earlier versions.
+    Digest(Digest),
+}
+
+impl ArgumentsDigest {
+    /// Returns the digest of arguments as earlier versions computed it.
+    #[must_use]
+    pub fn without_sha256(arguments: &str) -> Self {
+        Self::Digest(Digest::EMPTY.part(arguments.as_bytes()))
+    }
+}
+
+impl fmt::Display for ArgumentsDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sha256(sha256) => write!(f, "{SHA256}{sha256}"),
+            Self::Digest(digest) => digest.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for ArgumentsDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for ArgumentsDigest {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ArgumentsDigest {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(from)?;
+        let fault = || {
+            let words = "a digest of arguments is sha256: and 64 hexadecimal digits in lower case, \
+                         or the 32 digits of an earlier version";
+            de::Error::custom(words)
+        };
+        match text.strip_prefix(SHA256) {
+            Some(digits) => Sha256::parse(digits).map(Self::Sha256).ok_or_else(fault),
+            None => Digest::parse(&text).map(Self::Digest).ok_or_else(fault),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use alloc::string::{String, ToString as _};
+
+    use super::*;
+
+    fn read(text: &str) -> Option<ArgumentsDigest> {
+        let text = de::value::StrDeserializer::<de::value::Error>::new(text);
+        ArgumentsDigest::deserialize(text).ok()
+    }
+
+    #[test]
+    fn both_forms_are_read_back_and_never_equal() {
+        let new = format!("sha256:{}", "0f".repeat(32));
+        let old = "0f".repeat(16);
+        for text in [&new, &old] {
+            assert_eq!(read(text).unwrap().to_string(), *text);
+        }
+        assert_ne!(read(&new), read(&old));
+        assert_eq!(read(&new), Some(ArgumentsDigest::Sha256(Sha256([0x0f; 32]))));
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        let digits = "0f".repeat(32);
+        let upper = format!("sha256:{}", "0F".repeat(32));
+        let long = format!("sha256:{digits}0");
+        for bad in [digits, upper, long, String::from("sha256:"), String::new()] {
+            assert_eq!(read(&bad), None, "{bad}");
+        }
+    }
+}

@@ -97,7 +97,8 @@ pub use store::{
 };
 pub use summary::{SessionFilter, SessionListing, SessionSummary};
 pub use tools::{
-    NoProgress, ProgressSink, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor,
+    ArgumentPath, NoProgress, ProgressSink, ToolCall, ToolContext, ToolError, ToolErrorKind,
+    ToolExecutor,
 };
 pub use wire::{
     Segments, Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireRequest,

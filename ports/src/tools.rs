@@ -47,6 +47,14 @@ pub trait ToolExecutor: Send + Sync + 'static {
         Ok(Observation::new(ObservationStatus::NotStarted, words))
     }
 
+    /// Returns where the paths among a call's arguments lead by now: relative to the workspace, and
+    /// through no symbolic link. Rules about paths are compared with them, when the call is made
+    /// and again before it starts. An argument that leads nowhere is left out. Looks at names only,
+    /// and does not wait.
+    fn paths(&self, _call: &ToolCall) -> Vec<ArgumentPath> {
+        Vec::new()
+    }
+
     /// Returns the outcome of a run whose process ended first. Called only for tools that declare
     /// `reconciles`. `None` means that the outcome is unknown. Changes nothing.
     ///
@@ -72,6 +80,15 @@ pub struct ToolCall {
     pub name: String,
     /// Arguments as JSON text of an object.
     pub arguments: String,
+}
+
+/// Path that an argument of a call leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArgumentPath {
+    /// Name of the argument.
+    pub argument: String,
+    /// Path relative to the workspace, without symbolic links; `.` for the workspace itself.
+    pub path: String,
 }
 
 /// Context of a tool's run.

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde::Deserialize;
 use windlass_core::{Observation, ToolSpec};
-use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
+use windlass_ports::{ArgumentPath, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 
 use crate::config::LocalFsConfig;
 use crate::confinement::ToolSandbox;
@@ -110,6 +111,16 @@ impl ToolExecutor for LocalFs {
         }
     }
 
+    fn paths(&self, call: &ToolCall) -> Vec<ArgumentPath> {
+        let arguments: Option<PathArgument> = serde_json::from_str(&call.arguments).ok();
+        let Some(path) = arguments.and_then(|arguments| arguments.path) else {
+            return Vec::new();
+        };
+        let found = find(call).ok().and_then(|_| self.root.canonical(&path).ok());
+        let argument = String::from("path");
+        found.map(|path| ArgumentPath { argument, path }).into_iter().collect()
+    }
+
     async fn plan(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
         match find(&call)?.tool {
             WorkspaceTool::File(tool) => {
@@ -118,6 +129,13 @@ impl ToolExecutor for LocalFs {
             WorkspaceTool::Shell => Ok(shell::plan(&call.arguments, &self.config, &context)),
         }
     }
+}
+
+/// The argument of the file tools that is a path.
+#[derive(Debug, Deserialize)]
+struct PathArgument {
+    #[serde(default)]
+    path: Option<String>,
 }
 
 fn find(call: &ToolCall) -> Result<&'static ToolOffer, ToolError> {

@@ -114,6 +114,16 @@ impl WorkspaceRoot {
         }
     }
 
+    /// Returns where a path leads: relative to the workspace, through no symbolic link. Names of
+    /// folders that are missing are part of it. Creates nothing.
+    pub(crate) fn canonical(&self, path: &str) -> Result<String, CallFailure> {
+        let mut walk = PathWalk::new(self, path, MissingFolders::Count)?;
+        let name = walk.run()?;
+        walk.names.extend(name);
+        let names: Vec<_> = walk.names.iter().map(|name| name.to_string_lossy()).collect();
+        Ok(if names.is_empty() { String::from(".") } else { names.join("/") })
+    }
+
     /// The names of a path that a model wrote.
     fn parse(&self, path: &str) -> Result<VecDeque<OsString>, CallFailure> {
         if path.contains('\0') {
@@ -168,6 +178,8 @@ struct PathWalk<'a> {
     missing: MissingFolders,
     /// The folders from below the root to where the walk stands.
     stack: Vec<Arc<OwnedFd>>,
+    /// The names of those folders, and of missing ones below them.
+    names: Vec<OsString>,
     /// Folders below those that are missing, where the walk is to count them. A folder that is
     /// not there has nothing in it, so no link either.
     absent: usize,
@@ -186,6 +198,7 @@ impl<'a> PathWalk<'a> {
             path,
             missing,
             stack: Vec::new(),
+            names: Vec::new(),
             absent: 0,
             rest: root.parse(path)?,
             links: 0,
@@ -202,6 +215,7 @@ impl<'a> PathWalk<'a> {
         while let Some(name) = self.rest.pop_front() {
             if name == ".." {
                 // Only a link's own target says so. Up is where the walk came from.
+                self.names.pop();
                 if self.absent > 0 {
                     self.absent -= 1;
                 } else {
@@ -238,11 +252,13 @@ impl<'a> PathWalk<'a> {
         let fault = |errno| CallFailure::os("open", self.path, errno);
         if self.absent > 0 {
             self.absent += 1;
+            self.names.push(name.to_owned());
             return Ok(());
         }
         let opened = match folder_at(self.here(), name) {
             Err(Errno::NOENT) if self.missing == MissingFolders::Count => {
                 self.absent = 1;
+                self.names.push(name.to_owned());
                 return Ok(());
             }
             Err(Errno::NOENT) if self.missing == MissingFolders::Create => {
@@ -259,7 +275,10 @@ impl<'a> PathWalk<'a> {
             opened => opened,
         };
         match opened {
-            Ok(folder) => self.stack.push(Arc::new(folder)),
+            Ok(folder) => {
+                self.stack.push(Arc::new(folder));
+                self.names.push(name.to_owned());
+            }
             Err(errno @ (Errno::NOTDIR | Errno::LOOP)) => match self.link(name)? {
                 Some(target) => self.follow(&target)?,
                 None => return Err(fault(errno)),
@@ -297,6 +316,7 @@ impl<'a> PathWalk<'a> {
         let relative = self.root.relative(target).ok_or_else(|| self.leads_out())?;
         if target.is_absolute() {
             self.stack.clear();
+            self.names.clear();
         }
         for component in relative.components().rev() {
             match component {

@@ -99,3 +99,35 @@ fn a_rule_on_a_command_is_about_each_part_of_it() {
         assert!(place.file("kept").exists(), "{prompt}");
     }
 }
+
+#[test]
+fn a_rule_on_a_path_holds_through_links() {
+    let place = Place::new();
+    std::fs::create_dir(place.file("secret")).unwrap();
+    std::os::unix::fs::symlink("secret", place.file("link")).unwrap();
+    let deny = ["--deny", "write_file(path=secret/*)"];
+    let write = |path: &str| json!({ "path": path, "content": "x" });
+    // The second call is decided before the first one has made the link that it goes through.
+    let calls = Answer::new()
+        .call("write_file", write("link/a"))
+        .call("shell", json!({ "command": "ln -s secret later" }))
+        .call("write_file", write("later/b"))
+        .call("write_file", write("open/c"));
+    let replies = [calls, Answer::new().text("So be it.")].map(Reply::answer);
+    let server = ModelServer::start(Script::list(replies)).unwrap();
+    let base_url = server.base_url();
+    let at = ["run", "hello", "--session", "s", "--provider", "openai", "--model", "m"];
+    let words = [&at[..], &["--base-url", &base_url, "--sandbox", "off"], &deny].concat();
+    let ended = place.without_terminal(&words);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert_eq!(std::fs::read_dir(place.file("secret")).unwrap().count(), 0);
+    assert!(place.file("open/c").exists());
+    let log = place.log("s");
+    let outputs: Vec<&str> = log
+        .iter()
+        .filter(|fact| fact["kind"] == "CallObserved")
+        .filter_map(|fact| fact["body"]["observation"]["output"].as_str())
+        .collect();
+    assert!(outputs.iter().any(|text| text.starts_with("Denied by a rule")), "{outputs:?}");
+    assert!(outputs.iter().any(|text| text.contains("leads elsewhere")), "{outputs:?}");
+}

@@ -9,9 +9,10 @@ use serde_json::Value;
 use windlass_core::{AgentSpec, Edit, EffectClass, Settings, ToolSpec, program_tool};
 use windlass_ports::arguments_sha256;
 use windlass_ports::json::duplicate_key;
+use windlass_ports::{ArgumentPath, ToolCall, ToolExecutor};
 
 use crate::output_schema::OutputValidator;
-use crate::rules::{ComparedCall, MatchedRules, TextFormats};
+use crate::rules::{ComparedCall, MatchedRules, TextFormat, TextFormats};
 use crate::{program, rules};
 
 /// Most violations that one message names.
@@ -20,12 +21,13 @@ const MAX_VIOLATIONS: usize = 3;
 const MAX_VIOLATION_CHARS: usize = 300;
 
 /// Compiled schemas of one set of tools, and of the answer if the settings have an output schema.
-#[derive(Debug)]
 pub(crate) struct Checker {
     settings: Arc<Settings>,
     tools: HashMap<String, Validator>,
     formats: HashMap<String, TextFormats>,
     workspace: Option<Arc<str>>,
+    /// Executor that tells where paths lead.
+    executor: Option<Arc<dyn ToolExecutor>>,
     answer: Option<OutputValidator>,
 }
 
@@ -62,13 +64,18 @@ impl Checker {
             tools,
             formats,
             workspace: None,
+            executor: None,
             answer: answer.map(OutputValidator::new).transpose()?,
         })
     }
 
-    /// Compares paths in this workspace.
-    pub(crate) fn in_workspace(self, workspace: Option<&Arc<str>>) -> Self {
-        Self { workspace: workspace.cloned(), ..self }
+    /// Compares paths in this workspace, as the executor of its tools finds them.
+    pub(crate) fn in_workspace(
+        self,
+        workspace: Option<&Arc<str>>,
+        executor: &Arc<dyn ToolExecutor>,
+    ) -> Self {
+        Self { workspace: workspace.cloned(), executor: Some(executor.clone()), ..self }
     }
 
     /// Returns true if this checker was compiled for these settings.
@@ -141,13 +148,32 @@ impl Checker {
 
     /// Returns the indexes of the settings' rules that match a call.
     pub(crate) fn rules(&self, tool: &str, arguments: &str) -> MatchedRules {
+        let paths = self.paths(tool, arguments);
         let call = ComparedCall {
+            paths: &paths,
             tool,
             arguments,
             formats: self.formats.get(tool),
             workspace: self.workspace.as_deref(),
         };
         rules::matching_rules(&self.settings.rules, &call)
+    }
+
+    /// Returns where the paths of a call lead, if rules may be about them.
+    fn paths(&self, tool: &str, arguments: &str) -> Vec<ArgumentPath> {
+        match &self.executor {
+            Some(executor) if self.compares_paths(tool) => {
+                executor.paths(&ToolCall { name: tool.to_owned(), arguments: arguments.to_owned() })
+            }
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    /// Returns true if rules may be about paths of this tool's calls.
+    pub(crate) fn compares_paths(&self, tool: &str) -> bool {
+        let formats = self.formats.get(tool);
+        !self.settings.rules.is_empty()
+            && formats.is_some_and(|formats| formats.values().any(|it| *it == TextFormat::Path))
     }
 
     /// Validates arguments that replace a model's.

@@ -356,7 +356,7 @@ impl Engine {
         };
         let checker = Checker::new(&loaded.session.settings)
             .map_err(StartError::Settings)?
-            .in_workspace(loaded.session.workspace.as_ref());
+            .in_workspace(loaded.session.workspace.as_ref(), &self.inner.ports.tools);
         Ok(DriverParts {
             ports: self.inner.ports.clone(),
             mailbox: self.inner.peers.as_ref().map(|peers| peers.mailbox.clone()),

@@ -7,7 +7,8 @@
 //!   other rules that allow; one that asks or denies must match one of them. If a rule that denies
 //!   only may match, a person is asked. See [`CommandLine`].
 //! - `path`: a path of the workspace. It is compared without `.`, `..` and repeated slashes, and
-//!   relative to the workspace.
+//!   relative to the workspace. If the tool tells where it leads, a rule that allows is compared with
+//!   that alone, and one that asks or denies with both.
 //! - else: as it is.
 //!
 //! Any other value is compared as compact JSON, with the names of its objects in alphabetical order.
@@ -22,7 +23,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use windlass_core::{ArgumentPattern, Rule, RuleVerdict};
-use windlass_ports::{Certainty, CommandLine, CommandPattern, glob, normal_path};
+use windlass_ports::{ArgumentPath, Certainty, CommandLine, CommandPattern, glob, normal_path};
 
 /// Meaning of a text argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub(crate) struct ComparedCall<'a> {
     pub(crate) formats: Option<&'a TextFormats>,
     /// Workspace of the session.
     pub(crate) workspace: Option<&'a str>,
+    /// Paths that its arguments lead to, as its tool tells.
+    pub(crate) paths: &'a [ArgumentPath],
 }
 
 /// Rules that a call matches, by index.
@@ -108,22 +111,42 @@ impl ComparedCall<'_> {
                 let mut values = arguments.of(&pattern.name).peekable();
                 values.peek().is_some() && values.all(|value| self.allows(pattern, value))
             }
-            (Some(pattern), Some(arguments), RuleVerdict::Ask | RuleVerdict::Deny) => arguments
-                .of(&pattern.name)
-                .any(|value| pattern_matches(pattern, value) || self.allows(pattern, value)),
+            (Some(pattern), Some(arguments), RuleVerdict::Ask | RuleVerdict::Deny) => {
+                arguments.of(&pattern.name).any(|value| self.forbids(pattern, value))
+            }
         }
     }
 
-    /// Compares a value in its tool's format.
+    /// Compares a value with the pattern of a rule that allows: a path is what it leads to, if that
+    /// is known.
     fn allows(&self, pattern: &ArgumentPattern, value: &Value) -> bool {
-        match (self.format(&pattern.name), value) {
-            (Some(TextFormat::Path), Value::String(path)) => {
-                let path = normal_path(path, self.workspace);
-                glob(&pattern.pattern, &path)
-                    || glob(&normal_path(&pattern.pattern, self.workspace), &path)
+        match (self.format(&pattern.name), value, self.leads_to(&pattern.name)) {
+            (Some(TextFormat::Path), Value::String(_), Some(path)) => {
+                self.path_matches(pattern, path)
             }
+            (Some(TextFormat::Path), Value::String(path), None) => self.path_matches(pattern, path),
             _ => pattern_matches(pattern, value),
         }
+    }
+
+    /// Compares a value with the pattern of a rule that asks or denies: a path is as it is written
+    /// and what it leads to.
+    fn forbids(&self, pattern: &ArgumentPattern, value: &Value) -> bool {
+        let written = match (self.format(&pattern.name), value) {
+            (Some(TextFormat::Path), Value::String(path)) => self.path_matches(pattern, path),
+            _ => false,
+        };
+        written || pattern_matches(pattern, value) || self.allows(pattern, value)
+    }
+
+    fn leads_to(&self, argument: &str) -> Option<&str> {
+        let found = self.paths.iter().find(|path| path.argument == argument);
+        found.map(|found| found.path.as_str())
+    }
+
+    fn path_matches(&self, pattern: &ArgumentPattern, path: &str) -> bool {
+        let path = normal_path(path, self.workspace);
+        glob(&pattern.pattern, &path) || glob(&normal_path(&pattern.pattern, self.workspace), &path)
     }
 
     /// Returns the rules about command lines that match.
@@ -270,17 +293,21 @@ mod tests {
     }
 
     fn met(rules: &[Rule], tool: &str, arguments: &str) -> Vec<u32> {
-        let call = ComparedCall { tool, arguments, formats: None, workspace: None };
+        let call = ComparedCall { tool, arguments, formats: None, workspace: None, paths: &[] };
         matching_rules(rules, &call).certain
     }
 
     /// Rules that match a call of a tool with a command, a path and a plain text.
     fn met_in_format(rules: &[Rule], arguments: &str) -> (Vec<u32>, Vec<u32>) {
+        met_at(rules, arguments, &[])
+    }
+
+    fn met_at(rules: &[Rule], arguments: &str, paths: &[ArgumentPath]) -> (Vec<u32>, Vec<u32>) {
         let schema = r#"{"properties":{"command":{"type":"string","format":"shell"},
             "path":{"type":"string","format":"path"},"text":{"type":"string"}}}"#;
         let formats = text_formats(&serde_json::from_str(schema).unwrap());
         let (formats, workspace) = (Some(&formats), Some("/home/w"));
-        let call = ComparedCall { tool: "t", arguments, formats, workspace };
+        let call = ComparedCall { tool: "t", arguments, formats, workspace, paths };
         let MatchedRules { certain, possible } = matching_rules(rules, &call);
         (certain, possible)
     }
@@ -340,6 +367,26 @@ mod tests {
         ] {
             let arguments = serde_json::json!({ "path": path }).to_string();
             assert_eq!(met_in_format(&rules, &arguments).0, expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_also_what_its_links_lead_to() {
+        let rules = [
+            rule(RuleVerdict::Deny, "t", Some(("path", "secret/*"))),
+            rule(RuleVerdict::Allow, "t", Some(("path", "docs/*"))),
+        ];
+        for (path, leads_to, expected) in [
+            ("docs/a", "docs/a", &[1][..]),
+            ("docs/a", "secret/a", &[0]),
+            ("docs/a", "src/a", &[]),
+            ("link/a", "docs/a", &[1]),
+            ("link/a", "secret/a", &[0]),
+            ("secret/a", "src/a", &[0]),
+        ] {
+            let arguments = serde_json::json!({ "path": path }).to_string();
+            let paths = [ArgumentPath { argument: "path".into(), path: leads_to.into() }];
+            assert_eq!(met_at(&rules, &arguments, &paths).0, expected, "{path} to {leads_to}");
         }
     }
 

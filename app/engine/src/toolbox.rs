@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{Observation, ToolSpec};
-use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass_ports::{ArgumentPath, ToolCall, ToolContext, ToolError, ToolExecutor};
 
 /// Several tool executors combined into one.
 #[derive(Default)]
@@ -64,6 +64,10 @@ impl ToolExecutor for Toolbox {
 
     async fn plan(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
         self.owner(&call)?.plan(call, context).await
+    }
+
+    fn paths(&self, call: &ToolCall) -> Vec<ArgumentPath> {
+        self.owner(call).map_or_else(|_| Vec::new(), |owner| owner.paths(call))
     }
 
     async fn reconcile(

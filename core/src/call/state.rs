@@ -163,17 +163,33 @@ pub struct ApprovalQuestion {
     pub deadline: Option<Timestamp>,
 }
 
+/// Returns the verdict of rules, and true if it is to ask because one that denies may match.
+fn verdict(settings: &Settings, rules: &[u32], possible: &[u32]) -> (Option<RuleVerdict>, bool) {
+    let verdict = |index: &u32| Some(settings.rules.get(usize::try_from(*index).ok()?)?.verdict);
+    let certain = rules.iter().filter_map(verdict).max();
+    let denies = possible.iter().filter_map(verdict).any(|it| it == RuleVerdict::Deny);
+    let asks = denies && certain < Some(RuleVerdict::Deny);
+    (certain.max(asks.then_some(RuleVerdict::Ask)), asks)
+}
+
 impl CallState {
     /// Sets the verdict of the rules that the call matches: deny beats ask, ask beats allow. A rule
     /// that denies and only may match asks.
     pub(crate) fn apply_rules(&mut self, settings: &Settings, rules: &[u32], possible: &[u32]) {
-        let verdict =
-            |index: &u32| Some(settings.rules.get(usize::try_from(*index).ok()?)?.verdict);
-        let certain = rules.iter().filter_map(verdict).max();
-        let denies = possible.iter().filter_map(verdict).any(|it| it == RuleVerdict::Deny);
-        self.possibly_denied = denies && certain < Some(RuleVerdict::Deny);
-        let asks = self.possibly_denied.then_some(RuleVerdict::Ask);
-        self.rule_verdict = certain.max(asks);
+        (self.rule_verdict, self.possibly_denied) = verdict(settings, rules, possible);
+    }
+
+    /// Returns true if these rules, which it matches by now, permit as much as those that it was
+    /// decided by.
+    #[must_use]
+    pub fn covers(&self, settings: &Settings, rules: &[u32], possible: &[u32]) -> bool {
+        let strictness = |verdict: Option<RuleVerdict>| match verdict {
+            Some(RuleVerdict::Allow) => 0,
+            None => 1,
+            Some(RuleVerdict::Ask) => 2,
+            Some(RuleVerdict::Deny) => 3,
+        };
+        strictness(verdict(settings, rules, possible).0) <= strictness(self.rule_verdict)
     }
 
     /// Returns true if the call counts against the limits of calls: surplus ones do not.

@@ -12,6 +12,7 @@ use crate::common::World;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 use windlass_core::ObservationStatus;
+use windlass_ports::{ToolCall, ToolExecutor as _};
 
 /// Every way to name a path to a tool.
 fn calls(path: &str) -> [(&'static str, Value); 5] {
@@ -226,4 +227,37 @@ fn swap(over: Arc<AtomicBool>, one: PathBuf, other: PathBuf) -> (Arc<AtomicU64>,
         }
     });
     (swaps, swapper)
+}
+
+#[test]
+fn a_path_is_told_as_where_it_leads() {
+    let world = World::new();
+    world.put("secret/x", "");
+    world.put("docs/sub/y", "");
+    symlink("secret", world.path("link")).unwrap();
+    symlink("../secret/x", world.path("docs/file")).unwrap();
+    symlink(world.path("docs/sub"), world.path("absolute")).unwrap();
+    symlink("gone/there", world.path("dangling")).unwrap();
+    symlink("../outside", world.path("folder")).unwrap();
+    for (path, leads_to) in [
+        ("secret/x", Some("secret/x")),
+        ("./secret//x", Some("secret/x")),
+        (".", Some(".")),
+        ("link", Some("secret")),
+        ("link/x", Some("secret/x")),
+        ("link/new/file", Some("secret/new/file")),
+        ("docs/file", Some("secret/x")),
+        ("absolute/y", Some("docs/sub/y")),
+        ("dangling", Some("gone/there")),
+        ("folder/secret", None),
+        ("../outside/secret", None),
+    ] {
+        for (tool, arguments) in calls(path) {
+            let call = ToolCall { name: tool.to_owned(), arguments: arguments.to_string() };
+            let told = world.tools.paths(&call);
+            let told = told.first().map(|told| (told.argument.as_str(), told.path.as_str()));
+            assert_eq!(told, leads_to.map(|path| ("path", path)), "{tool} {path}");
+        }
+    }
+    assert!(!world.path("secret/new").exists());
 }

@@ -250,7 +250,7 @@ impl Driver {
             return Vec::new();
         };
         let (session, history) = (self.machine.session(), self.machine.history());
-        let checker = checker.in_workspace(session.workspace.as_ref());
+        let checker = checker.in_workspace(session.workspace.as_ref(), &self.ports.tools);
         let calls = pending.calls.into_iter().filter_map(|call| {
             let (tool, arguments) = (&history.call(call)?.name, history.arguments(call)?);
             let matched = checker.rules(tool, &arguments);

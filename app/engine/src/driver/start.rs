@@ -39,7 +39,7 @@ impl Driver {
         if !self.checker.is_for(settings) {
             let checker = Checker::new(settings).ok()?;
             let workspace = self.machine.session().workspace.as_ref();
-            self.checker = Arc::new(checker.in_workspace(workspace));
+            self.checker = Arc::new(checker.in_workspace(workspace, &self.ports.tools));
         }
         Some(self.checker.clone())
     }
@@ -142,6 +142,7 @@ impl Driver {
             idempotency_key: fact.idempotency_key.clone(),
             timeout_ms: fact.timeout_ms,
         })?;
+        let diverted = self.is_diverted(id, &call);
         let turn = self.machine.session().turn()?;
         let names_rest = turn.settings.offers_read_output();
         let effect = CallEffect {
@@ -153,11 +154,28 @@ impl Driver {
             size: self.capacity,
             effect,
             plan: fact.plan,
+            diverted,
             grace_ms: turn.limits.grace_ms,
             names_rest,
         };
         self.effects.start(key, |voice, signals| effect.run(voice, signals));
         Some(())
+    }
+
+    /// Returns true if the paths of a call lead elsewhere than when it was decided, to where the
+    /// rules permit less.
+    fn is_diverted(&mut self, id: CallId, call: &ToolCall) -> bool {
+        let Some(checker) = self.checker().filter(|checker| checker.compares_paths(&call.name))
+        else {
+            return false;
+        };
+        let rules = checker.rules(&call.name, &call.arguments);
+        let turn = self.machine.session().turn();
+        let decided = turn.and_then(|turn| {
+            let state = turn.calls().iter().find(|state| state.id == id)?;
+            Some(state.covers(&turn.settings, &rules.certain, &rules.possible))
+        });
+        decided == Some(false)
     }
 
     /// Returns the executor of a call. The engine itself reads outputs and reaches agents in the

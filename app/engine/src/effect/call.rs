@@ -22,6 +22,10 @@ use crate::event::{LiveEvent, LiveKind};
 /// Longest progress report, in bytes; the rest is cut.
 const MAX_REPORT_BYTES: usize = 4_096;
 
+/// Result of a call whose paths lead elsewhere than when it was decided, for the model.
+const DIVERTED: &str = "Failed: not run, since its path leads elsewhere by now than when it was \
+                        decided. Request it again, if it is still needed.";
+
 /// Context of a call effect.
 pub(crate) struct CallEffect {
     pub(crate) key: EffectKey,
@@ -31,6 +35,8 @@ pub(crate) struct CallEffect {
     pub(crate) effect: EffectClass,
     /// True if the tool must only describe its effects.
     pub(crate) plan: bool,
+    /// True if its paths lead elsewhere than when it was decided.
+    pub(crate) diverted: bool,
     pub(crate) grace_ms: u64,
     pub(crate) tools: Arc<dyn ToolExecutor>,
     pub(crate) reports: Arc<ProgressReporter>,
@@ -77,6 +83,9 @@ impl CallEffect {
     /// has the grace period to stop and report its progress.
     async fn observe(self, cancel: CancelSignal) -> Observation {
         let Self { call, mut context, effect, plan, grace_ms, tools, reports, .. } = self;
+        if self.diverted {
+            return Observation::new(ObservationStatus::Failed, DIVERTED.to_owned());
+        }
         let (name, timeout_ms) = (call.name.clone(), context.timeout_ms);
         let stop = CancelSource::new();
         context.cancel = stop.signal();

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use windlass_engine::core::{CallId, CallItem, CallView};
+use windlass_engine::ports::question_lines;
 
 use super::event::{AguiEvent, Interrupt, Metadata};
 use super::time::iso_time;
@@ -42,6 +43,9 @@ pub(super) fn interrupt(call: &CallView) -> Option<Interrupt> {
             "additionalProperties": false,
         }),
         expires_at: question.deadline.map(iso_time),
-        metadata: Metadata::from([("windlass", json!({"call": id, "digest": digest}))]),
+        metadata: Metadata::from([(
+            "windlass",
+            json!({"call": id, "digest": digest, "view": question_lines(call.arguments())}),
+        )]),
     })
 }

@@ -404,6 +404,7 @@ fn a_turn_that_waits_for_persons_alone_ends_its_run_with_their_questions() {
     let interrupts = end["outcome"]["interrupts"].as_array().unwrap();
     assert_eq!(interrupts.len(), 1);
     assert_eq!(interrupts[0]["id"], format!("5.{}", digest()));
+    assert_eq!(interrupts[0]["metadata"]["windlass"]["view"], json!([]));
     assert_eq!(interrupts[0]["toolCallId"], "5");
     assert_eq!(interrupts[0]["expiresAt"], "1970-01-01T00:00:01.000Z");
     let system = json!({"kind": "system", "reason": "a test"});

@@ -14,7 +14,7 @@ use windlass_engine::core::{
     ApprovalAnswer, ArgumentsDigest, CallId, Edit, EffectClass, RecordedFact, Reject, Seq,
     SessionId, Timestamp, TurnId,
 };
-use windlass_engine::ports::SessionFilter;
+use windlass_engine::ports::{SessionFilter, question_lines};
 use windlass_engine::{Loaded, SendError, SessionCommand};
 
 use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull, Waits};
@@ -38,6 +38,7 @@ const PARALLEL_READS: usize = 8;
 #[schema(as = Approval, example = json!({
     "session": "01k8q3v5w2x9n4c7d1f6g0h2jk", "turn": 10, "call": 15, "tool": "run",
     "effect": "effectful", "arguments": "{\"command\":\"make\"}",
+    "view": ["command: make"],
     "digest": "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a", "asked": 17, "attempt": 1,
     "deadline": 1_790_604_800_000_u64,
 }))]
@@ -59,6 +60,9 @@ pub(crate) struct Approval {
     /// The exact arguments as JSON text.
     #[schema(value_type = String)]
     arguments: Arc<str>,
+    /// The arguments for a person, a line each or more: decoded, with hidden characters spelled out,
+    /// long runs of blanks counted, and what is left out of long texts counted. Plain text.
+    view: Vec<String>,
     /// Digest of the arguments. An answer names it, so it applies to no other arguments.
     #[schema(value_type = String)]
     digest: ArgumentsDigest,
@@ -85,6 +89,7 @@ pub(super) fn of(loaded: &Loaded) -> Vec<Approval> {
         call: pending.call,
         effect: turn.settings.tool(&pending.tool).map(|tool| tool.effect),
         tool: pending.tool,
+        view: question_lines(&pending.arguments),
         arguments: pending.arguments,
         digest: pending.digest,
         asked: pending.asked,

@@ -158,6 +158,12 @@ function question_card(call, context) {
   const raw = runs_with(call);
   const title = `question-${asked.seq}`;
   const pretty = code(exact(laid_out(raw)), "Arguments, laid out");
+  // The server's view counts blanks and what it leaves out; the one of this page shows until it is there.
+  const shown_by_server = async () => {
+    const view = await context.question_view(call, asked.seq);
+    if (view) text(pretty, visible(view.join("\n")));
+  };
+  shown_by_server().catch(() => {});
   const status = h("p", { class: "note bad", role: "alert" });
   const reason = h("input", { type: "text", id: `${title}-reason`, maxlength: "4000", autocomplete: "off" });
   const edited = h("textarea", { id: `${title}-edit`, rows: "8", spellcheck: "false", "aria-describedby": `${title}-fault` });
@@ -213,7 +219,7 @@ function question_card(call, context) {
     h("h3", { id: title }, "Allow ", h("code", null, exact(item.name)), " to run?"),
     h("p", { class: "note" }, context.posture(call), asked.deadline ? ` Without an answer by ${new Date(asked.deadline).toLocaleString()} it is denied.` : ""),
     pretty,
-    hides(raw) ? h("p", { class: "note bad" }, "The arguments hold characters that do not show or that turn text round: they are spelled out, as \u27e8U+202E\u27e9.") : null,
+    hides(raw) ? h("p", { class: "note bad" }, "The arguments hold characters that do not show or that turn text round: they are spelled out.") : null,
     h("details", { class: "raw" }, h("summary", null, `The exact text, ${count(raw.length)} characters`), code(exact(raw), "The exact arguments")),
     deciding, denying, editing, status);
   card.addEventListener("keydown", (event) => {

@@ -49,6 +49,12 @@ const context = {
     await fetched(path, { method: "POST", headers: { "content-type": "application/json" }, body });
     id("talk").focus();
   },
+  /** The lines that show an open question, as the server lays them out; null if it is over. */
+  question_view: async (call, at) => {
+    const found = await get(of(open.id, "/approvals"));
+    const asked = found.approvals.find((one) => one.call === call.seq && one.asked === at);
+    return asked?.view ?? null;
+  },
   fork,
   timeline: (turn) => { timeline.choose(turn); choose("time"); id("time").focus(); },
 };

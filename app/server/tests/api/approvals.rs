@@ -63,6 +63,7 @@ async fn a_question_is_answered_with_edited_arguments_after_a_restart() {
     assert_eq!(approval["tool"], "count");
     assert_eq!(approval["effect"], "effectful");
     assert_eq!(approval["arguments"], "{\"n\":1}");
+    assert_eq!(approval["view"], json!(["n: 1"]));
     let foreign = server.get("/approvals").with(OTHER).send().await.is(200);
     assert_eq!(foreign["approvals"], json!([]));
 

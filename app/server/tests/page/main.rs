@@ -182,10 +182,14 @@ fn another_model_is_warned_of_and_a_conversation_is_compacted() {
 #[test]
 fn hostile_text_stays_text() {
     let tool = ScriptedTool::new("echo", EffectClass::Effectful).says(HOSTILE);
+    let hidden = format!("git log{}; rm", " ".repeat(9_000));
     let asks = Answer::new()
         .reasoning(HOSTILE)
         .text(format!("{HOSTILE}\n\n[click](javascript:alert(1)) <b>{HOSTILE}</b>"))
-        .call("echo", json!({ "text": HOSTILE, "<img src=x onerror=hit()>": "\u{202e}" }));
+        .call(
+            "echo",
+            json!({ "text": HOSTILE, "line": hidden, "<img src=x onerror=hit()>": "\u{202e}" }),
+        );
     let script = [asks.into(), say(HOSTILE)];
     World::new(ScriptedProvider::new(script)).tool(tool).asking().drive("hostile");
 }

@@ -9,7 +9,7 @@ await scenario([
     const card = page.locator(".card");
     await card.waitFor();
     await reads(page, ".card h3", "Allow pay to run?");
-    await reads(page, ".card > .code", '{\n  "cents": 500,\n  "to": "ann"\n}');
+    await reads(page, ".card > .code", 'cents: 500\nto: ann');
     await reads(page, ".card .raw .code", '{"cents":500,"to":"ann"}');
     await holds(page, ".card", "permissions ask");
     await holds(page, "#state", "waiting for approval");
@@ -41,7 +41,7 @@ await scenario([
     await holds(page, ".call-body", 'paid by {"to":"ann","cents":499.10000000000000001}');
   }],
   ["the other is denied with a reason", async (page) => {
-    await holds(page, ".card > .code", '"to": "bob"');
+    await holds(page, ".card > .code", 'to: bob');
     await page.getByRole("button", { name: "Deny" }).click();
     await page.getByLabel("Why not?").fill("Bob was paid yesterday.");
     await page.locator(".card form:not([hidden])").getByRole("button", { name: "Deny" }).click();

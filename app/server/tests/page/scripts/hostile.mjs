@@ -21,7 +21,9 @@ await scenario([
     await holds(page, ".said", SHOWN);
     await holds(page, ".sample > .parts > .prose", SHOWN);
     await holds(page, ".sample > .parts > .prose", "[click](javascript:alert(1)) <b>");
-    await holds(page, ".card > .code", "\u27e8U+202E\u27e9");
+    await holds(page, ".card > .code", "\\u{202e}txt.exe\\u{202c}");
+    await holds(page, ".card > .code", "git log [9000 blanks] ; rm");
+    await holds(page, ".card .raw .code", "\u27e8U+202E\u27e9");
     await holds(page, ".card", "spelled out");
     await page.locator(".reasoning summary").click();
     await holds(page, ".reasoning .prose", SHOWN);

@@ -25,6 +25,10 @@ const ATTACKS: &[(&str, &str)] = &[
         "spellings of commands, hidden characters",
         "package(windlass-ports) and test(shell::) or (package(windlass-core) and test(shown::))",
     ),
+    (
+        "sessions that steer a terminal, paths through links, commands in disguise",
+        "package(windlass-cli) and (binary(hostile_session) or binary(denials))",
+    ),
     ("requests to the server", "package(windlass-server) and binary(abuse)"),
     (
         "forks that fill a store",

@@ -61,8 +61,8 @@ pub fn main(layer: StoreLayer) -> ExitCode {
     }
     tracing_subscriber::fmt()
         .with_env_filter(filter())
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(|| present::VisibleStderr)
+        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .without_time()
         .init();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -114,11 +114,13 @@ fn asks_for_json() -> bool {
 
 /// Prints help or the version, or reports invalid arguments.
 fn refuse(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
     let asked = [ErrorKind::DisplayHelp, ErrorKind::DisplayVersion].contains(&error.kind());
     if asked {
+        let _ = error.print();
         ExitKind::Completed.into()
     } else {
+        // It repeats the arguments.
+        present::print_notice(error.to_string().trim_end());
         if asks_for_json() {
             let failure = Failure::usage(error.to_string());
             let now = windlass_engine::ports::Clock::now(&wiring::clock());

@@ -62,8 +62,9 @@ pub(super) fn format_question(
         _ => " (asked again)",
     };
     format!(
-        "\n? {asker} wants to call {} ({posture}){again}:\n{}\n",
+        "\n? {asker} wants to call {} ({}){again}:\n{}\n",
         visible(&request.name).replace('\n', "\\n"),
+        visible(posture),
         arguments(&request.arguments)
     )
 }

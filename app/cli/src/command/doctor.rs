@@ -17,7 +17,7 @@ const PROBE: usize = 4096;
 
 pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
     let site = Workspace::new(&args.place)?;
-    let say = |words: String| print_line(&visible(&words)).map_err(closed);
+    let say = |words: String| print_line(&visible(&words).replace('\n', "\\n")).map_err(closed);
     say(format!("windlass   {}", env!("CARGO_PKG_VERSION")))?;
     say(format!("workspace  {}", site.workspace.display()))?;
     let mut worst = ExitKind::Completed;

@@ -10,7 +10,7 @@ use super::outputs::OutputNames;
 use super::{closed, log, session_checks};
 use crate::args::ExportArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{print_error, print_line, print_notice};
+use crate::present::{print_error, print_json, print_notice};
 use crate::wiring::{StoreHandle, Workspace};
 
 /// Exported session.
@@ -132,13 +132,13 @@ async fn member(
 
 /// Prints a session's header and facts.
 async fn facts(opened: &StoreHandle, member: &ExportedSession) -> Result<(), Failure> {
-    print_line(&member.head.text()?).map_err(closed)?;
+    print_json(&member.head.text()?).map_err(closed)?;
     let mut facts = read(opened, &member.id, member.last);
     let mut chain = ChainLink::genesis(&member.id);
     while let Some(fact) = facts.next().await? {
         let text = log::text(&fact)?;
         chain = chain.next(text.as_bytes());
-        print_line(&text).map_err(closed)?;
+        print_json(&text).map_err(closed)?;
     }
     if (facts.position(), chain) == (member.last, member.chain) {
         return Ok(());

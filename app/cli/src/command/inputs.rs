@@ -10,7 +10,7 @@ use super::{attach, closed, prompt};
 use crate::args::{InputsArgs, InputsCommand};
 use crate::attach::RemoteSession;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{first_words, print_line, print_notice, visible};
+use crate::present::{first_words, print_json, print_line, print_notice, visible};
 use crate::signals::Signals;
 use crate::wiring::{self, StoreHandle, Workspace};
 
@@ -34,7 +34,7 @@ pub(super) async fn inputs(args: InputsArgs) -> Result<ExitKind, Failure> {
     if args.json {
         let queue = serde_json::to_string(&session.queue(&args.session).await?);
         let queue = queue.map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))?;
-        print_line(&queue).map_err(closed)?;
+        print_json(&queue).map_err(closed)?;
     } else if change.is_none() {
         let queue = session.queue(&args.session).await?;
         list(&args.session, &queue, &session.continuation(&args.session))?;

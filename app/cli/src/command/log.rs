@@ -9,7 +9,7 @@ use windlass_engine::ports::{self, LogStore, codec};
 use super::closed;
 use crate::args::LogArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::print_line;
+use crate::present::print_json;
 use crate::signals::Signals;
 use crate::wiring::{StoreHandle, Workspace};
 
@@ -30,7 +30,7 @@ pub(super) async fn log(args: LogArgs) -> Result<ExitKind, Failure> {
         None => usize::MAX,
     };
     let mut facts = ports::LogReader::new(store.clone(), args.session, Seq(args.after), most);
-    let mut print = |fact: &RecordedFact| print_line(&text(fact)?).map_err(closed);
+    let mut print = |fact: &RecordedFact| print_json(&text(fact)?).map_err(closed);
     if !args.follow {
         // No signal handler: each signal ends the process at once, as for any program that prints.
         all(&mut facts, &mut print).await?;

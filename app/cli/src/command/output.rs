@@ -1,13 +1,13 @@
 //! `windlass show --output`: prints the full output of one call.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use windlass_engine::core::{CallId, Fact, Observation, Seq, SessionId};
 use windlass_engine::ports::{BlobErrorKind, BlobStore, LogStore};
 
 use super::closed;
 use crate::exit::{ExitKind, Failure};
-use crate::present::print_notice;
+use crate::present::{print_notice, visible};
 
 /// Facts read at once.
 const PAGE: usize = 1_000;
@@ -93,9 +93,12 @@ async fn observation(
     }
 }
 
-/// Writes bytes to standard output unchanged.
+/// Writes bytes to standard output unchanged. At a terminal, what steers it is made visible.
 fn print(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout();
-    out.write_all(bytes)?;
+    match out.is_terminal() {
+        true => out.write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes())?,
+        false => out.write_all(bytes)?,
+    }
     out.flush()
 }

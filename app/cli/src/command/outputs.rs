@@ -14,7 +14,7 @@ use windlass_engine::ports::{BlobErrorKind, BlobStore, BlobWriter};
 
 use super::closed;
 use crate::exit::{ExitKind, Failure};
-use crate::present::print_line;
+use crate::present::print_json;
 
 /// Bytes of a part.
 const PART: usize = 192 * 1024;
@@ -86,7 +86,7 @@ impl OutputNames {
                 });
                 let text =
                     text.map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))?;
-                print_line(&text).map_err(closed)?;
+                print_json(&text).map_err(closed)?;
                 at = at.saturating_add(part.len() as u64);
                 if at >= kept.bytes || part.is_empty() {
                     break;

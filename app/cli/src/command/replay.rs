@@ -9,7 +9,7 @@ use windlass_engine::core::{ReplayReport, SessionId};
 use super::closed;
 use crate::args::ReplayArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::print_line;
+use crate::present::{print_json, print_line, visible};
 use crate::wiring::Workspace;
 
 /// Facts of one read.
@@ -32,11 +32,11 @@ pub(super) async fn replay(args: ReplayArgs) -> Result<ExitKind, Failure> {
         );
         return Err(Failure::new(ExitKind::Store, words));
     }
-    let text = match args.json {
-        true => object(id, &told),
-        false => words(id, &told),
+    let printed = match args.json {
+        true => print_json(&object(id, &told)),
+        false => print_line(&visible(&words(id, &told))),
     };
-    print_line(&text).map_err(closed)?;
+    printed.map_err(closed)?;
     Ok(match told.is_same() {
         true => ExitKind::Completed,
         false => ExitKind::Failed,

@@ -7,7 +7,7 @@ use windlass_engine::ports::{LogStore, SessionFilter};
 use super::closed;
 use crate::args::SessionsArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{first_words, outcome_name, print_line, print_notice, visible};
+use crate::present::{first_words, outcome_name, print_json, print_line, print_notice, visible};
 use crate::wiring::Workspace;
 
 /// Sessions or facts of one read.
@@ -46,12 +46,14 @@ pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitKind, Failure> {
             }
             listed += 1;
             let summary = summary(store.as_ref(), &head.id).await;
-            let text = match (args.json, args.all) {
-                (true, _) => object(&head.id, &summary),
-                (false, false) => row(&head.id, &summary),
-                (false, true) => format!("{}{}", row(&head.id, &summary), place(&summary)),
+            let printed = match (args.json, args.all) {
+                (true, _) => print_json(&object(&head.id, &summary)),
+                (false, false) => print_line(&row(&head.id, &summary)),
+                (false, true) => {
+                    print_line(&format!("{}{}", row(&head.id, &summary), place(&summary)))
+                }
             };
-            print_line(&text).map_err(closed)?;
+            printed.map_err(closed)?;
         }
         if heads.len() < PAGE {
             notice(&site, listed, elsewhere);
@@ -147,13 +149,13 @@ fn row(id: &SessionId, summary: &SessionRow) -> String {
         1 => "1 turn".to_owned(),
         many => format!("{many} turns"),
     };
-    visible(&format!("{id}  {state:<11}  {turns:<9}  {from}{words}"))
+    visible(&format!("{id}  {state:<11}  {turns:<9}  {from}{words}")).replace('\n', " ")
 }
 
 /// Returns the workspace of a session, as a list of all workspaces shows it.
 fn place(summary: &SessionRow) -> String {
     let shown = summary.workspace.as_ref().map(|workspace| format!("  in {workspace}"));
-    visible(&shown.unwrap_or_default())
+    visible(&shown.unwrap_or_default()).replace('\n', "\\n")
 }
 
 fn object(id: &SessionId, summary: &SessionRow) -> String {

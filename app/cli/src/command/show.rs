@@ -9,7 +9,7 @@ use windlass_engine::ports::{BlobStore, LogReader, LogStore};
 use super::{closed, cycles::CyclePrinter, ledger::CacheReport, limit_at, output::output};
 use crate::args::ShowArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{mark_rewound, print_line, story};
+use crate::present::{mark_rewound, print_json, print_line, story};
 use crate::wiring::{StoreHandle, Workspace};
 
 pub(super) async fn show(args: ShowArgs) -> Result<ExitKind, Failure> {
@@ -81,6 +81,7 @@ async fn turns(
     json: bool,
 ) -> Result<ExitKind, Failure> {
     let mut cycles = CyclePrinter::new(json);
+    let print = if json { print_json } else { print_line };
     let damage = loop {
         let fact = match facts.next().await {
             Ok(Some(fact)) => fact,
@@ -92,11 +93,11 @@ async fn turns(
                 true => mark_rewound(&text),
                 false => text,
             };
-            print_line(&text).map_err(closed)?;
+            print(&text).map_err(closed)?;
         }
     };
     if let Some(text) = cycles.unfinished()? {
-        print_line(&text).map_err(closed)?;
+        print(&text).map_err(closed)?;
     }
     damage.map_or(Ok(ExitKind::Completed), |error| Err(error.into()))
 }

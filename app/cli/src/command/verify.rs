@@ -8,7 +8,7 @@ use windlass_engine::ports::{BlobErrorKind, BlobStore, LogReader, LogStore, Sess
 use super::{closed, damage};
 use crate::args::VerifyArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{print_error, print_line, print_notice};
+use crate::present::{print_error, print_line, print_notice, visible};
 use crate::wiring::{StoreHandle, Workspace};
 
 /// Sessions or facts of one read.
@@ -18,7 +18,7 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<ExitKind, Failure> {
     let site = Workspace::new(&args.place)?;
     let StoreHandle { store, blobs, .. } = site.open_to_read().await?;
     if let Some(id) = &args.session {
-        print_line(&check(&store, blobs.as_ref(), id).await?).map_err(closed)?;
+        print_line(&visible(&check(&store, blobs.as_ref(), id).await?)).map_err(closed)?;
         return Ok(ExitKind::Completed);
     }
     let mut after: Option<SessionId> = None;
@@ -27,7 +27,7 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<ExitKind, Failure> {
         let heads = store.sessions(SessionFilter::ALL, after.as_ref(), PAGE).await?;
         for head in &heads {
             match check(&store, blobs.as_ref(), &head.id).await {
-                Ok(words) => print_line(&words).map_err(closed)?,
+                Ok(words) => print_line(&visible(&words)).map_err(closed)?,
                 Err(failure) => {
                     bad += 1;
                     print_error(&failure.message);

@@ -269,10 +269,7 @@ impl Presenter for HumanPresenter {
             print_notice(answer);
         } else if !answer.is_empty() {
             self.end_line();
-            match self.streams {
-                true => print_line(&visible(answer))?,
-                false => print_line(answer)?,
-            }
+            print_line(answer)?;
         }
         if report.outcome != TurnOutcome::Completed {
             print_notice(&format!("windlass: {}", outcome_words(&report.outcome)));

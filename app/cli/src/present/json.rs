@@ -44,34 +44,31 @@ impl JsonPresenter {
             kind: "Lagged",
             body: json!({"missed": missed, "after": self.after.map_or(0, |seq| seq.0)}),
         };
-        super::print_line(&serde_json::to_string(&line)?)
+        super::print_json(&serde_json::to_string(&line)?)
     }
 }
 
 impl Presenter for JsonPresenter {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        let mut out = io::stdout().lock();
         match event {
             Event::Fact(fact) => {
                 self.last = Some((fact.session.clone(), fact.ts));
                 self.after = Some(fact.seq);
                 let text = codec::encode(fact).map_err(io::Error::other)?;
-                out.write_all(&text)?;
-                out.write_all(b"\n")?;
+                super::print_json(str::from_utf8(&text).map_err(io::Error::other)?)?;
             }
             Event::Live(all) => {
                 if let Some(live) = all.last() {
                     self.last = Some((live.session.clone(), live.ts));
                 }
                 for live in all.iter() {
-                    serde_json::to_writer(&mut out, live)?;
-                    out.write_all(b"\n")?;
+                    super::print_json(&serde_json::to_string(live)?)?;
                 }
             }
             Event::Lagged { missed } => self.lagged(*missed)?,
             Event::Ended(_) => {}
         }
-        out.flush()
+        io::stdout().flush()
     }
 
     /// Does nothing: facts hold the original text.
@@ -137,6 +134,6 @@ impl Presenter for JsonPresenter {
             kind: "TurnSettled",
             body,
         };
-        super::print_line(&serde_json::to_string(&line)?)
+        super::print_json(&serde_json::to_string(&line)?)
     }
 }

@@ -7,7 +7,7 @@ mod story;
 mod streamed_text;
 mod words;
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use windlass_engine::core::{RecordedFact, SessionId, Timestamp};
 use windlass_engine::{Event, TurnReport};
@@ -16,7 +16,8 @@ pub(crate) use human::HumanPresenter;
 pub(crate) use json::JsonPresenter;
 pub(crate) use story::{mark_rewound, story};
 pub(crate) use words::{
-    first_words, mode_name, outcome_name, permissions_name, status_words, visible, waiting_words,
+    escaped_json, first_words, mode_name, outcome_name, permissions_name, status_words, visible,
+    waiting_words,
 };
 
 use crate::exit::Failure;
@@ -67,12 +68,43 @@ pub(crate) fn print_notice(words: &str) {
     let _ = writeln!(io::stderr(), "{}", visible(words));
 }
 
+/// Standard error for the log: hidden characters of what it says are made visible. The escapes of
+/// its colours are its own; those of texts, the log escapes itself.
+pub(crate) struct VisibleStderr;
+
+impl io::Write for VisibleStderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let parts: Vec<String> = text.split('\u{1b}').map(visible).collect();
+        io::stderr().write_all(parts.join("\u{1b}").as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
 /// Prints an error on standard error.
 pub(crate) fn print_error(words: &str) {
     print_notice(&format!("windlass: {words}"));
 }
 
-/// Writes a line to standard output.
+/// Writes a line to standard output. At a terminal, what steers it is made visible.
 pub(crate) fn print_line(words: &str) -> io::Result<()> {
-    writeln!(io::stdout(), "{words}")
+    let mut out = io::stdout();
+    match out.is_terminal() {
+        true => writeln!(out, "{}", visible(words)),
+        false => writeln!(out, "{words}"),
+    }
+}
+
+/// Writes a line of JSON to standard output. At a terminal, characters that steer it are written as
+/// escapes, which mean the same.
+pub(crate) fn print_json(text: &str) -> io::Result<()> {
+    let mut out = io::stdout();
+    match out.is_terminal() {
+        true => writeln!(out, "{}", escaped_json(text)),
+        false => writeln!(out, "{text}"),
+    }
 }

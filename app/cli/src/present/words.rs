@@ -27,6 +27,21 @@ pub(crate) fn visible(text: &str) -> String {
     out
 }
 
+/// Escapes the hidden characters of a JSON text, in which they are part of texts.
+pub(crate) fn escaped_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) && c != '\n' {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 /// Returns the first characters of a text, on one line.
 pub(crate) fn first_words(text: &str, most: usize) -> String {
     let mut words: String = text.chars().take(most).collect();
@@ -175,6 +190,7 @@ mod tests {
 
     #[test]
     fn nothing_that_steers_a_terminal_is_left() {
+        assert_eq!(escaped_json("\"\u{9b}\u{e0041}a\""), r#""\u009b\udb40\udc41a""#);
         let shown = visible("a\u{1b}[2J\r\u{202e}\u{200f}b\u{7f}\u{9b}\n\tc");
         assert_eq!(shown, "a\\u{1b}[2J\\r\\u{202e}\\u{200f}b\\u{7f}\\u{9b}\n\tc");
     }

@@ -60,7 +60,7 @@ impl Sandbox for SystemSandbox {
         profile: &SandboxProfile,
     ) -> Result<ConfinedLaunch, SandboxError> {
         let tier = self.tier()?;
-        let mut profile = resolved(profile);
+        let mut profile = profile.clone();
         let mut launch = launch;
         if profile.temporary {
             let folder = self.temporary()?;
@@ -68,6 +68,7 @@ impl Sandbox for SystemSandbox {
             launch.environment.retain(|(name, _)| name != "TMPDIR");
             launch.environment.push(("TMPDIR".into(), folder.into()));
         }
+        let profile = resolved(&profile);
         check(&launch, &profile)?;
         let strength = platform::strength(tier, &profile)?;
         let launch = platform::launch(&self.config, tier, launch, profile)?;
@@ -80,7 +81,8 @@ impl Sandbox for SystemSandbox {
 }
 
 /// Returns the profile with links of its paths resolved. A protected or hidden link stays protected
-/// beside its target.
+/// beside its target. A root in a writable root is left out: it grants nothing more, and an earlier command
+/// may have put a link in its place.
 fn resolved(profile: &SandboxProfile) -> SandboxProfile {
     let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
     let both = |paths: &[PathBuf]| {
@@ -90,9 +92,16 @@ fn resolved(profile: &SandboxProfile) -> SandboxProfile {
         all.dedup();
         all
     };
+    let covered = |path: &PathBuf| {
+        let mut others = profile.writable.iter().filter(|other| *other != path);
+        others.any(|other| path.starts_with(other) || path.starts_with(real(other)))
+    };
+    let roots = |paths: &[PathBuf]| -> Vec<PathBuf> {
+        paths.iter().filter(|path| !covered(path)).map(real).collect()
+    };
     SandboxProfile {
-        readable: profile.readable.iter().map(real).collect(),
-        writable: profile.writable.iter().map(real).collect(),
+        readable: roots(&profile.readable),
+        writable: roots(&profile.writable),
         protected: both(&profile.protected),
         hidden: both(&profile.hidden),
         ..profile.clone()

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use windlass_ports::SandboxProfile;
 
-use super::place::{Place, Ran};
+use super::place::{Place, Ran, failed};
 use super::{Checked, SandboxFixture};
 use crate::store::ensure;
 
@@ -54,6 +54,17 @@ pub fn nothing_else_is_written(fixture: &dyn SandboxFixture) -> Checked {
             "`{line}` writes outside of the writable roots, and ended with {ran:?}"
         );
     }
+    std::fs::create_dir(place.base.join("w/src/deep")).map_err(failed("make a folder"))?;
+    let nested = ["w/src", "w/src/deep"].map(|root| place.base.join(root)).to_vec();
+    let nested = SandboxProfile { writable: nested, ..place.profile() };
+    let line = format!("rmdir src/deep && ln -s {base}/out src/deep");
+    let planted = place.run(&nested, "write", "w/src/deep", &line)?;
+    ensure!(planted.code == 0, "`{line}` writes in a writable root, and ended with {planted:?}");
+    let ran = place.run(&nested, "write", "out/a", "echo after > src/deep/a")?;
+    ensure!(
+        ran.code != 0 && place.content("out/a") == "before",
+        "a link in place of a writable root leads outside, and the program ended with {ran:?}"
+    );
     for (file, line) in [
         ("new", format!("echo after > {base}/new")),
         ("out/new", format!("mkdir {base}/out/new")),

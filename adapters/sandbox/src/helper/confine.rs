@@ -5,7 +5,10 @@ use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitStatus};
 
-use rustix::process::{Signal, WaitOptions, set_parent_process_death_signal, setsid, wait};
+use rustix::process::{
+    DumpableBehavior, Signal, WaitOptions, set_dumpable_behavior, set_parent_process_death_signal,
+    setsid, wait,
+};
 
 use super::{
     Step, capabilities, exit_code, filter, handing, left, limits, loopback, mounts, rules, step,
@@ -49,7 +52,9 @@ pub(super) fn run(plan: HelperPlan) -> Step<u8> {
     if !owns {
         return Err(not_started(command.exec()));
     }
-    // The first process of a namespace ignores most signals, so the program is its child.
+    // The first process of a namespace ignores most signals, so the program is its child, which could
+    // otherwise change the memory of this one and have it outlive the supervisor.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(step("close its memory"))?;
     let child = command.spawn().map_err(not_started)?;
     loop {
         match wait(WaitOptions::empty()) {

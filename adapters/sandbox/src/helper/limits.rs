@@ -10,6 +10,10 @@ use crate::plan::{HelperPlan, Namespaces};
 /// Badness that is added to confined processes, so that a system without memory ends them first.
 const OUT_OF_MEMORY: &str = "500";
 
+/// Too few bytes for a core file. Unlike 0 it also holds where the system pipes cores to a program of the
+/// administrator's (`do_coredump` of the kernel).
+const NO_CORE: u64 = 1;
+
 pub(super) fn set(plan: &HelperPlan) -> Step<()> {
     let limits = plan.limits;
     let processes = match plan.namespaces {
@@ -24,7 +28,7 @@ pub(super) fn set(plan: &HelperPlan) -> Step<()> {
     lower(Resource::Nproc, processes)?;
     lower(Resource::Data, limits.memory_bytes)?;
     lower(Resource::Fsize, limits.file_bytes)?;
-    lower(Resource::Core, 0)?;
+    lower(Resource::Core, NO_CORE)?;
     // Older systems have one limit for all namespaces, and refuse.
     if let Namespaces::User | Namespaces::Root = plan.namespaces {
         let _ = fs::write("/proc/sys/kernel/pid_max", limits.processes.max(301).to_string());

@@ -85,6 +85,23 @@ fn limits_of_other_processes_stay_as_they_are() {
 }
 
 #[test]
+fn the_first_process_of_a_namespace_is_closed() {
+    on_each_tier(|place, tier| {
+        if tier != "namespaces" {
+            // There it is none of ours.
+            return;
+        }
+        let line = "for i in mem environ maps; do (: < /proc/1/$i) 2>/dev/null && echo open; \
+                    (: >> /proc/1/$i) 2>/dev/null && echo open; done; kill -9 1; kill -STOP 1; exit 5";
+        for profile in ["workspace", "full"] {
+            let ended = confined(place, tier, profile, line);
+            assert!(!ended.out.contains("open"), "{profile}: {}", ended.out);
+            assert_eq!(ended.code, 5, "{profile}: {}", ended.err);
+        }
+    });
+}
+
+#[test]
 fn a_workspace_behind_a_link_is_protected() {
     on_each_tier(|place, tier| {
         let link = tempfile::tempdir().unwrap();

@@ -13,8 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::Verdict;
 use crate::call::policy::{mode_verdict, permitted};
+use crate::evolve::queue;
 use crate::fact::{CallRules, PermissionsNarrowed, ToolEffect};
-use crate::hook_rounds::HookRounds;
+use crate::hook::{HookOccurrence, HookPoint, HookSpec};
+use crate::hook_rounds::{CombinedVerdict, FinishedRound, HookRounds};
 use crate::id::{CallId, Seq};
 use crate::record::RecordedFact;
 use crate::rule::{Rule, RuleVerdict};
@@ -33,6 +35,10 @@ pub struct Ceiling {
     /// ask, no other rule allows a call.
     #[serde(default)]
     pub rules: Vec<Rule>,
+    /// Hooks of the process. Each is asked in every session, in place of the session's hook of its
+    /// name, point and subjects.
+    #[serde(default)]
+    pub hooks: Vec<HookSpec>,
     /// Effect classes of the process's tools, by name. A log cannot say that one of them changes
     /// less.
     #[serde(default)]
@@ -52,6 +58,7 @@ impl Ceiling {
             mode: settings.mode,
             permissions: settings.permissions,
             rules: settings.rules.clone(),
+            hooks: settings.hooks.clone(),
             effects: effects.collect(),
             hold_recovered: false,
         }
@@ -117,6 +124,9 @@ impl Ceiling {
                 add(&mut fact.rules, rule);
             }
         }
+        for hook in self.hooks.iter().filter(|hook| !settings.hooks.contains(hook)) {
+            add(&mut fact.hooks, hook);
+        }
         for tool in &settings.tools {
             if let Some(effect) = self.effects.get(&tool.name)
                 && tool.effect < *effect
@@ -137,6 +147,11 @@ pub struct CallsToMatch {
     pub calls: Vec<CallId>,
 }
 
+/// Returns true if two declarations are of one hook about the same subjects.
+fn asks_the_same(one: &HookSpec, other: &HookSpec) -> bool {
+    (&one.name, one.point, &one.only) == (&other.name, other.point, &other.only)
+}
+
 fn add<T: Clone + PartialEq>(all: &mut Vec<T>, one: &T) {
     if !all.contains(one) {
         all.push(one.clone());
@@ -144,7 +159,8 @@ fn add<T: Clone + PartialEq>(all: &mut Vec<T>, one: &T) {
 }
 
 impl PermissionsNarrowed {
-    /// Narrows settings. The places of their rules stay as they are: facts name rules by place.
+    /// Narrows settings. The places of their rules and hooks stay as they are: facts name them by
+    /// place.
     fn narrow(&self, settings: &mut Settings) {
         if self.mode == Some(Mode::Plan) {
             settings.mode = Mode::Plan;
@@ -159,6 +175,12 @@ impl PermissionsNarrowed {
         }
         for rule in &self.rules {
             add(&mut settings.rules, rule);
+        }
+        for hook in &self.hooks {
+            match settings.hooks.iter_mut().find(|other| asks_the_same(other, hook)) {
+                Some(other) => other.clone_from(hook),
+                None => settings.hooks.push(hook.clone()),
+            }
         }
         for tool in &mut settings.tools {
             if let Some(effect) = self.effect(&tool.name) {
@@ -177,15 +199,16 @@ impl PermissionsNarrowed {
         let before = turn.settings.clone();
         self.narrow(Arc::make_mut(&mut turn.settings));
         let now = turn.settings.clone();
+        let passed = self.passes_answer(turn, &before);
         let changed = before.rules != now.rules;
         // A log that somebody else wrote may be wrong about the rules that its calls match.
         let unproven = changed || (self.again && !now.rules.is_empty());
         let unmatched = |call: &CallState| is_pending(call) && self.matched(call).is_none();
-        if changed || (unproven && turn.calls().iter().any(unmatched)) {
+        if passed || changed || (unproven && turn.calls().iter().any(unmatched)) {
             turn.rules_changed = Some(at);
         }
-        let settings = Narrowed { before: &before, now: &now, unproven };
-        let marks = turn.rules_changed == Some(at);
+        let settings = Narrowed { before: &before, now: &now, unproven, passed };
+        let marks = turn.rules_changed == Some(at) && !passed;
         let hold = self.hold && !turn.dry_run;
         for call in turn.calls_mut() {
             let rules = self.matched(call).filter(|_| is_pending(call));
@@ -195,6 +218,27 @@ impl PermissionsNarrowed {
             }
             self.narrow_call(call, hold, &settings, rules.is_some());
         }
+    }
+
+    /// Returns true if hooks on the answer are new and its calls were decided on without them. They
+    /// are not asked any more, and the calls that have not started are to be requested again.
+    fn passes_answer(&self, turn: &mut Turn, before: &Settings) -> bool {
+        let mut hooks = self.hooks.iter().filter(|hook| !before.hooks.contains(hook));
+        let Some(started) = turn.stage.rules().answer() else {
+            return false;
+        };
+        if turn.calls().is_empty() || !hooks.any(|hook| hook.matches(HookPoint::AfterAnswer, "")) {
+            return false;
+        }
+        let (at, rounds) = (HookOccurrence::AfterAnswer { started }, &mut turn.hook_rounds);
+        if rounds.open.as_ref().is_some_and(|round| round.at == at) {
+            return false;
+        }
+        if rounds.finished.iter().all(|round| round.at != at) {
+            let verdict = CombinedVerdict::Pass;
+            rounds.finished.push(FinishedRound { at, verdict, contexts: Vec::new() });
+        }
+        true
     }
 
     /// Returns the rules that this process found a call to match, if it was compared.
@@ -210,6 +254,19 @@ impl PermissionsNarrowed {
         settings: &Narrowed<'_>,
         matched: bool,
     ) {
+        let unseen = settings.unseen(&self.hooks, &call.tool);
+        let waits = match call.progress {
+            CallProgress::Proposed
+            | CallProgress::AwaitingApproval { .. }
+            | CallProgress::Allowed => true,
+            CallProgress::Denied { .. }
+            | CallProgress::Running { .. }
+            | CallProgress::Reconciling { .. }
+            | CallProgress::Done { .. } => false,
+        };
+        if unseen && waits {
+            call.decide_again();
+        }
         let CallValidity::Valid { effect, .. } = &mut call.validity else {
             return;
         };
@@ -221,10 +278,8 @@ impl PermissionsNarrowed {
         let verdict = permitted(settings.now, *effect, call.rule_verdict);
         match &call.progress {
             CallProgress::Allowed if self.again => {
-                call.hook_rounds = HookRounds::default();
-                call.contexts.clear();
+                call.decide_again();
                 call.held |= held;
-                call.progress = CallProgress::Proposed;
             }
             CallProgress::Allowed if lowered || matched => call.progress = CallProgress::Proposed,
             CallProgress::AwaitingApproval { .. } if verdict == Verdict::Deny => {
@@ -235,7 +290,7 @@ impl PermissionsNarrowed {
                 let compared = self.again || settings.unproven;
                 let refused = compared && (held || verdict != Verdict::Allow);
                 let unknown = settings.unproven && !matched;
-                call.barred |= lowered || *effect != old || unknown || refused;
+                call.barred |= lowered || *effect != old || unknown || refused || unseen;
             }
             CallProgress::Allowed
             | CallProgress::AwaitingApproval { .. }
@@ -262,6 +317,22 @@ struct Narrowed<'a> {
     now: &'a Settings,
     /// True if the rules that its calls match are unknown unless they were compared.
     unproven: bool,
+    /// True if hooks on the answer are new and are not asked about it.
+    passed: bool,
+}
+
+impl Narrowed<'_> {
+    /// Returns true if hooks that decide about a call of this tool were not asked, of these or of
+    /// those on the answer.
+    fn unseen(&self, hooks: &[HookSpec], tool: &str) -> bool {
+        let mut hooks = hooks.iter();
+        let unseen = hooks.any(|hook| {
+            let decides = hook.matches(HookPoint::BeforeTool, tool)
+                || hook.matches(HookPoint::PermissionRequest, tool);
+            decides && !self.before.hooks.contains(hook)
+        });
+        unseen || self.passed
+    }
 }
 
 /// Returns true if a run of the call may start or start again.
@@ -277,6 +348,15 @@ fn is_pending(call: &CallState) -> bool {
             | CallProgress::Reconciling { .. }
             | CallProgress::Done { .. } => false,
         }
+}
+
+impl CallState {
+    /// Returns a call that has not started to its beginning: its hooks are asked again.
+    fn decide_again(&mut self) {
+        self.hook_rounds = HookRounds::default();
+        self.contexts.clear();
+        self.progress = CallProgress::Proposed;
+    }
 }
 
 impl Session {
@@ -305,6 +385,11 @@ pub(crate) fn on_narrowed(
     recorded: &RecordedFact,
     fact: &PermissionsNarrowed,
 ) {
+    let known = session.turn().map_or(&session.settings, |turn| &turn.settings);
+    let mut hooks = fact.hooks.iter().filter(|hook| !known.hooks.contains(hook));
+    if hooks.any(|hook| hook.matches(HookPoint::PromptSubmitted, "")) {
+        queue::discard_all_replies(session);
+    }
     fact.narrow(Arc::make_mut(&mut session.settings));
     if let Some(turn) = session.turn_mut() {
         fact.narrow_turn(turn, recorded.seq);

@@ -186,3 +186,13 @@ fn a_planted_run_is_not_repeated() {
     }
     assert!(resumed(BEGUN, "", "").contains(&"CallStarted 6".to_owned()));
 }
+
+#[test]
+fn a_log_without_hooks_runs_under_those_of_the_process() {
+    let added = resumed(ALLOWED, "", "hooks=before_tool");
+    let first: Vec<&str> = added.iter().map(String::as_str).take(3).collect();
+    assert_eq!(first, ["PermissionsNarrowed", "CallObserved", "HooksAsked"], "{added:?}");
+    assert!(!added.iter().any(|fact| fact.starts_with("CallStarted")), "{added:?}");
+    let run = resumed(BEGUN, "", "hooks=before_tool@put");
+    assert!(!run.iter().any(|fact| fact.starts_with("CallStarted")), "{run:?}");
+}

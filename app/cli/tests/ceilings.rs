@@ -138,3 +138,16 @@ fn a_server_holds_what_was_allowed_for_a_person() {
     until(|| count(&it.place.log("s"), "TurnSettled") == 1);
     server.stop("TERM");
 }
+
+#[test]
+fn an_import_names_what_the_session_goes_on_with() {
+    let it = Interrupted::new();
+    let exported = it.place.run(&["export", "s"]);
+    assert_eq!(exported.code, 0, "{}", exported.err);
+    let other = Place::new();
+    std::fs::write(other.file("s.jsonl"), &exported.out).unwrap();
+    let imported = other.run(&["import", "s.jsonl"]);
+    assert_eq!(imported.code, 0, "{}", imported.err);
+    let said = "an earlier process allowed shell {\"command\":\"echo planted > planted\"}";
+    assert!(imported.err.contains(said), "{}", imported.err);
+}

@@ -42,6 +42,7 @@ mod prefix;
 mod program;
 mod published;
 mod queue;
+mod recovered;
 mod replay;
 mod report;
 mod rewind;
@@ -77,6 +78,7 @@ pub use published::{LiveBatch, PublishedFact};
 pub use queue::{
     ChangeRequest, InputChange, InputQueue, WaitingInput, change_input, waiting_inputs,
 };
+pub use recovered::{RecoveredCall, RecoveredCalls};
 pub use replay::replay;
 pub use report::{TurnFold, TurnReport};
 pub use rewind::{RewindError, RewindReport, RewindRequest, RewindTarget, rewind};

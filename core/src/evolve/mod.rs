@@ -3,7 +3,7 @@
 
 mod context;
 pub(crate) mod interrupt;
-mod queue;
+pub(crate) mod queue;
 mod turn;
 
 pub(crate) use turn::hold_after;

@@ -1,5 +1,7 @@
 //! Queue: applies changes of waiting inputs.
 
+use alloc::vec::Vec;
+
 use super::invalid_fact;
 use crate::context;
 use crate::error::InvalidFact;
@@ -119,6 +121,14 @@ fn reconsider_compaction(session: &mut Session) {
     };
     if let Some(turn) = session.turn_mut() {
         turn.hook_rounds.open.take_if(for_room);
+    }
+}
+
+/// Discards the replies of hooks about all inputs: there are further hooks on inputs.
+pub(crate) fn discard_all_replies(session: &mut Session) {
+    let inputs: Vec<InputId> = session.queue.iter().map(|queued| queued.id).collect();
+    for input in inputs {
+        discard_replies(session, input);
     }
 }
 

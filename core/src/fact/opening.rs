@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::table::{Fact, FactGroup, GoalFact};
 use crate::compaction::VisiblePart;
 use crate::goal::{Goal, GoalEnd};
+use crate::hook::HookSpec;
 use crate::id::{CallId, Seq, SessionId};
 use crate::rule::Rule;
 use crate::scope::Scope;
@@ -163,6 +164,10 @@ pub struct PermissionsNarrowed {
     /// Rules that allowed calls and that this process does not have. A person is asked instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withdrawn: Vec<Rule>,
+    /// Hooks of the process that the settings lack. One replaces the hook of its name,
+    /// point and subjects.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookSpec>,
     /// Tools that change more than the settings say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<ToolEffect>,

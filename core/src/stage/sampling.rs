@@ -27,7 +27,7 @@ use crate::effect::{Demand, DesiredEffect, EffectKey};
 use crate::error::Reject;
 use crate::fact::{Fact, ItemAdded, Reservation, Retained, SampleCut, SampleEnded};
 use crate::failure::{FailureKind, Retry, SampleFailure};
-use crate::hook::{HookOccurrence, HookPoint};
+use crate::hook::HookOccurrence;
 use crate::hook_rounds::hooks::{self, HookStep};
 use crate::hook_rounds::{CombinedVerdict, subject_name};
 use crate::id::Seq;
@@ -128,10 +128,12 @@ impl StageRules for Sampling {
 
     /// A steering input is put to its hooks first. Hooks on the answer precede its calls.
     fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
-        let listens = hooks::has_hooks(&turn.settings.hooks, HookPoint::AfterAnswer);
-        let calls = || match listens && turn.stop.is_none() {
-            true => NextFact::Wait,
-            false => NextFact::from(steps::next(plan, turn, &CombinedVerdict::Pass)),
+        let answered = HookOccurrence::AfterAnswer { started: self.started };
+        let calls = || match hooks::at_turn(turn, answered, "") {
+            HookStep::Add(_) | HookStep::Wait if turn.stop.is_none() => NextFact::Wait,
+            HookStep::Add(_) | HookStep::Wait | HookStep::Finished(_) => {
+                NextFact::from(steps::next(plan, turn, &CombinedVerdict::Pass))
+            }
         };
         self.screen_steer(plan, turn).or(calls).or(|| self.abandon(plan, turn))
     }

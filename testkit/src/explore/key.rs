@@ -15,6 +15,7 @@
 //!   provider that refuses a request as too large.
 //! - **Settings** count by which they are, and so do the limits and the size of the instructions,
 //!   which are made of them.
+//! - **Ceilings** count by the last one, and from when on it is in force.
 //! - **Runs that have ended** count by their kinds, since each late answer of a kind is refused.
 //! - **The log** counts as far as it may still be lost: by what it folds to where it is durable, or
 //!   at each position from there on in a world where a crash loses part of the rest. Beyond that, the
@@ -110,8 +111,11 @@ impl Keys {
         }
         let (running, durable) = (evidence.running, evidence.durable);
         let lags = durable < world.last();
-        let ceiling = evidence.ceilings.last().map(|(_, ceiling)| ceiling);
-        write!(self.raw, " running {running:?} ceiling {ceiling:?}")?;
+        write!(self.raw, " running {running:?} ceiling ")?;
+        // Earlier ones are about calls that have started, and law 19 has checked those.
+        if let Some((since, ceiling)) = evidence.ceilings.last() {
+            write!(self.raw, "Until({}) {ceiling:?}", since.0)?;
+        }
         write!(self.raw, " durable Until({}) {lags}", durable.0)?;
         write!(self.raw, " entropy {:?}", world.entropy())?;
         self.gone(world.past(), evidence.log)?;

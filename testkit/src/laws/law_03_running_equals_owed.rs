@@ -164,8 +164,7 @@ impl Out {
                 self.samples = (0, fact.limits.samples);
                 let settings = reading::settings(log, fact.settings);
                 self.work = settings.and_then(|it| work_samples(it, fact.limits.samples));
-                let settings = reading::settings(log, fact.settings);
-                self.screens = settings.map(on_prompts).unwrap_or_default();
+                self.screens = on_prompts(&reading::hooks(log, recorded));
                 self.opening = match fact.reason {
                     Reason::Input { input } => Some(input),
                     Reason::Goal { .. }
@@ -190,6 +189,11 @@ impl Out {
                     | EffectKey::Compact { .. } => false,
                 };
                 self.hooks.retain(|key, at| *at != fact.at || !again(key));
+                if let (HookOccurrence::BeforeTool { call }, 1) = (fact.at, fact.attempt) {
+                    // The call is decided again: nothing else is asked about it.
+                    self.hooks.retain(|_, at| at.call() != Some(call));
+                    self.questions.remove(&call);
+                }
                 let asked = recorded.seq;
                 let keys = fact.hooks.iter().map(|hook| EffectKey::Hook { hook: *hook, asked });
                 self.hooks.extend(keys.map(|key| (key, fact.at)));
@@ -250,15 +254,20 @@ impl Out {
                 StopTiming::Now => self.stop(),
                 StopTiming::AfterStep => self.paused = true,
             },
+            FactGroup::Session(SessionFact::PermissionsNarrowed(_)) => {
+                let screens = on_prompts(&reading::hooks(log, recorded));
+                if screens != self.screens {
+                    // All of them are asked about the inputs that wait.
+                    self.screens = screens;
+                    self.passed.clear();
+                    self.hooks.retain(|_, at| at.input().is_none());
+                }
+            }
             // The hooks of a session at rest are those of its settings.
             FactGroup::Session(SessionFact::SettingsChanged(_)) => {
                 self.hooks.retain(|_, at| *at != HookOccurrence::SessionEnd)
             }
-            FactGroup::Session(
-                SessionFact::SessionOpened(_)
-                | SessionFact::PermissionsNarrowed(_)
-                | SessionFact::SessionRewound(_),
-            )
+            FactGroup::Session(SessionFact::SessionOpened(_) | SessionFact::SessionRewound(_))
             | FactGroup::Program(ProgramFact::ProgramRun(_))
             | FactGroup::Permission(PermissionFact::CallDecided(_))
             | FactGroup::Compaction(CompactionFact::CompactionRequested(_))
@@ -323,16 +332,20 @@ impl Out {
     fn hear(&mut self, log: &[RecordedFact], recorded: &RecordedFact, fact: &HookDecided) {
         let (hook, asked) = (fact.hook, fact.asked);
         let at = self.hooks.remove(&EffectKey::Hook { hook, asked });
-        let settings = recorded.turn.and_then(|turn| reading::frozen(log, turn));
-        let counts = settings.map(|settings| reading::counts_as(settings, fact));
+        let counts = reading::counts_as(&reading::hooks(log, recorded), fact);
         if let Some(input) = at.and_then(|at| at.input())
-            && counts != Some(HookVerdict::Deny)
+            && counts != HookVerdict::Deny
         {
             self.passed.entry(input).or_default().insert(hook);
         }
         match fact.verdict {
-            HookVerdict::Halt | HookVerdict::Overrun => self.stop(),
-            HookVerdict::Pass
+            // At the session's end there is no turn to stop.
+            HookVerdict::Halt | HookVerdict::Overrun if at != Some(HookOccurrence::SessionEnd) => {
+                self.stop();
+            }
+            HookVerdict::Halt
+            | HookVerdict::Overrun
+            | HookVerdict::Pass
             | HookVerdict::Allow
             | HookVerdict::Ask
             | HookVerdict::Deny

@@ -64,7 +64,6 @@ pub fn check(log: &[RecordedFact], session: &Session) -> Held {
 /// An input is blocked by a hook: one that was asked about it or about the beginning of the turn, or
 /// one that ended the turn before it was let in.
 fn blocked(log: &[RecordedFact], at: &RecordedFact, fact: &InputBlocked) -> Held {
-    let settings = at.turn.and_then(|turn| reading::frozen(log, turn));
     let asked = |place: HookOccurrence| {
         let other = place.input().is_some_and(|input| input != fact.input);
         !other && place.point().properties().denial == DenialEffect::BlocksInput
@@ -73,15 +72,13 @@ fn blocked(log: &[RecordedFact], at: &RecordedFact, fact: &InputBlocked) -> Held
         let Fact::HookDecided(decided) = &recorded.fact else {
             return false;
         };
-        let verdict = settings.map(|settings| reading::counts_as(settings, decided));
         recorded.turn == at.turn
-            && match verdict {
-                Some(HookVerdict::Halt | HookVerdict::Overrun) => true,
-                Some(HookVerdict::Deny) => reading::place(log, decided).is_some_and(asked),
-                Some(
-                    HookVerdict::Pass | HookVerdict::Allow | HookVerdict::Ask | HookVerdict::Failed,
-                )
-                | None => false,
+            && match reading::counts_as(&reading::hooks(log, recorded), decided) {
+                HookVerdict::Halt | HookVerdict::Overrun => true,
+                HookVerdict::Deny => reading::place(log, decided).is_some_and(asked),
+                HookVerdict::Pass | HookVerdict::Allow | HookVerdict::Ask | HookVerdict::Failed => {
+                    false
+                }
             }
     };
     let mut before = log.iter().take_while(|recorded| recorded.seq < at.seq);

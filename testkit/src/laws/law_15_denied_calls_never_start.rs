@@ -48,7 +48,7 @@ pub fn check(log: &[RecordedFact]) -> Held {
                 let place = reading::place(log, fact);
                 let call = place.as_ref().and_then(HookOccurrence::call);
                 if let Some(call) = call.and_then(|call| calls.get_mut(&call)) {
-                    call.hear(place, fact);
+                    call.hear(log, recorded, fact);
                 }
             }
             FactGroup::Permission(PermissionFact::CallDecided(fact)) => {
@@ -178,18 +178,15 @@ impl<'a> Standing<'a> {
         self.possible_rules = edit.possible_rules.clone();
     }
 
-    fn hear(&mut self, place: Option<HookOccurrence>, fact: &HookDecided) {
+    fn hear(&mut self, log: &[RecordedFact], recorded: &RecordedFact, fact: &HookDecided) {
         if let Some(edit) = &fact.edit {
             self.edit(edit);
         }
         // What comes after a call has run is no word on whether it may.
-        if let Some(HookOccurrence::AfterTool { .. }) = place {
+        if let Some(HookOccurrence::AfterTool { .. }) = reading::place(log, fact) {
             return;
         }
-        let Some(settings) = self.settings else {
-            return;
-        };
-        match reading::counts_as(settings, fact) {
+        match reading::counts_as(&reading::hooks(log, recorded), fact) {
             HookVerdict::Allow => self.allowed = true,
             HookVerdict::Deny | HookVerdict::Halt | HookVerdict::Overrun => self.denied = true,
             HookVerdict::Pass | HookVerdict::Ask | HookVerdict::Failed => {}

@@ -3,14 +3,15 @@
 //! From the moment at which a process has its ceiling, no call starts that the ceiling's mode,
 //! permissions and rules forbid: also none that an earlier process allowed, none whose run is
 //! repeated after a crash, and none whose effect class the log understates. Where the ceiling asks a
-//! person, a person, a hook or a rule of the ceiling has allowed the call.
+//! person, a person, a hook or a rule of the ceiling has allowed the call. The hooks of the ceiling
+//! have seen it. A call that an earlier process allowed has been decided again.
 //!
 //! It kills: a decision of an earlier process that stands although it would be another one now, a
 //! run that is repeated without being permitted, a machine that compares too late or never.
 
 use windlass_core::{
-    CallId, Ceiling, EffectClass, Fact, HookOccurrence, HookVerdict, Mode, Permissions,
-    RecordedFact, Rule, RuleVerdict, Seq, TurnOpened, Verdict,
+    CallId, CallStarted, Ceiling, EffectClass, Fact, HookOccurrence, HookPoint, HookVerdict, Mode,
+    Permissions, RecordedFact, Rule, RuleVerdict, Seq, TurnOpened, Verdict,
 };
 
 use super::{Held, Loss, hold, reading};
@@ -30,6 +31,8 @@ pub fn check(log: &[RecordedFact], ceilings: &[(Seq, Ceiling)], losses: &[Loss])
             continue;
         };
         let refused = refusal(log, fact.call, ceiling)
+            .or_else(|| unseen(log, fact.call, ceiling))
+            .or_else(|| undecided(log, recorded.seq, fact, *since, losses))
             .or_else(|| unheld(log, recorded.seq, fact.call, (*since, ceiling), losses));
         hold(19, refused.is_none(), || {
             let why = refused.unwrap_or_default();
@@ -69,6 +72,44 @@ fn refusal(log: &[RecordedFact], call: CallId, ceiling: &Ceiling) -> Option<&'st
     let asks = changes && ceiling.permissions == Permissions::Ask && !may;
     let unasked = (asks || strictest == Some(RuleVerdict::Ask)) && !is_allowed(log, call);
     unasked.then_some("a person must be asked before")
+}
+
+/// The reason why hooks of the ceiling have not decided about a call, if they have not.
+fn unseen(log: &[RecordedFact], call: CallId, ceiling: &Ceiling) -> Option<&'static str> {
+    let (tool, ..) = subject(log, call, ceiling)?;
+    let asked = |name: &str| {
+        log.iter().any(|recorded| {
+            let Fact::HookDecided(fact) = &recorded.fact else {
+                return false;
+            };
+            let before = HookOccurrence::BeforeTool { call };
+            fact.name == name && reading::place(log, fact) == Some(before)
+        })
+    };
+    let mut hooks = ceiling.hooks.iter().filter(|it| it.matches(HookPoint::BeforeTool, tool));
+    let unseen = hooks.any(|hook| !asked(&hook.name));
+    unseen.then_some("a hook of this process has not seen it")
+}
+
+/// The reason why a call of an earlier process had to be decided again, if nobody did.
+fn undecided(
+    log: &[RecordedFact],
+    started: Seq,
+    fact: &CallStarted,
+    since: Seq,
+    losses: &[Loss],
+) -> Option<&'static str> {
+    let lost = losses.iter().rev().find(|loss| loss.kept < started)?;
+    let earlier = fact.call.0 <= lost.kept.0 && since <= lost.kept;
+    if !earlier || fact.attempt > 1 || reading::is_program(log, fact.call) {
+        return None;
+    }
+    let mut after = log.iter().filter(|recorded| recorded.seq > lost.kept);
+    let decided = after.any(|recorded| {
+        matches!(&recorded.fact, Fact::CallDecided(it) if it.call == fact.call)
+            || matches!(&recorded.fact, Fact::ApprovalAnswered(it) if it.call == fact.call)
+    });
+    (!decided).then_some("an earlier process allowed it, and nothing decided since")
 }
 
 /// The reason why a call of an earlier process had to wait for a person, if it did.

@@ -43,12 +43,13 @@ fn denial(log: &[RecordedFact], decided: Seq) -> Option<Seq> {
             | HookOccurrence::PromptSubmitted { .. }
             | HookOccurrence::SubTurnStart
     );
-    let settings = reading::frozen(log, gave.turn?)?;
+    let turn = gave.turn?;
     let denies = |recorded: &&RecordedFact| {
         let Fact::HookDecided(fact) = &recorded.fact else {
             return false;
         };
-        recorded.turn == gave.turn && reading::counts_as(settings, fact) == HookVerdict::Deny
+        recorded.turn == Some(turn)
+            && reading::counts_as(&reading::hooks(log, recorded), fact) == HookVerdict::Deny
     };
     let mut denials = log.iter().filter(|_| lets_in).filter(denies);
     let denial = denials.find(|recorded| self::place(log, recorded) == Some(place));

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
-    Fact, HookPoint, HookVerdict, InputAccepted, InputId, RecordedFact, Seq, Settings,
+    Fact, HookPoint, HookSpec, HookVerdict, InputAccepted, InputId, RecordedFact, Seq,
 };
 
 use super::{Held, hold, reading};
@@ -23,7 +23,6 @@ pub fn check(log: &[RecordedFact]) -> Held {
     let mut passed = BTreeMap::<InputId, BTreeSet<u32>>::new();
     let mut edited = BTreeMap::<InputId, Seq>::new();
     for recorded in log {
-        let settings = recorded.turn.and_then(|turn| reading::frozen(log, turn));
         if let Fact::TurnOpened(_) = &recorded.fact {
             passed.clear();
         }
@@ -31,18 +30,16 @@ pub fn check(log: &[RecordedFact]) -> Held {
             passed.remove(&fact.input);
             edited.insert(fact.input, recorded.seq);
         }
-        if let (Fact::HookDecided(fact), Some(settings)) = (&recorded.fact, settings)
+        if let Fact::HookDecided(fact) = &recorded.fact
             && let Some(input) = reading::place(log, fact).and_then(|at| at.input())
             && edited.get(&input).is_none_or(|edit| *edit < fact.asked)
-            && reading::counts_as(settings, fact) != HookVerdict::Deny
+            && reading::counts_as(&reading::hooks(log, recorded), fact) != HookVerdict::Deny
         {
             passed.entry(input).or_default().insert(fact.hook);
         }
-        if let (Fact::InputAccepted(InputAccepted { input }), Some(settings)) =
-            (&recorded.fact, settings)
-        {
+        if let Fact::InputAccepted(InputAccepted { input }) = &recorded.fact {
             let seen = passed.remove(input).unwrap_or_default();
-            let all = on_prompts(settings);
+            let all = on_prompts(&reading::hooks(log, recorded));
             hold(23, seen == all, || {
                 format!("{} accepts input {input}, seen by {seen:?} of {all:?}", recorded.seq)
             })?;
@@ -52,8 +49,8 @@ pub fn check(log: &[RecordedFact]) -> Held {
 }
 
 /// The hooks that are asked about prompts.
-pub(super) fn on_prompts(settings: &Settings) -> BTreeSet<u32> {
-    let hooks = (0_u32..).zip(&settings.hooks);
+pub(super) fn on_prompts(hooks: &[HookSpec]) -> BTreeSet<u32> {
+    let hooks = (0_u32..).zip(hooks);
     let asked = hooks.filter(|(_, hook)| hook.matches(HookPoint::PromptSubmitted, ""));
     asked.map(|(index, _)| index).collect()
 }

@@ -66,10 +66,43 @@ pub(super) fn place(log: &[RecordedFact], decided: &HookDecided) -> Option<HookO
     Some(fact.at)
 }
 
-/// What a hook's verdict counts as, by how it is declared in these settings.
-pub(super) fn counts_as(settings: &Settings, decided: &HookDecided) -> HookVerdict {
+/// The hooks that apply after a fact: those of the open turn or of the session, and those of the process
+/// that were added since.
+pub(super) fn hooks(log: &[RecordedFact], until: &RecordedFact) -> Vec<HookSpec> {
+    let (mut session, mut turn) = (Vec::<HookSpec>::new(), None::<Vec<HookSpec>>);
+    for recorded in log.iter().take_while(|recorded| recorded.seq <= until.seq) {
+        if let Some(settings) = recorded.fact.settings() {
+            session.clone_from(&settings.hooks);
+        }
+        if let Fact::TurnOpened(_) = &recorded.fact {
+            turn = Some(session.clone());
+        }
+        if let Fact::TurnSettled(_) = &recorded.fact {
+            turn = None;
+        }
+        if let Fact::PermissionsNarrowed(fact) = &recorded.fact {
+            for all in [Some(&mut session), turn.as_mut()].into_iter().flatten() {
+                fact.hooks.iter().for_each(|hook| add_hook(all, hook));
+            }
+        }
+    }
+    turn.unwrap_or(session)
+}
+
+fn add_hook(all: &mut Vec<HookSpec>, hook: &HookSpec) {
+    let same = |other: &&mut HookSpec| {
+        (&other.name, other.point, &other.only) == (&hook.name, hook.point, &hook.only)
+    };
+    match all.iter_mut().find(same) {
+        Some(other) => other.clone_from(hook),
+        None => all.push(hook.clone()),
+    }
+}
+
+/// What a hook's verdict counts as, by how these hooks are declared.
+pub(super) fn counts_as(hooks: &[HookSpec], decided: &HookDecided) -> HookVerdict {
     let place = usize::try_from(decided.hook).unwrap_or(usize::MAX);
-    let declared: Option<&HookSpec> = settings.hooks.get(place);
+    let declared: Option<&HookSpec> = hooks.get(place);
     match (decided.verdict, declared.map(|hook| hook.on_failure)) {
         (HookVerdict::Failed, Some(HookFailurePolicy::Open)) => HookVerdict::Pass,
         (HookVerdict::Failed, Some(HookFailurePolicy::Closed) | None) => HookVerdict::Deny,
@@ -91,8 +124,8 @@ pub(super) fn answers_the_model(log: &[RecordedFact], decided: Seq) -> bool {
     let Some(Fact::HookDecided(fact)) = recorded.map(|recorded| &recorded.fact) else {
         return false;
     };
-    let settings = recorded.and_then(|recorded| frozen(log, recorded.turn?));
-    let verdict = settings.map(|settings| counts_as(settings, fact));
+    let hooks = recorded.map(|recorded| hooks(log, recorded));
+    let verdict = hooks.map(|hooks| counts_as(&hooks, fact));
     if verdict != Some(HookVerdict::Deny) {
         return false;
     }

@@ -118,6 +118,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
             permissions: Some(Permissions::Ask),
             rules: vec![rule(text)],
             withdrawn: vec![rule(text)],
+            hooks: settings(text).hooks,
             effects: vec![ToolEffect { tool: text.into(), effect: EffectClass::Effectful }],
             again: true,
             hold: true,

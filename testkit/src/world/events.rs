@@ -52,6 +52,7 @@ fn ceiling(to: &PermissionsNarrowed) -> Ceiling {
         mode: to.mode.unwrap_or(Mode::Build),
         permissions: to.permissions.unwrap_or(Permissions::Auto),
         rules: to.rules.clone(),
+        hooks: to.hooks.clone(),
         effects: effects.map(|one| (one.tool.clone(), one.effect)).collect(),
         hold_recovered: to.hold,
     }

@@ -139,6 +139,7 @@ impl Posture {
             mode: self.mode,
             permissions: self.permissions,
             rules: self.rules.clone(),
+            hooks: self.hooks.clone(),
             effects: TOOLS.iter().map(|(name, effect, _)| ((*name).to_owned(), *effect)).collect(),
             hold_recovered: self.holds,
         }

@@ -9,7 +9,7 @@ use windlass_core::{
     Scope, SessionFact, StopReason, StopTiming, TurnFact, TurnOutcome, Usage, Verdict,
 };
 
-use super::declared::spell_rules;
+use super::declared::{spell_hooks, spell_rules};
 use super::programs::changes;
 use super::words::{short, spell};
 
@@ -38,6 +38,8 @@ fn narrowed(fact: &PermissionsNarrowed) -> String {
     };
     parts.extend(rules(&fact.rules, "rules"));
     parts.extend(rules(&fact.withdrawn, "withdrawn"));
+    let hooks = (!fact.hooks.is_empty()).then(|| format!("hooks {}", spell_hooks(&fact.hooks)));
+    parts.extend(hooks);
     parts.extend(fact.effects.iter().map(|one| format!("{} is {}", one.tool, spell(&one.effect))));
     parts.extend(fact.again.then(|| String::from("calls are decided again")));
     parts.extend(fact.hold.then(|| String::from("by a person")));

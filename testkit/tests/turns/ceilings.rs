@@ -229,3 +229,83 @@ fn a_rule_of_the_session_stays_where_the_process_asks_nobody() {
         > end stop => sample ended at 10
     "#]]);
 }
+
+#[test]
+fn hooks_of_the_process_see_what_was_allowed() {
+    check(expect![[r#"
+        > open
+        > send hello => first turn, sample@5
+        > call shell {} => permitted call 6@8
+        > call write {} => permitted call 9 decided
+        > end stop => sample ended at 11
+        > ceiling hooks=before_tool,after_tool
+          12 PermissionsNarrowed to hooks before_tool,after_tool
+          13 HooksAsked before_tool call 9: hook 0 => runs
+        > hook 0 deny no
+          14 HookDecided h0 deny: no
+          15 CallDecided call 9 deny by hook
+          16 CallObserved call 9 denied: Denied by a hook: no
+        > done 0 ran => call 6 observed at 17
+          18 HooksAsked after_tool call 6: hook 1 => runs
+        > hook 0 pass
+          19 HookDecided h1 pass
+          20 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
+}
+
+#[test]
+fn hooks_of_the_process_see_a_call_that_a_person_is_asked_about() {
+    check(expect![[r#"
+        > open permissions=ask
+        > send hello => first turn, people are asked, sample@6
+        > call write {} => approval of call 7@9 within a week
+        > end stop => sample ended at 10
+        > ceiling permissions=ask hooks=before_tool@write
+          11 PermissionsNarrowed to hooks before_tool@write
+          12 HooksAsked before_tool call 7: hook 0 => runs
+        > hook 0 pass => passed at 13
+          14 CallDecided call 7 ask: the permissions ask first
+          15 ApprovalAsked call 7, within 604800000 ms => runs
+        > answer 0 allow
+          16 ApprovalAnswered call 7 allow by somebody
+          17 CallStarted call 7 attempt 1 => runs
+    "#]]);
+}
+
+#[test]
+fn a_hook_of_the_process_is_asked_beside_one_about_less() {
+    check(expect![[r#"
+        > open hooks=before_tool@read
+        > send hello => first turn, sample@5
+        > call shell {} => permitted call 6@8
+        > call write {} => permitted call 9 decided
+        > ceiling hooks=before_tool@write
+          11 PermissionsNarrowed to hooks before_tool@write
+          12 HooksAsked before_tool call 9: hook 1 => runs
+        > end stop => sample ended at 13
+        > done 0 ran => call 6 observed at 14
+        > hook 0 deny no
+          15 HookDecided h0 deny: no
+          16 CallDecided call 9 deny by hook
+          17 CallObserved call 9 denied: Denied by a hook: no
+          18 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
+}
+
+#[test]
+fn hooks_on_an_answer_are_those_of_the_process() {
+    check(expect![[r#"
+        > open permissions=ask
+        > send hello => first turn, people are asked, sample@6
+        > call deploy {"a":1} => approval of call 7@9 within a week
+        > end length
+          10 SampleEnded length
+        > ceiling permissions=ask hooks=after_answer
+          11 PermissionsNarrowed to hooks after_answer
+          12 CallObserved call 7 not_started: Not started: the rules about calls have changed since this one was requested. Request it again, if it is still needed.
+          13 SampleStarted sample 2 attempt 1 because tool results => runs
+        > answer 0 allow
+        > hook 0 pass
+        > done 0 ok
+    "#]]);
+}

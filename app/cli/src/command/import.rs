@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_engine::AppendBatcher;
 use windlass_engine::core::{RecordedFact, Seq, SessionId};
 use windlass_engine::ports::{
     BlobStore, ChainLink, LogStore, LogVerification, SessionClaim, codec,
 };
+use windlass_engine::{AppendBatcher, RecoveredCalls};
 
 use super::export_format::{ExportHeader, LogCheck};
 use super::lines::{self, ImportLines, SecondPass};
 use super::outputs::{OutputImporter, OutputNames};
+use super::session_checks::announce_recovered;
 use crate::args::ImportArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::print_notice;
@@ -52,6 +53,7 @@ pub(super) async fn import(args: ImportArgs) -> Result<ExitKind, Failure> {
             "session {}: {} facts imported{outputs}, chain {}",
             member.id, member.last, member.chain
         ));
+        announce_recovered(&member.recovered, "the one that resumes the session");
     }
     Ok(ExitKind::Completed)
 }
@@ -71,6 +73,8 @@ struct ImportedSession {
     chain: ChainLink,
     head: Option<ExportHeader>,
     names: OutputNames,
+    /// Calls that a process which resumes the session decides about.
+    recovered: RecoveredCalls,
 }
 
 /// Imported session whose log is being read.
@@ -102,6 +106,7 @@ impl ImportedLogReader {
             id: whole.id().clone(),
             last: whole.last(),
             chain: whole.chain,
+            recovered: RecoveredCalls::of(&whole.checkpoint.session, &whole.checkpoint.history),
             head: self.head,
             names: self.names,
         })

@@ -6,7 +6,7 @@ use windlass_engine::core::{
     EffectClass, Fact, GOAL_TOOL, Phase, Seq, Session, SessionId, Settings,
 };
 use windlass_engine::ports::LogStore;
-use windlass_engine::{ChildSession, Loaded};
+use windlass_engine::{ChildSession, RecoveredCalls};
 
 use crate::exit::Failure;
 use crate::present::{print_error, print_notice, visible};
@@ -14,25 +14,17 @@ use crate::present::{print_error, print_notice, visible};
 /// Most child sessions that are listed.
 pub(super) const NAMED: usize = 100;
 
-/// Most calls of an earlier process that are listed.
-const RECOVERED: usize = 10;
-/// Most characters of listed arguments.
-const ARGUMENTS: usize = 200;
-
-/// Lists the calls that an earlier process allowed and that start once the session is opened.
-pub(super) fn announce_recovered(loaded: &Loaded) {
-    let calls: Vec<_> = loaded.session.recovered_calls().collect();
-    for call in calls.iter().take(RECOVERED) {
-        let arguments = loaded.history.arguments(call.id).unwrap_or_default();
-        let arguments: String = arguments.chars().take(ARGUMENTS).collect();
+/// Lists the calls that an earlier process allowed, before `decider` decides again about them.
+pub(super) fn announce_recovered(recovered: &RecoveredCalls, decider: &str) {
+    for call in &recovered.calls {
         print_notice(&format!(
-            "  an earlier process allowed {} {}: this one decides again if it runs",
+            "  an earlier process allowed {} {}: {decider} decides again if it runs",
             visible(&call.tool),
-            visible(&arguments)
+            visible(&call.arguments)
         ));
     }
-    if let Some(more) = calls.len().checked_sub(RECOVERED).filter(|more| *more > 0) {
-        print_notice(&format!("  and {more} more calls"));
+    if recovered.more > 0 {
+        print_notice(&format!("  and {} more calls", recovered.more));
     }
 }
 

@@ -8,7 +8,7 @@ use windlass_engine::core::{
     StopTiming,
 };
 use windlass_engine::ports::{Clock as _, LogStore, StoreErrorKind};
-use windlass_engine::{Loaded, SessionHandle, Start, StartError};
+use windlass_engine::{Loaded, RecoveredCalls, SessionHandle, Start, StartError};
 
 use super::follow::TurnFollower;
 use super::{prompt, session_checks};
@@ -117,7 +117,8 @@ async fn attempt(
     let rig = turn_runtime(task, &site, kept, recorded.as_ref())?;
     check(task, &rig.settings, recorded.as_ref())?;
     if let Some(loaded) = &loaded {
-        session_checks::announce_recovered(loaded);
+        let recovered = RecoveredCalls::of(&loaded.session, &loaded.history);
+        session_checks::announce_recovered(&recovered, "this one");
     }
     if rig.settings.options.output_schema.is_some() {
         present.expect_schema();
@@ -313,7 +314,7 @@ fn turn_runtime(
         hooks: hooks.hooks(),
         redaction: hooks.redaction(),
     };
-    let ceiling = wiring::permitted_calls(&task.settings, &offered.tools)?;
+    let ceiling = wiring::permitted_calls(&task.settings, &offered)?;
     let own = UserExtensions { toolbox, hooks };
     let settings = match settings {
         None => wiring::new_settings(&task.settings, &chosen, offered)?,

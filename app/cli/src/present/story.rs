@@ -104,6 +104,7 @@ fn narrowed(to: &PermissionsNarrowed) -> String {
     };
     parts.extend(count(to.rules.len(), "more rule"));
     parts.extend(count(to.withdrawn.len(), "withdrawn permission"));
+    parts.extend(count(to.hooks.len(), "more hook"));
     parts.extend(count(to.effects.len(), "corrected tool"));
     parts.extend(to.again.then(|| "its calls are decided again".to_owned()));
     parts.extend(to.hold.then(|| "a person is asked about them".to_owned()));

@@ -89,15 +89,16 @@ pub(crate) fn changed_settings(
 /// Returns the calls that the command permits at most, whatever the log of a session says.
 pub(crate) fn permitted_calls(
     shape: &SettingsArgs,
-    tools: &[ToolSpec],
+    offered: &AvailableExtensions,
 ) -> Result<Ceiling, Failure> {
     let mut said = Vec::new();
-    rules::add(&mut said, shape, tools)?;
+    rules::add(&mut said, shape, &offered.tools)?;
     Ok(Ceiling {
         mode: shape.mode.unwrap_or(MODE),
         permissions: shape.permissions.unwrap_or(PERMISSIONS),
         rules: said,
-        effects: tools.iter().map(|tool| (tool.name.clone(), tool.effect)).collect(),
+        hooks: offered.hooks.clone(),
+        effects: offered.tools.iter().map(|tool| (tool.name.clone(), tool.effect)).collect(),
         hold_recovered: false,
     })
 }

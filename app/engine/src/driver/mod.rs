@@ -38,17 +38,13 @@ use crate::error::DriverEnd;
 use crate::load::Loaded;
 use crate::prefix::PrefixTracker;
 use crate::program::{ComputeSlots, ProgramSlot};
+use crate::recovered::{RecoveredCall, RecoveredCalls};
 use crate::slot::Slot;
 use append::AppendFuture;
 use callers::CommandCallers;
 use checkpoints::Checkpoints;
 use mailbox::MailboxTask;
 use timers::Timers;
-
-/// Most calls of an earlier process that are reported.
-const REPORTED_CALLS: usize = 16;
-/// Most characters of reported arguments.
-const REPORTED_ARGUMENTS: usize = 200;
 
 /// State of a session's driver.
 pub(crate) struct Driver {
@@ -149,7 +145,7 @@ impl Driver {
         mut self,
         mut mailbox: mpsc::Receiver<DriverCommand>,
     ) -> Arc<DriverEnd> {
-        self.announce_recovered();
+        self.report_recovered();
         let matched = self.match_rules(None);
         self.hand_over(MachineEvent::Recovered { matched });
         self.deliver_results();
@@ -260,13 +256,12 @@ impl Driver {
     }
 
     /// Reports the calls that start because an earlier process allowed them.
-    fn announce_recovered(&self) {
+    fn report_recovered(&self) {
         let session = self.machine.session();
-        for call in session.recovered_calls().take(REPORTED_CALLS) {
-            let arguments = self.machine.history().arguments(call.id).unwrap_or_default();
-            let arguments: String = arguments.chars().take(REPORTED_ARGUMENTS).collect();
+        for call in RecoveredCalls::of(session, self.machine.history()).calls {
+            let RecoveredCall { id, tool, arguments } = call;
             tracing::warn!(
-                session = %session.id, call = %call.id, tool = %call.tool, arguments,
+                session = %session.id, call = %id, tool, arguments,
                 "an earlier process allowed this call: this one decides again if it runs"
             );
         }

@@ -297,7 +297,7 @@ function remark(entry) {
     case "settings":
       return { line: `${who(entry.by)} changed the settings: ${entry.settings.model}, ${entry.settings.mode}, ${words(entry.settings.permissions)}`, more: JSON.stringify(entry.settings, null, 2) };
     case "narrowed": {
-      const parts = [entry.mode && `${entry.mode} mode`, entry.permissions && `permissions ${words(entry.permissions)}`, entry.rules > 0 && "other rules"];
+      const parts = [entry.mode && `${entry.mode} mode`, entry.permissions && `permissions ${words(entry.permissions)}`, entry.rules > 0 && "other rules", entry.hooks > 0 && "other hooks"];
       return { line: `The session was narrowed to what this server permits: ${parts.filter(Boolean).join(", ") || "corrected tools"}` };
     }
     case "rewound":

@@ -30,7 +30,7 @@ export const facts = {
     };
     view.settings = narrow(view.settings);
     enter(block, { kind: "narrowed", seq, ts, mode: body.mode ?? null, permissions: body.permissions ?? null,
-      rules: (body.rules ?? []).length + (body.withdrawn ?? []).length });
+      rules: (body.rules ?? []).length + (body.withdrawn ?? []).length, hooks: (body.hooks ?? []).length });
   },
 
   SessionRewound(view, { seq, ts, body }, block) {

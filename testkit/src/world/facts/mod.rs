@@ -69,6 +69,7 @@ fn narrowed() -> impl Strategy<Value = Fact> {
             permissions: Some(settings.permissions),
             rules: settings.rules.clone(),
             withdrawn: settings.rules.clone(),
+            hooks: settings.hooks.clone(),
             effects: settings.tools.iter().map(effect).collect(),
             again: settings.mode == Mode::Build,
             hold: settings.mode == Mode::Plan,

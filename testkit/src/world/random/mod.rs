@@ -69,9 +69,9 @@ fn user() -> impl Strategy<Value = Step> {
 
 /// What a ceiling has of a posture.
 fn narrow(posture: Posture) -> Posture {
-    let Posture { mode, permissions, rules, .. } = posture;
+    let Posture { mode, permissions, rules, hooks, .. } = posture;
     let holds = mode == Mode::Build && permissions == Permissions::Auto;
-    Posture { mode, permissions, rules, holds, ..Posture::default() }
+    Posture { mode, permissions, rules, hooks, holds, ..Posture::default() }
 }
 
 /// A turn that is meant, now and then: most of these are not the one that runs.

@@ -9,6 +9,7 @@ use windlass_core::{ArgumentsDigest, CallId, Retry, Scope, SessionId, Sha256, Ti
 
 use crate::cancel::CancelSignal;
 use crate::error::{ErrorKind, PortError};
+use crate::tools::FileChange;
 
 /// Asks people to approve calls.
 ///
@@ -58,6 +59,8 @@ pub struct ApprovalRequest {
     pub name: String,
     /// Exact arguments, as JSON text.
     pub arguments: Arc<str>,
+    /// Change that the call would make to a file, as far as its tool can tell.
+    pub change: Option<FileChange>,
     /// Digest of these arguments.
     pub digest: ArgumentsDigest,
     /// Number of this question for the call, from 1.

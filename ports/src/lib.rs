@@ -84,7 +84,7 @@ pub use provider::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, ProviderErrorDetails,
     SampleRequest, SampleStream, StreamState,
 };
-pub use question::question_lines;
+pub use question::{change_lines, question_lines};
 pub use sandbox::{
     ConfinedLaunch, NetworkAccess, NoSandbox, ProcessLaunch, ProcessLimits, Sandbox, SandboxError,
     SandboxErrorKind, SandboxProfile, SandboxStrength,
@@ -97,8 +97,8 @@ pub use store::{
 };
 pub use summary::{SessionFilter, SessionListing, SessionSummary};
 pub use tools::{
-    ArgumentPath, NoProgress, ProgressSink, ToolCall, ToolContext, ToolError, ToolErrorKind,
-    ToolExecutor,
+    ArgumentPath, FileChange, NoProgress, ProgressSink, ToolCall, ToolContext, ToolError,
+    ToolErrorKind, ToolExecutor,
 };
 pub use wire::{
     Segments, Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireRequest,

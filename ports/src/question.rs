@@ -4,10 +4,15 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
+use similar::TextDiff;
 use windlass_core::{diff_lines, shown_lines, spelled_out};
+
+use crate::tools::FileChange;
 
 /// Most arguments that are shown.
 const MAX_ARGUMENTS: usize = 40;
+/// Most lines of a text that are compared line by line.
+const MAX_COMPARED_LINES: usize = 2_000;
 /// Most characters of an argument's name that are shown.
 const MAX_NAME_CHARS: usize = 80;
 
@@ -53,6 +58,28 @@ pub fn question_lines(arguments: &str) -> Vec<String> {
 
 fn difference(old: &str, new: &str) -> Vec<String> {
     shown_lines(&diff_lines(old, new).join("\n"))
+}
+
+/// Returns the lines that show a person what a call would change in a file: what is removed and
+/// added, with the lines around and their places.
+#[must_use]
+pub fn change_lines(change: &FileChange) -> Vec<String> {
+    let Some(before) = &change.before else {
+        return vec![String::from("The file is new.")];
+    };
+    if *before == change.after {
+        return vec![String::from("The file stays as it is.")];
+    }
+    let long = |text: &str| text.lines().count() > MAX_COMPARED_LINES;
+    let difference = match long(before) || long(&change.after) {
+        true => diff_lines(before, &change.after).join("\n"),
+        false => TextDiff::from_lines(before, &change.after).unified_diff().to_string(),
+    };
+    let mut lines = vec![String::from("The file changes:")];
+    lines.extend(
+        shown_lines(difference.trim_end_matches('\n')).iter().map(|line| format!("  | {line}")),
+    );
+    lines
 }
 
 /// Adds an argument: a short text on its line, a longer one below, where a mark tells its lines from
@@ -114,6 +141,26 @@ mod tests {
         let lines = question_lines(r#"{"a\nb":"x\ny: z","a":"1","a":"2"}"#);
         assert_eq!(lines, ["a\\nb:", "  | x", "  | y: z", "a: 1", "a: 2"]);
         assert_eq!(question_lines("[\u{1b}"), ["[\\u{1b}"]);
+    }
+
+    #[test]
+    fn a_change_of_a_file_is_shown_with_its_places() {
+        let lines: Vec<String> = (1..60).map(|nth| format!("line {nth}")).collect();
+        let before = lines.join("\n") + "\n";
+        let after = before.replace("line 5\n", "").replace("line 50\n", "line fifty\u{202e}\n");
+        let change = FileChange { before: Some(before.clone()), after };
+        let shown = change_lines(&change).join("\n");
+        assert!(shown.contains("| @@ -2,7 +2,6 @@"), "{shown}");
+        assert!(shown.contains("| -line 5\n"), "{shown}");
+        assert!(shown.contains("| -line 50\n  | +line fifty\\u{202e}"), "{shown}");
+        assert!(!shown.contains("line 30"), "{shown}");
+        let new = FileChange { before: None, after: before.clone() };
+        assert_eq!(change_lines(&new), ["The file is new."]);
+        let same = FileChange { before: Some(before.clone()), after: before };
+        assert_eq!(change_lines(&same), ["The file stays as it is."]);
+        let (long, other) = ("a\n".repeat(100_000), "b\n".repeat(100_000));
+        let shown = change_lines(&FileChange { before: Some(long), after: other });
+        assert!(shown.len() < 200, "{}", shown.len());
     }
 
     #[test]

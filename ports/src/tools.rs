@@ -55,6 +55,12 @@ pub trait ToolExecutor: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Returns what a call would change in a file, for the person who is asked about it. Reads the
+    /// file as it is by then, and changes nothing. `None` if nothing is changed or it cannot be told.
+    async fn preview(&self, _call: &ToolCall) -> Option<FileChange> {
+        None
+    }
+
     /// Returns the outcome of a run whose process ended first. Called only for tools that declare
     /// `reconciles`. `None` means that the outcome is unknown. Changes nothing.
     ///
@@ -80,6 +86,15 @@ pub struct ToolCall {
     pub name: String,
     /// Arguments as JSON text of an object.
     pub arguments: String,
+}
+
+/// Change of a file that a call would make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChange {
+    /// Text of the file; `None` if there is none yet.
+    pub before: Option<String>,
+    /// Text that it would have.
+    pub after: String,
 }
 
 /// Path that an argument of a call leads to.

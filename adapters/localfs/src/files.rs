@@ -9,6 +9,7 @@ mod write;
 
 use serde::de::DeserializeOwned;
 use windlass_core::Observation;
+use windlass_ports::FileChange;
 
 use crate::config::LocalFsConfig;
 use crate::fault::CallFailure;
@@ -73,6 +74,24 @@ pub(crate) fn work(
         (FileTool::Edit, CallMode::Plan) => edit::plan(&parse(arguments)?, bench),
     });
     ran.unwrap_or_else(CallFailure::observation)
+}
+
+/// Longest file that a preview compares, in bytes.
+const PREVIEWED: usize = 256 * 1024;
+
+/// Returns what a call would change; `None` if that is nothing, no text or too much.
+pub(crate) fn preview(
+    tool: FileTool,
+    arguments: &str,
+    bench: &FileToolContext<'_>,
+) -> Option<FileChange> {
+    let change = match tool {
+        FileTool::Write => write::preview(&parse(arguments).ok()?, bench),
+        FileTool::Edit => edit::preview(&parse(arguments).ok()?, bench),
+        FileTool::Read | FileTool::List | FileTool::Search => None,
+    }?;
+    let fits = |text: &str| text.len() <= PREVIEWED;
+    (fits(&change.after) && change.before.as_deref().is_none_or(fits)).then_some(change)
 }
 
 /// Reads a call's arguments.

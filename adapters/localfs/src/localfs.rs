@@ -6,7 +6,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 use windlass_core::{Observation, ToolSpec};
-use windlass_ports::{ArgumentPath, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
+use windlass_ports::{
+    ArgumentPath, FileChange, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor,
+};
 
 use crate::config::LocalFsConfig;
 use crate::confinement::ToolSandbox;
@@ -119,6 +121,20 @@ impl ToolExecutor for LocalFs {
         let found = find(call).ok().and_then(|_| self.root.canonical(&path).ok());
         let argument = String::from("path");
         found.map(|path| ArgumentPath { argument, path }).into_iter().collect()
+    }
+
+    async fn preview(&self, call: &ToolCall) -> Option<FileChange> {
+        let WorkspaceTool::File(tool) = find(call).ok()?.tool else {
+            return None;
+        };
+        let (root, config) = (self.root.clone(), self.config.clone());
+        let arguments = call.arguments.clone();
+        let looking = tokio::task::spawn_blocking(move || {
+            let stop = StopCheck::never();
+            let bench = FileToolContext { root: &root, config: &config, stop: &stop, key: "" };
+            files::preview(tool, &arguments, &bench)
+        });
+        looking.await.ok().flatten()
     }
 
     async fn plan(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {

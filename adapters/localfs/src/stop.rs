@@ -36,6 +36,11 @@ impl Drop for AbandonGuard {
 }
 
 impl StopCheck {
+    /// Never stops: for work that is short.
+    pub(crate) fn never() -> Self {
+        Self { cancel: CancelSignal::default(), abandoned: Arc::default(), end: None, limit_ms: 0 }
+    }
+
     /// Begins to count the time that a call has.
     pub(crate) fn new(context: &ToolContext) -> (Self, AbandonGuard) {
         let abandoned = Arc::new(AtomicBool::new(false));

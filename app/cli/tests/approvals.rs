@@ -251,3 +251,23 @@ fn rules_say_what_is_asked_about() {
         assert_eq!(place.run(&["log", "bad"]).code, 2, "nothing was begun");
     }
 }
+
+#[test]
+fn a_question_about_a_file_shows_its_change() {
+    let place = Place::new();
+    std::fs::write(place.file("notes"), "one\ntwo\nthree\n").unwrap();
+    let call = json!({ "path": "notes", "content": "one\n2\u{202e}\nthree\n" });
+    let replies = [Reply::call("write_file", call), Reply::say("Done.")];
+    let server = ModelServer::start(Script::list(replies)).unwrap();
+    let base_url = server.base_url();
+    let at = ["--provider", "openai", "--model", "m", "--base-url", &base_url];
+    let words = [&["run", "hello", "--permissions", "ask"][..], &at].concat();
+    let mut asked = TerminalProcess::run(&place, &words);
+    let question = asked.until(KEYS).replace("\r\n", "\n");
+    let change =
+        "  The file changes:\n    | @@ -1,3 +1,3 @@\n    |  one\n    | -two\n    | +2\\u{202e}\n";
+    assert!(question.contains(change), "{question}");
+    asked.line("n");
+    assert_eq!(asked.end().code, 0);
+    assert_eq!(std::fs::read_to_string(place.file("notes")).unwrap(), "one\ntwo\nthree\n");
+}

@@ -25,7 +25,7 @@ use windlass_core::{
     decide_open, evolve_first, open_child,
 };
 use windlass_ports::sync::{Mutex, MutexGuard};
-use windlass_ports::{CancelSource, Ports, SessionClaim, StoreError, StoreErrorKind};
+use windlass_ports::{CancelSource, FileChange, Ports, SessionClaim, StoreError, StoreErrorKind};
 
 use crate::arguments::Checker;
 use crate::bus::EventBus;
@@ -229,6 +229,12 @@ impl Engine {
     /// call whose start is recorded runs to its end. A wider ceiling widens none of them.
     pub fn set_ceiling(&self, ceiling: Ceiling) {
         self.inner.ceiling.send_replace(Some(Arc::new(ceiling)));
+    }
+
+    /// Returns what a call would change in a file as it is now, for whoever is asked about the call.
+    /// `None` if it changes none, or its tool cannot tell.
+    pub async fn preview(&self, tool: &str, arguments: &str) -> Option<FileChange> {
+        crate::effect::preview(&*self.inner.ports.tools, tool, arguments).await
     }
 
     /// Removes a session that was erased from the cache of [`Engine::lookup`].

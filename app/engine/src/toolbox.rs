@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{Observation, ToolSpec};
-use windlass_ports::{ArgumentPath, ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass_ports::{ArgumentPath, FileChange, ToolCall, ToolContext, ToolError, ToolExecutor};
 
 /// Several tool executors combined into one.
 #[derive(Default)]
@@ -68,6 +68,10 @@ impl ToolExecutor for Toolbox {
 
     fn paths(&self, call: &ToolCall) -> Vec<ArgumentPath> {
         self.owner(call).map_or_else(|_| Vec::new(), |owner| owner.paths(call))
+    }
+
+    async fn preview(&self, call: &ToolCall) -> Option<FileChange> {
+        self.owner(call).ok()?.preview(call).await
     }
 
     async fn reconcile(

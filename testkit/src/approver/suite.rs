@@ -226,6 +226,7 @@ fn question(call: u64, attempt: u32, cancel: &CancelSource) -> Result<ApprovalRe
         call: CallId(call),
         name: String::from("write"),
         arguments: arguments.into(),
+        change: None,
         digest: ArgumentsDigest::Sha256(arguments_sha256(arguments)),
         attempt,
         deadline: None,

@@ -18,6 +18,7 @@ fn question(tool: &str, cancel: &CancelSource) -> ApprovalRequest {
         call: CallId(6),
         name: tool.into(),
         arguments: "{}".into(),
+        change: None,
         digest: ArgumentsDigest::without_sha256("{}"),
         attempt: 1,
         deadline: None,

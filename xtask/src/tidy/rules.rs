@@ -83,7 +83,7 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
 /// Layers with a closed list of foreign dependencies.
 pub(super) const FOREIGN: &[(Layer, &[&str])] = &[
     (Core, &["serde", "thiserror"]),
-    (Ports, &["async-trait", "bytes", "serde", "serde_json", "sha2", "thiserror"]),
+    (Ports, &["async-trait", "bytes", "serde", "serde_json", "sha2", "similar", "thiserror"]),
 ];
 
 /// Technologies with the folders that may depend on each: one, unless a decision record says why two.
@@ -139,6 +139,7 @@ pub(super) const SHARED: &[&str] = &[
     "serde",
     "serde_json",
     "sha2",
+    "similar",
     "thiserror",
     "tokio",
     "toml",

@@ -6,6 +6,7 @@ use memchr::memmem::Finder;
 use rustix::fs::Stat;
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
+use windlass_ports::FileChange;
 
 use super::{FileToolContext, edit_report};
 use crate::fault::{CallFailure, bounded};
@@ -59,10 +60,21 @@ pub(super) fn plan(
     Ok(planned(&would, bench.config.room()))
 }
 
+/// Returns what would be edited.
+pub(super) fn preview(
+    arguments: &EditArguments,
+    bench: &FileToolContext<'_>,
+) -> Option<FileChange> {
+    let edit = PreparedEdit::of(arguments, bench).ok()?;
+    let before = Some(String::from_utf8(edit.before).ok()?);
+    Some(FileChange { before, after: String::from_utf8(edit.after).ok()? })
+}
+
 /// An edit that is ready to be written.
 struct PreparedEdit {
     target: ResolvedPath,
     stat: Stat,
+    before: Vec<u8>,
     after: Vec<u8>,
     count: usize,
     /// Position of the first match.
@@ -109,7 +121,7 @@ impl PreparedEdit {
             )));
         }
         let line = edit_report::line_of(&content, first);
-        Ok(Self { target: place, stat, after, count: places.len(), first, line })
+        Ok(Self { target: place, stat, before: content, after, count: places.len(), first, line })
     }
 
     fn places(&self) -> String {

@@ -1,7 +1,10 @@
 //! `write_file`: a file's whole content, new or in place of the old.
 
+use std::io::Read;
+
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
+use windlass_ports::FileChange;
 
 use super::FileToolContext;
 use crate::fault::{CallFailure, message};
@@ -61,6 +64,26 @@ pub(super) fn plan(
         }
     };
     Ok(planned(&would, bench.config.room()))
+}
+
+/// Returns what would be written.
+pub(super) fn preview(
+    arguments: &WriteArguments,
+    bench: &FileToolContext<'_>,
+) -> Option<FileChange> {
+    let before = match bench.root.resolve_preview(&arguments.path).ok()? {
+        ForeseenPath::InsideMissing(_) => None,
+        ForeseenPath::Resolved(place) => match open::target(&place).ok()? {
+            None => None,
+            Some(_) => {
+                let (file, _) = open::file(&place).ok()?;
+                let mut text = String::new();
+                file.take(bench.config.file_bytes).read_to_string(&mut text).ok()?;
+                Some(text)
+            }
+        },
+    };
+    Some(FileChange { before, after: arguments.content.clone() })
 }
 
 fn check(content: &str, bench: &FileToolContext<'_>) -> Result<(), CallFailure> {

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use serde_json::{Value, json};
 use windlass_core::{Observation, ObservationStatus};
 use windlass_localfs::LocalFsConfig;
-use windlass_ports::{ToolCall, ToolExecutor};
+use windlass_ports::{FileChange, ToolCall, ToolExecutor};
 
 use crate::bench::Bench;
 use crate::common::{World, context};
@@ -193,4 +193,34 @@ async fn a_command_says_its_exact_command_line_and_its_stdin() {
     assert_eq!(seen.status, ObservationStatus::Failed);
     let why = "is no file that may be executed";
     assert!(seen.output.contains(why), "{}", seen.output);
+}
+
+#[tokio::test]
+async fn a_change_is_foreseen() {
+    let world = World::new();
+    world.put("a", "one\ntwo\n");
+    world.put("binary", [0xff, 0xfe]);
+    for (tool, arguments, expected) in [
+        ("write_file", json!({"path": "a", "content": "x"}), Some((Some("one\ntwo\n"), "x"))),
+        ("write_file", json!({"path": "new/b", "content": "x"}), Some((None, "x"))),
+        (
+            "edit_file",
+            json!({"path": "a", "old": "two", "new": "2"}),
+            Some((Some("one\ntwo\n"), "one\n2\n")),
+        ),
+        ("edit_file", json!({"path": "a", "old": "three", "new": "3"}), None),
+        ("write_file", json!({"path": "binary", "content": "x"}), None),
+        ("write_file", json!({"path": "../b", "content": "x"}), None),
+        ("read_file", json!({"path": "a"}), None),
+        ("shell", json!({"command": "rm a"}), None),
+    ] {
+        let call = ToolCall { name: tool.to_owned(), arguments: arguments.to_string() };
+        let found = world.tools.preview(&call).await;
+        let expected = expected.map(|(before, after)| FileChange {
+            before: before.map(str::to_owned),
+            after: after.to_owned(),
+        });
+        assert_eq!(found, expected, "{tool} {arguments}");
+    }
+    assert!(!world.path("new").exists());
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use windlass_engine::core::SessionId;
-use windlass_engine::ports::{ApprovalRequest, question_lines};
+use windlass_engine::ports::{ApprovalRequest, FileChange, change_lines, question_lines};
 
 use crate::present::visible;
 
@@ -65,7 +65,7 @@ pub(super) fn format_question(
         "\n? {asker} wants to call {} ({}){again}:\n{}\n",
         visible(&request.name).replace('\n', "\\n"),
         visible(posture),
-        arguments(&request.arguments)
+        arguments(&request.arguments, request.change.as_ref())
     )
 }
 
@@ -90,8 +90,10 @@ pub(super) fn parse_edit(line: &str) -> Result<String, String> {
 }
 
 /// Formats the arguments, a line or more for each.
-fn arguments(text: &str) -> String {
-    let lines: Vec<String> = question_lines(text).iter().map(|line| format!("  {line}")).collect();
+fn arguments(text: &str, change: Option<&FileChange>) -> String {
+    let change = change.map(change_lines).unwrap_or_default();
+    let lines = question_lines(text).into_iter().chain(change);
+    let lines: Vec<String> = lines.map(|line| format!("  {line}")).collect();
     lines.join("\n")
 }
 
@@ -101,11 +103,11 @@ mod tests {
 
     #[test]
     fn what_steers_a_terminal_is_made_visible_and_what_is_cut_is_said() {
-        let shown = arguments("{\"a\":\"\\u001b[1A\u{202e}\"}");
+        let shown = arguments("{\"a\":\"\\u001b[1A\u{202e}\"}", None);
         assert_eq!(shown, "  a: \\u{1b}[1A\\u{202e}");
-        let shown = arguments(&format!("{{\"a\":\"{}\"}}", "é".repeat(20_000)));
+        let shown = arguments(&format!("{{\"a\":\"{}\"}}", "é".repeat(20_000)), None);
         assert!(shown.contains("[18000 characters are not shown]"), "{shown}");
-        assert!(arguments(&"[".repeat(100_000)).contains("are not shown"));
+        assert!(arguments(&"[".repeat(100_000), None).contains("are not shown"));
     }
 
     #[test]

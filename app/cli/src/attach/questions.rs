@@ -100,6 +100,7 @@ async fn one(
         call: open.call,
         name: open.tool.clone(),
         arguments: open.arguments.as_str().into(),
+        change: None,
         digest: open.digest,
         attempt: open.attempt,
         deadline: open.deadline,

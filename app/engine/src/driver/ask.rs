@@ -174,6 +174,7 @@ impl Driver {
                 call: id,
                 name: pending.tool,
                 arguments: pending.arguments,
+                change: None,
                 digest: pending.digest,
                 attempt: pending.attempt,
                 deadline: pending.deadline,
@@ -181,6 +182,7 @@ impl Driver {
             },
             recorded: call.arguments_digest(),
             approver: self.ports.approver.clone(),
+            tools: self.ports.tools.clone(),
             checker,
             size: self.capacity,
         };

@@ -3,18 +3,23 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use tokio::time::timeout;
 use windlass_core::{ApprovalAnswer, ArgumentsDigest, EffectKey, Input, Scope};
 use windlass_ports::{
     Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, ApproverErrorKind,
-    CancelSource,
+    CancelSource, FileChange, ToolCall, ToolExecutor,
 };
 
 use super::hook::REASON;
 use super::{CancelOnDrop, EffectReporter, EffectSignals};
 use crate::arguments::Checker;
 use crate::capacity::{self, FactCapacity};
+
+/// Longest wait for the preview of a call.
+const PREVIEW: Duration = Duration::from_secs(1);
 
 /// Context of an approval effect.
 pub(crate) struct ApprovalEffect {
@@ -23,6 +28,7 @@ pub(crate) struct ApprovalEffect {
     /// Digest of the arguments, as the log states it.
     pub(crate) recorded: ArgumentsDigest,
     pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) tools: Arc<dyn ToolExecutor>,
     pub(crate) checker: Arc<Checker>,
     pub(crate) size: FactCapacity,
 }
@@ -40,7 +46,7 @@ impl ApprovalEffect {
     }
 
     async fn answer(self) -> (Scope, ApprovalAnswer) {
-        let Self { mut request, recorded, approver, checker, size, .. } = self;
+        let Self { mut request, recorded, approver, tools, checker, size, .. } = self;
         if request.digest != recorded {
             return denied(FORGED);
         }
@@ -48,7 +54,11 @@ impl ApprovalEffect {
         let stop = CancelSource::new();
         request.cancel = stop.signal();
         let _told = CancelOnDrop(stop);
-        let asked = AssertUnwindSafe(approver.ask(request)).catch_unwind();
+        let asked = async {
+            request.change = preview(&*tools, &request.name, &request.arguments).await;
+            approver.ask(request).await
+        };
+        let asked = AssertUnwindSafe(asked).catch_unwind();
         let Approval { by, answer } = match asked.await {
             Ok(Ok(approval)) => approval,
             Ok(Err(error)) => return unanswered(&error),
@@ -73,6 +83,16 @@ impl ApprovalEffect {
 
 /// Reason for a denial of a call about which nobody is asked: its log does not tell the truth.
 const FORGED: &str = "the log states the digest of other arguments for this call";
+
+/// Returns what a call would change in a file, if its tool tells soon.
+pub(crate) async fn preview(
+    tools: &dyn ToolExecutor,
+    tool: &str,
+    arguments: &str,
+) -> Option<FileChange> {
+    let call = ToolCall { name: tool.to_owned(), arguments: arguments.to_owned() };
+    timeout(PREVIEW, tools.preview(&call)).await.ok().flatten()
+}
 
 /// Reason for a denial after the approver panicked.
 pub(crate) const PANICKED: &str = "the approver panicked: this is a defect of its adapter";

@@ -24,7 +24,7 @@ use windlass_core::{EffectKey, Input};
 use windlass_ports::{CancelSignal, CancelSource};
 
 pub(crate) use agent::AgentEffect;
-pub(crate) use approval::{ApprovalEffect, PANICKED, denied};
+pub(crate) use approval::{ApprovalEffect, PANICKED, denied, preview};
 use call::ToolRunGuard;
 pub(crate) use call::{CallEffect, ProgressReporter};
 pub(crate) use compact::CompactEffect;

@@ -14,7 +14,7 @@ use windlass_engine::core::{
     ApprovalAnswer, ArgumentsDigest, CallId, Edit, EffectClass, RecordedFact, Reject, Seq,
     SessionId, Timestamp, TurnId,
 };
-use windlass_engine::ports::{SessionFilter, question_lines};
+use windlass_engine::ports::{SessionFilter, change_lines, question_lines};
 use windlass_engine::{Loaded, SendError, SessionCommand};
 
 use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull, Waits};
@@ -29,6 +29,7 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::json::Json;
 use crate::problem::{Problem, ProblemCode};
+use crate::tenant::Tenant;
 
 /// Sessions that are read at the same time.
 const PARALLEL_READS: usize = 8;
@@ -61,7 +62,8 @@ pub(crate) struct Approval {
     #[schema(value_type = String)]
     arguments: Arc<str>,
     /// The arguments for a person, a line each or more: decoded, with hidden characters spelled out,
-    /// long runs of blanks counted, and what is left out of long texts counted. Plain text.
+    /// long runs of blanks counted, and what is left out of long texts counted. Then what the call
+    /// would change in a file, if its tool can tell. Plain text.
     view: Vec<String>,
     /// Digest of the arguments. An answer names it, so it applies to no other arguments.
     #[schema(value_type = String)]
@@ -99,6 +101,14 @@ pub(super) fn of(loaded: &Loaded) -> Vec<Approval> {
     .collect()
 }
 
+/// Adds what the calls would change in files, as these are now.
+async fn add_changes(tenant: &Tenant, approvals: &mut [Approval]) {
+    for approval in approvals {
+        let change = tenant.engine.preview(&approval.tool, &approval.arguments).await;
+        approval.view.extend(change.iter().flat_map(change_lines));
+    }
+}
+
 /// Open approvals.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Approvals {
@@ -125,7 +135,9 @@ pub(crate) async fn of_session(
     seen: SessionAccess<ReadRight>,
 ) -> Result<Json<Approvals>, Problem> {
     let whole = app.views.get(&seen.caller.tenant, &seen.first).await?;
-    Ok(Json(Approvals { approvals: whole.approvals.clone(), next: None }))
+    let mut approvals = whole.approvals.clone();
+    add_changes(&seen.caller.tenant, &mut approvals).await;
+    Ok(Json(Approvals { approvals, next: None }))
 }
 
 /// Sessions to search.
@@ -180,6 +192,7 @@ pub(crate) async fn of_tenant(
             approvals.extend_from_slice(&whole.approvals);
         }
     }
+    add_changes(tenant, &mut approvals).await;
     Ok(Json(Approvals { approvals, next }))
 }
 

@@ -217,6 +217,72 @@ fn without_a_terminal_nobody_is_asked_and_the_model_is_told() {
 }
 
 #[test]
+fn without_a_terminal_one_line_names_the_flag_that_allows_it() {
+    let place = Place::new();
+    let tools = place.counter("effectful");
+    let done = place.without_terminal(&asking(CALL, &tools));
+    let line =
+        "denied count: it needs an approval, and there is no terminal. --allow 'count' allows";
+    assert!(done.err.contains(line), "{}", done.err);
+    let allowed = ["--allow", "count", "--session", "allowed"];
+    let words = ["run", CALL, "--permissions", "ask", "--tools", &tools];
+    let done = place.without_terminal(&[&words[..], &allowed].concat());
+    assert_eq!((done.code, place.counted().len()), (0, 1), "{}", done.err);
+    assert!(!done.err.contains("no terminal"), "{}", done.err);
+}
+
+#[test]
+fn what_nothing_contains_is_asked_unless_both_are_named() {
+    let place = Place::new();
+    let off = ["--sandbox", "off"];
+    let run = |session: &str, flags: &[&str]| {
+        let words = ["run", "run: echo a > written", "--session", session];
+        let done = place.without_terminal(&[&words[..], flags].concat());
+        assert_eq!(done.code, 0, "{}", done.err);
+        let written = std::fs::remove_file(place.file("written")).is_ok();
+        (written, done.err)
+    };
+    let (written, _) = run("contained", &[]);
+    assert!(written, "{:?}", place.log("contained"));
+    let (written, said) = run("asked", &off);
+    assert!(!written && said.contains("there is no terminal"), "{said}");
+    assert!(run("named", &[&off[..], &["--permissions", "auto"]].concat()).0);
+    // A session that ran contained is asked about once nothing contains it.
+    let words = ["resume", "contained", "run: echo a > written"];
+    let done = place.without_terminal(&[&words[..], &off].concat());
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(!place.file("written").exists());
+    // At a terminal a person decides.
+    let words = ["run", "run: echo a > written", "--session", "person", "--sandbox", "off"];
+    let mut asked = TerminalProcess::run(&place, &words);
+    asked.until(KEYS);
+    asked.line("y");
+    assert_eq!(asked.end().code, 0);
+    assert!(place.file("written").exists());
+}
+
+#[test]
+fn a_file_alone_does_not_run_everything_without_a_sandbox() {
+    let place = Place::new();
+    let config = place.file("config/windlass");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("sandbox.toml"), "profile = \"off\"\n").unwrap();
+    let run = |flags: &[&str]| {
+        let words = ["run", "run: echo a > written"];
+        let mut command = place.command(&[&words[..], flags].concat());
+        command.env("XDG_CONFIG_HOME", place.file("config"));
+        place.without_terminal_as(&command)
+    };
+    let refused = run(&["--permissions", "auto"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(refused.err.contains("Add --sandbox off"), "{}", refused.err);
+    assert_eq!(run(&[]).code, 0);
+    assert!(!place.file("written").exists());
+    assert_eq!(run(&["--permissions", "auto", "--sandbox", "off"]).code, 0);
+    assert!(place.file("written").exists());
+}
+
+#[test]
 fn rules_say_what_is_asked_about() {
     let place = Place::new();
     let (allow, deny) = ("shell(command=echo a*)", "shell(command=* b*)");

@@ -16,7 +16,8 @@ use windlass_engine::ports::{
     Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, LogStore,
 };
 
-use question::{CallOrigin, TypedReply, format_question, parse_edit, parse_reply};
+use crate::present::print_notice;
+use question::{CallOrigin, TypedReply, denial_hint, format_question, parse_edit, parse_reply};
 pub(crate) use terminal::Terminal;
 
 /// Description of the keys.
@@ -30,6 +31,8 @@ pub(crate) struct TerminalApprover {
     posture: String,
     /// Logs that name the agents of calls; `None` if only one session is watched.
     logs: Option<Arc<dyn LogStore>>,
+    /// True to name the flag that allows a call which is denied without a terminal.
+    hints: bool,
     /// Opened for the first question.
     terminal: Mutex<Option<Terminal>>,
 }
@@ -37,12 +40,17 @@ pub(crate) struct TerminalApprover {
 impl TerminalApprover {
     /// Creates an approver that answers as `me` and shows this posture.
     pub(crate) fn new(me: Scope, posture: String) -> Self {
-        Self { scope: me, posture, logs: None, terminal: Mutex::new(None) }
+        Self { scope: me, posture, logs: None, hints: false, terminal: Mutex::new(None) }
     }
 
     /// Adds the logs that name agents.
     pub(crate) fn with_agent_names(self, logs: Arc<dyn LogStore>) -> Self {
         Self { logs: Some(logs), ..self }
+    }
+
+    /// Names the flag that allows a call about which nobody can be asked.
+    pub(crate) fn with_flag_hint(self) -> Self {
+        Self { hints: true, ..self }
     }
 
     /// Returns the session or agent that wants to make the call.
@@ -73,6 +81,9 @@ impl TerminalApprover {
         answer.map_err(|error| {
             // It gives no more answers; the next question opens it again.
             *held = None;
+            if self.hints {
+                print_notice(&denial_hint(&request.name));
+            }
             ApproverError::unavailable(format!("no terminal answers: {error}"))
         })
     }

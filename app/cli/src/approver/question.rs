@@ -69,6 +69,15 @@ pub(super) fn format_question(
     )
 }
 
+/// Returns the line to the user about a call that is denied, since nobody can be asked.
+pub(super) fn denial_hint(tool: &str) -> String {
+    let tool = visible(tool).replace('\n', "\\n");
+    format!(
+        "? denied {tool}: it needs an approval, and there is no terminal. --allow '{tool}' allows it, \
+         and --permissions auto allows every call, unless a rule or a hook asks"
+    )
+}
+
 /// Parses a typed line. Everything but a yes or a no is a denial with that reason.
 pub(super) fn parse_reply(line: &str) -> TypedReply {
     match line.trim() {

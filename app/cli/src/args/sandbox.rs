@@ -12,8 +12,8 @@ pub(crate) struct SandboxFlag {
     /// Profile of the sandbox for commands of tools [default: workspace].
     ///
     /// workspace writes the workspace and temporary files, without a network; read-only writes temporary
-    /// files alone; full has a network and writes everywhere; off confines nothing. sandbox.toml in your
-    /// configuration folder defines others.
+    /// files alone; full has a network and writes everywhere; off confines nothing, and a person is asked
+    /// unless --permissions auto is given. sandbox.toml in your configuration folder defines others.
     #[arg(long = "sandbox", value_name = "PROFILE", env = "WINDLASS_SANDBOX")]
     pub(crate) profile: Option<String>,
 }

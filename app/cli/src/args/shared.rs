@@ -55,6 +55,8 @@ pub(crate) struct SettingsArgs {
     #[arg(long, value_parser = mode)]
     pub(crate) mode: Option<Mode>,
     /// Permissions of tools: auto runs them, ask asks before effects, read-only forbids effects.
+    ///
+    /// The default of a new session is auto with a sandbox, and ask with --sandbox off.
     #[arg(long, value_parser = permissions, value_name = "auto|ask|read-only")]
     pub(crate) permissions: Option<Permissions>,
     /// Run matching calls without asking: `tool` or `tool(argument=pattern)`.

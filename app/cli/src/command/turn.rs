@@ -297,6 +297,7 @@ fn turn_runtime(
     let chosen = wiring::choose(&task.settings, &over, settings)?;
     let profile = task.settings.sandbox.profile.as_deref();
     let sandbox = wiring::sandbox(profile, site, &site.workspace, &[])?;
+    let permissions = wiring::default_permissions(&sandbox, profile, task.settings.permissions)?;
     let toolbox = wiring::toolbox(&site.workspace, task.settings.tools.as_deref(), sandbox)?;
     // Hooks may name any known tool, since the offered tools change.
     let known = wiring::with_goal(wiring::offered_tools(&toolbox));
@@ -314,16 +315,20 @@ fn turn_runtime(
         hooks: hooks.hooks(),
         redaction: hooks.redaction(),
     };
-    let ceiling = wiring::permitted_calls(&task.settings, &offered)?;
+    let ceiling = wiring::permitted_calls(&task.settings, &offered, permissions)?;
     let own = UserExtensions { toolbox, hooks };
     let settings = match settings {
-        None => wiring::new_settings(&task.settings, &chosen, offered)?,
-        Some(settings) => wiring::changed_settings(settings, &task.settings, &chosen, offered)?,
+        None => wiring::new_settings(&task.settings, &chosen, offered, permissions)?,
+        Some(settings) => {
+            wiring::changed_settings(settings, &task.settings, &chosen, offered, permissions)?
+        }
     };
     // An open approval belongs to the open turn.
     let asks = recorded.and_then(Session::turn);
     let posture = posture(asks.map_or(&settings, |turn| &turn.settings));
-    let approver = TerminalApprover::new(super::me(), posture).with_agent_names(kept.store.clone());
+    let approver = TerminalApprover::new(super::me(), posture)
+        .with_agent_names(kept.store.clone())
+        .with_flag_hint();
     let approver = Arc::new(approver);
     Ok(wiring::build_runtime(kept, chosen, own, approver, settings, ceiling, task.sharing))
 }

@@ -48,7 +48,7 @@ pub(crate) use own_tools::offered_tools;
 pub(crate) use programs::{runtime, runtimes};
 pub(crate) use project_context::project_files;
 pub(crate) use provider::{ProviderChoice, choose, list_models};
-pub(crate) use sandbox::{describe as describe_sandbox, sandbox};
+pub(crate) use sandbox::{default_permissions, describe as describe_sandbox, sandbox};
 pub(crate) use secret_variables::{OWN as SECRET_ARGUMENTS, secret_variables};
 #[cfg(feature = "server")]
 pub(crate) use serve::{ComposedServer, Reload, compose, fresh_token};

@@ -14,8 +14,6 @@ use crate::present::print_notice;
 
 /// Mode of a process that names none.
 const MODE: Mode = Mode::Build;
-/// Permissions of a process that names none.
-const PERMISSIONS: Permissions = Permissions::Auto;
 
 /// Tools and hooks that the adapters offer.
 pub(crate) struct AvailableExtensions {
@@ -27,18 +25,19 @@ pub(crate) struct AvailableExtensions {
     pub(crate) redaction: Option<String>,
 }
 
-/// Returns the settings of a new session.
+/// Returns the settings of a new session. It has these permissions unless the command names others.
 pub(crate) fn new_settings(
     shape: &SettingsArgs,
     chosen: &ProviderChoice,
     offered: AvailableExtensions,
+    permissions: Permissions,
 ) -> Result<Settings, Failure> {
     let settings = Settings {
         provider: chosen.name.clone(),
         model: model(shape, chosen)?,
         instructions: INSTRUCTIONS.to_owned(),
         mode: MODE,
-        permissions: PERMISSIONS,
+        permissions,
         rules: Vec::new(),
         hooks: offered.hooks,
         redaction: offered.redaction,
@@ -63,14 +62,17 @@ pub(crate) fn new_settings(
     Ok(settings)
 }
 
-/// Returns the settings of an existing session with the command's explicit changes.
+/// Returns the settings of an existing session with the command's explicit changes. They have these
+/// permissions at most unless the command names others.
 pub(crate) fn changed_settings(
     recorded: &Settings,
     shape: &SettingsArgs,
     chosen: &ProviderChoice,
     offered: AvailableExtensions,
+    permissions: Permissions,
 ) -> Result<Settings, Failure> {
     let mut settings = current_settings(recorded, chosen.base_url.clone(), offered);
+    settings.permissions = settings.permissions.min(permissions);
     if settings.provider != chosen.name {
         settings.provider.clone_from(&chosen.name);
         settings.model = model(shape, chosen)?;
@@ -86,16 +88,18 @@ pub(crate) fn changed_settings(
     Ok(settings)
 }
 
-/// Returns the calls that the command permits at most, whatever the log of a session says.
+/// Returns the calls that the command permits at most, whatever the log of a session says. It has
+/// these permissions unless it names others.
 pub(crate) fn permitted_calls(
     shape: &SettingsArgs,
     offered: &AvailableExtensions,
+    permissions: Permissions,
 ) -> Result<Ceiling, Failure> {
     let mut said = Vec::new();
     rules::add(&mut said, shape, &offered.tools)?;
     Ok(Ceiling {
         mode: shape.mode.unwrap_or(MODE),
-        permissions: shape.permissions.unwrap_or(PERMISSIONS),
+        permissions: shape.permissions.unwrap_or(permissions),
         rules: said,
         hooks: offered.hooks.clone(),
         effects: offered.tools.iter().map(|tool| (tool.name.clone(), tool.effect)).collect(),

@@ -46,7 +46,7 @@ impl Start<'_> {
             "most_sessions = {MOST}\n\n[bounds]\nheartbeat_ms = {HEARTBEAT_MS}\ndrain_ms = {DRAIN_MS}\n\n\
              [[tenant]]\nname = \"local\"\nworkspace = \"work\"\nprovider = \"openai-chat\"\n\
              base_url = \"{}\"\nmodel = \"scripted\"\ntools = \"{node}.tools.json\"\nagents = false\n\
-             sandbox = \"off\"\n\n\
+             sandbox = \"off\"\npermissions = \"auto\"\n\n\
              [tenant.quota]\nrequests_per_second = 10000\nburst = 10000\n\n\
              [[token]]\nsha256 = \"{}\"\ntenant = \"local\"\nprincipal = \"ann\"\n\
              rights = [\"read\", \"run\"]\n",

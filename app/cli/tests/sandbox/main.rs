@@ -298,9 +298,10 @@ fn the_shell_of_a_turn_is_confined_and_its_log_says_how() {
     let outside = tempfile::tempdir().unwrap();
     let victim = outside.path().join("file");
     let line = format!("echo a > inside; echo b > {}; env", victim.display());
-    for (flags, tier, written) in
-        [(&[][..], "landlock", false), (&["--sandbox", "off"], "off", true)]
-    {
+    for (flags, tier, written) in [
+        (&[][..], "landlock", false),
+        (&["--sandbox", "off", "--permissions", "auto"], "off", true),
+    ] {
         let place = Place::new();
         let ended = turn(&place, &line, flags, &[("ANTHROPIC_API_KEY", "key-of-a-provider")]);
         assert_eq!(ended.code, 0, "{}", ended.err);

@@ -9,6 +9,7 @@ mod file;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windlass_engine::core::Permissions;
 #[cfg(not(feature = "sandbox"))]
 use windlass_engine::ports::{
     ConfinedLaunch, NoSandbox, ProcessLaunch, Sandbox, SandboxError, SandboxErrorKind,
@@ -41,6 +42,26 @@ pub(crate) fn sandbox(
         return Ok(off());
     }
     on(name, site, folder, hidden)
+}
+
+/// Returns the permissions of a command that names none: what the sandbox contains runs, and without
+/// it a person is asked. `named` is the profile that the command names.
+///
+/// # Errors
+/// If the command names `auto`, and nothing but a file turns the sandbox off.
+pub(crate) fn default_permissions(
+    own: &ToolSandbox,
+    named: Option<&str>,
+    permissions: Option<Permissions>,
+) -> Result<Permissions, Failure> {
+    let contained = own.profile.name != OFF;
+    if !contained && named != Some(OFF) && permissions == Some(Permissions::Auto) {
+        return Err(Failure::usage(
+            "permissions auto without a sandbox need both by name: sandbox.toml turns the sandbox off. \
+             Add --sandbox off, or a profile that confines, or use --permissions ask",
+        ));
+    }
+    Ok(if contained { Permissions::Auto } else { Permissions::Ask })
 }
 
 fn off() -> ToolSandbox {

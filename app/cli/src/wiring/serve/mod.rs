@@ -24,7 +24,7 @@ use crate::args::{ProgramSharingArgs, RecoverMode, SandboxFlag, ServeArgs, Setti
 use crate::exit::{ExitKind, Failure};
 use crate::wiring::node::{Node, SharedPorts};
 use crate::wiring::runtimes;
-use crate::wiring::sandbox::sandbox;
+use crate::wiring::sandbox::{default_permissions, sandbox};
 use crate::wiring::store::check_live;
 use crate::wiring::tools::configured;
 use crate::wiring::workspace::{StoreUrl, Workspace};
@@ -245,9 +245,11 @@ fn tenants(
     };
     if file.tenants.is_empty() {
         let profile = args.shape.sandbox.profile.as_deref();
+        let sandbox = sandbox(profile, site, &site.workspace, &hidden)?;
         let place = TenantWorkspace {
             folder: site.workspace.clone(),
-            sandbox: sandbox(profile, site, &site.workspace, &hidden)?,
+            permissions: default_permissions(&sandbox, profile, args.shape.permissions)?,
+            sandbox,
             agents: !args.no_agents,
             served: match site.has_named_store() {
                 true => ServedSessions::All,
@@ -284,10 +286,12 @@ fn tenants(
         let shape = entry.shape().map_err(Failure::usage).map_err(named)?;
         let folder = folder(&entry.workspace).map_err(named)?;
         let profile = shape.sandbox.profile.as_ref().or(args.shape.sandbox.profile.as_ref());
-        let sandbox =
-            sandbox(profile.map(String::as_str), site, &folder, &hidden).map_err(named)?;
+        let profile = profile.map(String::as_str);
+        let sandbox = sandbox(profile, site, &folder, &hidden).map_err(named)?;
+        let permissions = default_permissions(&sandbox, profile, shape.permissions);
         let place = TenantWorkspace {
             folder,
+            permissions: permissions.map_err(named)?,
             sandbox,
             agents: entry.agents.unwrap_or(true) && !args.no_agents,
             served: ServedSessions::All,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass_engine::core::{Ceiling, Limits, Settings};
+use windlass_engine::core::{Ceiling, Limits, Permissions, Settings};
 use windlass_engine::ports::{ExternalApprover, Ports};
 use windlass_engine::{Config, Engine, Peers};
 use windlass_localfs::ToolSandbox;
@@ -22,6 +22,8 @@ pub(super) struct TenantWorkspace {
     pub(super) folder: PathBuf,
     /// Sandbox of the tools' processes.
     pub(super) sandbox: ToolSandbox,
+    /// Permissions of its sessions, unless its configuration names others.
+    pub(super) permissions: Permissions,
     /// True to give models its `AGENTS.md` files.
     pub(super) agents: bool,
     /// Sessions that are served: all of the tenant's, or those of the folder.
@@ -46,7 +48,8 @@ pub(super) fn tenant(
     let offered = AvailableExtensions { tools, hooks: hooks.hooks(), redaction: hooks.redaction() };
     let provider = chosen.port.clone();
     let (shown, served) = (workspace.folder.display().to_string(), workspace.served);
-    let house = TenantSettings::new(shape, offers, chosen, offered)?.with_workspace(workspace);
+    let house = TenantSettings::new(shape, offers, chosen, offered, workspace.permissions)?;
+    let house = house.with_workspace(workspace);
     let ports = Ports {
         provider,
         store: kept.store.clone(),

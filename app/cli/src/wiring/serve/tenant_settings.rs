@@ -52,13 +52,14 @@ impl TenantSettings {
         offers: SessionChoices,
         chosen: ProviderChoice,
         offered: AvailableExtensions,
+        permissions: Permissions,
     ) -> Result<Self, Failure> {
         let program_limits = shape.program_limits.clone();
         let shape = &match shape.program {
             Some(_) => shape.clone(),
             None => SettingsArgs { program_limits: ProgramLimitArgs::default(), ..shape.clone() },
         };
-        let usual = settings::new_settings(shape, &chosen, offered)?;
+        let usual = settings::new_settings(shape, &chosen, offered, permissions)?;
         let program = usual.options.program.as_ref();
         let program = program.map(|program| program.runtime.clone());
         let models = [usual.model.clone()].into_iter().chain(offers.models);

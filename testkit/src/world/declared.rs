@@ -4,8 +4,10 @@
 //! several of them are parted by commas. Hooks are named `h0`, `h1` and so on, by their place.
 
 use serde_json::Value;
+use windlass_core::machine::{Machine, MachineEvent};
 use windlass_core::{
-    ArgumentPattern, HookFailurePolicy, HookOrder, HookPoint, HookSpec, Price, Rule, RuleVerdict,
+    ArgumentPattern, CallRules, HookFailurePolicy, HookOrder, HookPoint, HookSpec, Price, Rule,
+    RuleVerdict,
 };
 
 use super::words::{spell, word};
@@ -146,6 +148,27 @@ pub(super) fn possible_rules(rules: &[Rule], tool: &str, arguments: &str) -> Vec
     let denies = |rule: &Rule| rule.verdict == RuleVerdict::Deny && matches(&rule.tool, tool);
     let places = (0_u32..).zip(rules).filter(|(_, rule)| denies(rule) && expands(rule));
     places.map(|(place, _)| place).filter(|place| !met.contains(place)).collect()
+}
+
+/// Compares the calls that a new process or another ceiling finds with the rules.
+pub(super) fn match_rules(machine: &Machine, event: &mut MachineEvent) {
+    let (pending, matched) = if let MachineEvent::Recovered { matched } = event {
+        (machine.calls_to_match(None), matched)
+    } else if let MachineEvent::Ceiling { ceiling, matched } = event {
+        (machine.calls_to_match(Some(ceiling)), matched)
+    } else {
+        return;
+    };
+    let Some(pending) = pending else {
+        return;
+    };
+    let history = machine.history();
+    matched.extend(pending.calls.into_iter().filter_map(|call| {
+        let (tool, arguments) = (&history.call(call)?.name, history.arguments(call)?);
+        let all = &pending.settings.rules;
+        let possible_rules = possible_rules(all, tool, &arguments);
+        Some(CallRules { call, rules: rules_met(all, tool, &arguments), possible_rules })
+    }));
 }
 
 fn is_like(wanted: &ArgumentPattern, arguments: &Value) -> bool {

@@ -8,13 +8,13 @@ use windlass_core::machine::{
     Transitions,
 };
 use windlass_core::{
-    CallId, CallProgress, CallRules, CallState, Ceiling, Checkpoint, DesiredEffect, EffectClass,
-    EffectKey, History, Incoming, Input, Limits, Lineage, OpenSession, RecordedFact, Reject, Scope,
-    Seq, Session, SessionId, Timestamp,
+    CallId, CallProgress, CallState, Ceiling, Checkpoint, DesiredEffect, EffectClass, EffectKey,
+    History, Incoming, Input, Limits, Lineage, OpenSession, RecordedFact, Reject, Scope, Seq,
+    Session, SessionId, Timestamp,
 };
 use windlass_ports::codec;
 
-use super::declared::{possible_rules, rules_met};
+use super::declared::match_rules;
 use super::events::{defect, event};
 use super::script::{Durability, Kin, Opening};
 use super::taken::{Place, Taken, Then, Told, refusal};
@@ -358,7 +358,7 @@ impl World {
         mut told: Told,
         mut event: MachineEvent,
     ) -> Result<Option<Reject>, Broken> {
-        self.match_rules(&mut event);
+        match_rules(&self.machine, &mut event);
         let inputs = self.inputs + self.machine.decisions() + 1;
         self.machine.handle(Incoming {
             at: self.now,
@@ -405,27 +405,6 @@ impl World {
             }
         }
         Ok(rejected)
-    }
-
-    /// Compares the calls that a new process or another ceiling finds with the rules.
-    fn match_rules(&self, event: &mut MachineEvent) {
-        let (pending, matched) = if let MachineEvent::Recovered { matched } = event {
-            (self.machine.calls_to_match(None), matched)
-        } else if let MachineEvent::Ceiling { ceiling, matched } = event {
-            (self.machine.calls_to_match(Some(ceiling)), matched)
-        } else {
-            return;
-        };
-        let Some(pending) = pending else {
-            return;
-        };
-        let history = self.machine.history();
-        matched.extend(pending.calls.into_iter().filter_map(|call| {
-            let (tool, arguments) = (&history.call(call)?.name, history.arguments(call)?);
-            let all = &pending.settings.rules;
-            let possible_rules = possible_rules(all, tool, &arguments);
-            Some(CallRules { call, rules: rules_met(all, tool, &arguments), possible_rules })
-        }));
     }
 
     /// Notes a decision, and its facts.

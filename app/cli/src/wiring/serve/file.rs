@@ -12,6 +12,7 @@ use serde::Deserialize;
 use windlass_engine::core::Scope;
 use windlass_server::{Grant, Quota, Right, Rights, ServerLimits, TokenHash};
 
+use super::isolation::Isolation;
 use super::tenant_settings::SessionChoices;
 use crate::args::{
     CallPattern, ProgramLimitFields, ProgramSharingArgs, RecoverMode, SandboxFlag, SettingsArgs,
@@ -44,6 +45,8 @@ pub(super) struct ServerFile {
     programs_at_once: Option<usize>,
     /// Same as the flag `--program-idle`.
     program_idle: Option<String>,
+    /// Barrier between the tools of tenants.
+    pub(super) isolation: Isolation,
     /// Limits of the server.
     pub(super) bounds: ServerLimits,
     /// Tenants of the server.
@@ -65,7 +68,7 @@ pub(super) struct TenantEntry {
     /// Same as the flag `--provider`.
     provider: Option<String>,
     /// Same as the flag `--providers`.
-    providers: Option<PathBuf>,
+    pub(super) providers: Option<PathBuf>,
     /// Same as the flag `--base-url`.
     base_url: Option<String>,
     /// Same as the flag `--model`: the default model.

@@ -1,6 +1,7 @@
 //! Serving: the tenants, tokens and limits of a server, from its file or from the command line.
 
 mod file;
+mod isolation;
 mod recovery;
 mod reload;
 mod tenant;
@@ -278,7 +279,9 @@ fn tenants(
         ));
     }
     hidden.extend(file.tenants.iter().filter_map(|entry| entry.workspace.canonicalize().ok()));
-    let tenants = file.tenants.iter().map(|entry| {
+    let files = file.tenants.iter().filter_map(|entry| entry.providers.as_ref());
+    hidden.extend(files.filter_map(|file| file.canonicalize().ok()));
+    let places = file.tenants.iter().map(|entry| {
         let named = |failure: Failure| Failure {
             message: format!("the tenant {}: {}", entry.name, failure.message),
             ..failure
@@ -296,8 +299,21 @@ fn tenants(
             agents: entry.agents.unwrap_or(true) && !args.no_agents,
             served: ServedSessions::All,
         };
-        let offers = entry.offers().map_err(Failure::usage).map_err(named)?;
-        tenant::tenant(&entry.name, place, &shape, offers, kept).map_err(named)
+        Ok((entry, shape, place))
+    });
+    let places: Vec<_> = places.collect::<Result<_, Failure>>()?;
+    let isolated: Vec<_> =
+        places.iter().map(|(entry, _, place)| (entry.name.as_str(), place)).collect();
+    let stored = site.store.path().and_then(|path| std::path::absolute(path).ok());
+    let foreign: Vec<PathBuf> = hidden.iter().cloned().chain(stored).collect();
+    file.isolation.check(&isolated, &foreign)?;
+    let tenants = places.into_iter().map(|(entry, shape, place)| {
+        let offers = entry.offers().map_err(Failure::usage);
+        let tenant = offers.and_then(|it| tenant::tenant(&entry.name, place, &shape, it, kept));
+        tenant.map_err(|failure| Failure {
+            message: format!("the tenant {}: {}", entry.name, failure.message),
+            ..failure
+        })
     });
     tenants.collect()
 }

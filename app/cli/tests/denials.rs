@@ -117,7 +117,8 @@ fn a_rule_on_a_path_holds_through_links() {
     let server = ModelServer::start(Script::list(replies)).unwrap();
     let base_url = server.base_url();
     let at = ["run", "hello", "--session", "s", "--provider", "openai", "--model", "m"];
-    let words = [&at[..], &["--base-url", &base_url, "--sandbox", "off"], &deny].concat();
+    let off = ["--sandbox", "off", "--permissions", "auto"];
+    let words = [&at[..], &["--base-url", &base_url], &off, &deny].concat();
     let ended = place.without_terminal(&words);
     assert_eq!(ended.code, 0, "{}", ended.err);
     assert_eq!(std::fs::read_dir(place.file("secret")).unwrap().count(), 0);

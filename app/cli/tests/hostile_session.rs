@@ -123,7 +123,8 @@ fn nothing_raw_of_a_session_reaches_a_terminal() {
     let server = ModelServer::start(Script::list(replies)).unwrap();
     let base_url = server.base_url();
     let at = ["--session", "s", "--provider", "openai", "--model", HOSTILE, "--sandbox", "off"];
-    let command = [&["run", HOSTILE, "--base-url", &base_url], &at[..]].concat();
+    let auto = ["--permissions", "auto"];
+    let command = [&["run", HOSTILE, "--base-url", &base_url], &at[..], &auto].concat();
     let done = place.without_terminal(&command);
     assert_eq!(done.code, 0, "{}", done.err);
     assert_eq!(harmful(&done.err), None, "{:?}", done.err);

@@ -105,7 +105,8 @@ impl Turn {
         let base_url = self.server.base_url();
         let more = ["--json", "--tools", "tools.json", "--provider", "openai-chat"];
         let place = ["--base-url", &base_url, "--store", &self.url()];
-        let words = words.into_iter().chain(more).chain(place);
+        let auto = ["--permissions", "auto"];
+        let words = words.into_iter().chain(more).chain(place).chain(auto);
         Ok(words.map(str::to_owned).collect())
     }
 
@@ -113,6 +114,9 @@ impl Turn {
     pub(crate) fn windlass(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
         command.args(words).args(["--store", &self.url()]);
+        if ["run", "resume"].contains(&words[0]) {
+            command.args(["--permissions", "auto"]);
+        }
         self.at_home(&mut command);
         command
     }

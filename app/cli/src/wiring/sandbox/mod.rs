@@ -83,7 +83,8 @@ fn on(
     let own = state.into_iter().chain(store).chain(files.into_iter().flatten());
     let scope = ProfileScope {
         workspace: folder.to_owned(),
-        home: std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+        // Without `HOME`, the one that the system knows of the user.
+        home: std::env::home_dir().filter(|home| home.is_absolute()),
         hidden: own.chain(hidden.iter().cloned()).collect(),
     };
     let file = match super::tools::configured("sandbox.toml") {

@@ -50,7 +50,13 @@ impl LogBuilder {
 }
 
 fn edit(text: &str) -> Option<Edit> {
-    Some(Edit { text: text.into(), fault: None, rules: Vec::new(), possible_rules: Vec::new() })
+    Some(Edit {
+        text: text.into(),
+        fault: None,
+        rules: Vec::new(),
+        possible_rules: Vec::new(),
+        sha256: None,
+    })
 }
 
 #[test]

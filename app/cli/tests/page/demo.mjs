@@ -76,7 +76,7 @@ await scenario([
   ["a call is approved with an edit", async (page) => {
     await speak(page, "write a.txt: from the model");
     await reads(page, ".card h3", "Allow write_file to run?");
-    await reads(page, ".card > .code", '{\n  "content": "from the model\\n",\n  "path": "a.txt"\n}');
+    await reads(page, ".card > .code", 'content:\n  | from the model\n  | \npath: a.txt\nThe file is new.');
     await holds(page, "#state", "waiting for approval");
     await page.getByRole("button", { name: "Edit" }).click();
     await page.getByLabel("Arguments it is to run with").fill('{"path":"a.txt","content":"from a person\\n"}');

@@ -221,6 +221,10 @@ impl Out {
             }
             FactGroup::Sample(SampleFact::SampleEnded(_)) => self.sample = None,
             FactGroup::Sample(SampleFact::SampleCut(fact)) => self.cut(fact),
+            // A call that is decided again is not asked about until then.
+            FactGroup::Permission(PermissionFact::CallDecided(fact)) => {
+                self.questions.remove(&fact.call);
+            }
             FactGroup::Permission(PermissionFact::ApprovalAsked(fact)) => {
                 self.questions.insert(fact.call, recorded.seq);
             }
@@ -269,7 +273,6 @@ impl Out {
             }
             FactGroup::Session(SessionFact::SessionOpened(_) | SessionFact::SessionRewound(_))
             | FactGroup::Program(ProgramFact::ProgramRun(_))
-            | FactGroup::Permission(PermissionFact::CallDecided(_))
             | FactGroup::Compaction(CompactionFact::CompactionRequested(_))
             | FactGroup::Goal(_)
             | FactGroup::Context(_) => {}

@@ -200,6 +200,11 @@ impl Tally {
                 })
             }
             FactGroup::Sample(SampleFact::SampleCut(fact)) => self.cut(recorded, fact),
+            // A call that is decided again is asked about anew.
+            FactGroup::Permission(PermissionFact::CallDecided(fact)) => {
+                self.deadlines.remove(&fact.call);
+                Ok(())
+            }
             FactGroup::Permission(PermissionFact::ApprovalAsked(fact)) => {
                 self.begins(recorded)?;
                 let ms = self.limits.approval_ms;
@@ -260,7 +265,6 @@ impl Tally {
                 | InputFact::InputWithdrawn(_),
             )
             | FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::TurnSettled(_))
-            | FactGroup::Permission(PermissionFact::CallDecided(_))
             | FactGroup::Compaction(CompactionFact::CompactionRequested(_))
             | FactGroup::Session(_)
             | FactGroup::Goal(_) => Ok(()),

@@ -179,13 +179,7 @@ impl Hooks for CommandHooks {
         Ok(HookReply {
             verdict: answer.verdict,
             reason: answer.reason,
-            edit: input.or(answer.prompt).map(|text| Edit {
-                text: Arc::from(text),
-                fault: None,
-                rules: Vec::new(),
-                possible_rules: Vec::new(),
-                sha256: None,
-            }),
+            edit: input.or(answer.prompt).map(|text| Edit::unchecked(Arc::from(text))),
             context: answer.context.map(Arc::from),
         })
     }

@@ -273,9 +273,10 @@ pub struct Edit {
 }
 
 impl Edit {
-    /// Creates the edit of a prompt: it has no arguments to check.
+    /// Creates an edit whose text was not compared with a schema or with rules: that of a prompt, or
+    /// one that the engine validates before the core sees it.
     #[must_use]
-    pub fn of_prompt(text: Arc<str>) -> Self {
+    pub fn unchecked(text: Arc<str>) -> Self {
         Self { text, fault: None, rules: Vec::new(), possible_rules: Vec::new(), sha256: None }
     }
 }

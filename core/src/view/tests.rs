@@ -50,13 +50,7 @@ impl LogBuilder {
 }
 
 fn edit(text: &str) -> Option<Edit> {
-    Some(Edit {
-        text: text.into(),
-        fault: None,
-        rules: Vec::new(),
-        possible_rules: Vec::new(),
-        sha256: None,
-    })
+    Some(Edit::unchecked(text.into()))
 }
 
 #[test]

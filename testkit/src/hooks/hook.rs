@@ -171,12 +171,6 @@ pub fn context(text: &str) -> HookReply {
 /// Nothing against it with these words in the place of the prompt or the arguments.
 #[must_use]
 pub fn edit(text: &str) -> HookReply {
-    let edit = Edit {
-        text: text.into(),
-        fault: None,
-        rules: Vec::new(),
-        sha256: None,
-        possible_rules: Vec::new(),
-    };
+    let edit = Edit::unchecked(text.into());
     HookReply { edit: Some(edit), ..HookReply::pass() }
 }

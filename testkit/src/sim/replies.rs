@@ -45,13 +45,7 @@ impl Answering<'_> {
         };
         match call {
             Some(call) => self.call_edit(call),
-            None => Edit {
-                text: "said otherwise".into(),
-                fault: None,
-                rules: Vec::new(),
-                sha256: None,
-                possible_rules: Vec::new(),
-            },
+            None => Edit::unchecked("said otherwise".into()),
         }
     }
 

@@ -362,7 +362,7 @@ impl World {
         {
             return self.call_edit(call, text);
         }
-        Edit::of_prompt(text.into())
+        Edit::unchecked(text.into())
     }
 
     fn call_edit(&self, call: CallId, text: &str) -> Edit {

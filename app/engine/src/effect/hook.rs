@@ -115,7 +115,7 @@ fn complete_edit(edit: Edit, subject: &HookSubject, checker: &Checker) -> Option
         HookSubject::Call { tool, arguments, .. } => {
             (edit.text != *arguments).then(|| checker.edit(tool, edit.text))
         }
-        HookSubject::Prompt { text } => (edit.text != *text).then(|| Edit::of_prompt(edit.text)),
+        HookSubject::Prompt { text } => (edit.text != *text).then(|| Edit::unchecked(edit.text)),
         // The core reports that this hook point has nothing to edit.
         HookSubject::Nothing
         | HookSubject::Answer { .. }

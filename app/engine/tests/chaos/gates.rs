@@ -90,13 +90,7 @@ impl ChaosHooks {
 }
 
 fn edit(text: &str) -> Option<Edit> {
-    Some(Edit {
-        text: text.into(),
-        fault: None,
-        rules: Vec::new(),
-        sha256: None,
-        possible_rules: Vec::new(),
-    })
+    Some(Edit::unchecked(text.into()))
 }
 
 #[async_trait]

@@ -307,13 +307,7 @@ fn approval_answer(word: DecisionRequest) -> Result<ApprovalAnswer, Problem> {
                 return Err(Problem::new(ProblemCode::BadRequest, detail));
             }
             // The engine validates them.
-            let edit = Edit {
-                text: text.into(),
-                fault: None,
-                rules: Vec::new(),
-                sha256: None,
-                possible_rules: Vec::new(),
-            };
+            let edit = Edit::unchecked(text.into());
             Ok(ApprovalAnswer::Allow { edit: Some(edit) })
         }
         (Decision::Deny, _, Some(_)) => {

@@ -91,13 +91,7 @@ fn hooks_are_asked_again_all_together_and_once_more() {
 fn only_a_hook_that_may_change_a_prompt_changes_it() {
     let nothing = "this hook changes nothing";
     let edit = |fact: HookDecided| {
-        let edit = Some(Edit {
-            text: "other".into(),
-            fault: None,
-            rules: Vec::new(),
-            sha256: None,
-            possible_rules: Vec::new(),
-        });
+        let edit = Some(Edit::unchecked("other".into()));
         Fact::HookDecided(HookDecided { edit, ..fact })
     };
     let open = "open hooks=prompt_submitted\nsend hello";

@@ -92,6 +92,8 @@ struct Out {
     paused: bool,
     /// Samples that the turn has had, and may have.
     samples: (u32, u32),
+    /// Samples of its agents, which count as its own.
+    agents: u32,
     /// The same of those for work, in a turn of programs. Those for corrections are set aside.
     work: Option<(u32, u32)>,
     /// Programs that have made calls.
@@ -161,7 +163,7 @@ impl Out {
             FactGroup::Input(fact) => self.input(fact),
             FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
                 self.clear();
-                self.samples = (0, fact.limits.samples);
+                (self.samples, self.agents) = ((0, fact.limits.samples), 0);
                 let settings = reading::settings(log, fact.settings);
                 self.work = settings.and_then(|it| work_samples(it, fact.limits.samples));
                 self.screens = on_prompts(&reading::hooks(log, recorded));
@@ -250,6 +252,7 @@ impl Out {
                         *over = true;
                     }
                 }
+                self.agents += fact.usage.map_or(0, |took| took.samples);
                 self.runs.remove(&fact.call);
                 self.questions.remove(&fact.call);
                 self.hooks.retain(|_, at| at.call() != Some(fact.call));
@@ -373,8 +376,9 @@ impl Out {
             true => Demand::Cancel,
             false => Demand::Run,
         };
-        let work = self.work.is_none_or(|(had, most)| had < most);
-        let more = !self.stopped && !self.paused && self.samples.0 < self.samples.1 && work;
+        let left = |(had, most): (u32, u32)| had + self.agents < most;
+        let more = left(self.samples) && self.work.is_none_or(left);
+        let more = more && !self.stopped && !self.paused;
         let let_in = |input: InputId| {
             self.screens.is_empty() || self.passed.get(&input) == Some(&self.screens)
         };

@@ -43,8 +43,8 @@ pub struct Ceiling {
     /// less.
     #[serde(default)]
     pub effects: BTreeMap<String, EffectClass>,
-    /// True if a person decides what an earlier process allowed and did not start. A run that it
-    /// did start is not repeated. Calls that change nothing are not held.
+    /// True if a person decides about calls of an earlier process that have not started. A run that
+    /// it did start is not repeated. Calls that change nothing are not held.
     #[serde(default)]
     pub hold_recovered: bool,
 }
@@ -276,11 +276,10 @@ impl PermissionsNarrowed {
         let (mode, _) = mode_verdict(settings.now, *effect);
         let lowered = mode != mode_verdict(settings.before, old).0;
         let verdict = permitted(settings.now, *effect, call.rule_verdict);
+        // A log that somebody else wrote need not say that its call was allowed.
+        call.held |= held && waits && self.again;
         match &call.progress {
-            CallProgress::Allowed if self.again => {
-                call.decide_again();
-                call.held |= held;
-            }
+            CallProgress::Allowed if self.again => call.decide_again(),
             CallProgress::Allowed if lowered || matched => call.progress = CallProgress::Proposed,
             CallProgress::AwaitingApproval { .. } if verdict == Verdict::Deny => {
                 call.hook_rounds.open = None;

@@ -261,11 +261,13 @@ impl Out {
                 StopTiming::Now => self.stop(),
                 StopTiming::AfterStep => self.paused = true,
             },
-            FactGroup::Session(SessionFact::PermissionsNarrowed(_)) => {
-                let screens = on_prompts(&reading::hooks(log, recorded));
-                if screens != self.screens {
+            FactGroup::Session(SessionFact::PermissionsNarrowed(fact)) => {
+                let earlier = log.iter().rfind(|earlier| earlier.seq < recorded.seq);
+                let known = earlier.map(|earlier| reading::hooks(log, earlier)).unwrap_or_default();
+                let mut new = fact.hooks.iter().filter(|hook| !known.contains(hook));
+                if new.any(|hook| hook.matches(HookPoint::PromptSubmitted, "")) {
                     // All of them are asked about the inputs that wait.
-                    self.screens = screens;
+                    self.screens = on_prompts(&reading::hooks(log, recorded));
                     self.passed.clear();
                     self.hooks.retain(|_, at| at.input().is_none());
                 }

@@ -23,7 +23,7 @@ pub(super) fn decide(
 ) -> CallDecided {
     let (verdict, by, reason) = match verdict(turn, call, effect, word) {
         (Verdict::Allow, ..) if call.held => {
-            let reason = String::from("an earlier process allowed it, and a person decides now");
+            let reason = String::from("an earlier process left it, and a person decides now");
             (Verdict::Ask, Decider::Policy, reason)
         }
         other => other,

@@ -131,7 +131,7 @@ fn unheld(
         matches!(&recorded.fact, Fact::ApprovalAnswered(fact)
             if fact.call == call && fact.verdict == Verdict::Allow)
     });
-    (!allowed).then_some("an earlier process allowed it, and nobody was asked since")
+    (!allowed).then_some("it is of an earlier process, and nobody was asked since")
 }
 
 /// Returns true if a person or a hook allowed the call.

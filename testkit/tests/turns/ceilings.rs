@@ -154,7 +154,7 @@ fn what_was_allowed_is_held_for_a_person_after_a_restart() {
           14 PermissionsNarrowed to calls are decided again, by a person
           15 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
           16 CallDecided call 9 allow: the tool is read-only
-          17 CallDecided call 11 ask: an earlier process allowed it, and a person decides now
+          17 CallDecided call 11 ask: an earlier process left it, and a person decides now
           18 ApprovalAsked call 11, within 604800000 ms
           19 CallStarted call 9 attempt 1 => runs
              run approval of call 11@18
@@ -307,5 +307,22 @@ fn hooks_on_an_answer_are_those_of_the_process() {
         > answer 0 allow
         > hook 0 pass
         > done 0 ok
+    "#]]);
+}
+
+#[test]
+fn a_call_that_an_earlier_process_did_not_decide_is_held_too() {
+    check(expect![[r#"
+        > open hooks=after_answer
+        > send hello => first turn, sample@5
+        > call put {} => call 6
+        > end stop => sample ended at 7, hook 0@8 sees the answer of 5
+        > ceiling holds=true
+        > crash => log ends at 8
+           9 PermissionsNarrowed to calls are decided again, by a person
+          10 HooksAsked after_answer 5: hook 0, attempt 2 => runs
+        > hook 0 pass => passed at 11
+          12 CallDecided call 6 ask: an earlier process left it, and a person decides now
+          13 ApprovalAsked call 6, within 604800000 ms => runs
     "#]]);
 }

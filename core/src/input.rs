@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::BudgetUsage;
+use crate::approval::ApprovalGrant;
 use crate::arguments_digest::ArgumentsDigest;
 use crate::call::Observation;
 use crate::compaction::{CutPoint, VisiblePart};
@@ -346,6 +347,11 @@ pub enum ApprovalAnswer {
     Allow {
         /// Edited arguments to run with.
         edit: Option<Edit>,
+    },
+    /// The call may run, and calls like it need no question: an approval grant covers them.
+    Granted {
+        /// The grant, which is given with this answer or covers the call.
+        grant: ApprovalGrant,
     },
     /// The call may not run.
     Deny {

@@ -16,6 +16,7 @@ extern crate alloc;
 
 mod agent;
 mod append_list;
+mod approval;
 mod arguments_digest;
 mod assemble;
 mod background;
@@ -76,6 +77,7 @@ pub use agent::{
     unavailable_tool,
 };
 pub use append_list::{AppendList, AppendListIter};
+pub use approval::{ApprovalGrant, ApprovalReason, GrantLifetime};
 pub use arguments_digest::{ArgumentsDigest, Sha256};
 pub use assemble::{Assembler, AssemblerLimits, AssemblerOutput, AssemblerOverflow};
 pub use background::{

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use sha2::Digest as _;
-use windlass_core::{ArgumentsDigest, CallId, Retry, Scope, SessionId, Sha256, Timestamp, TurnId};
+use windlass_core::{
+    ApprovalReason, ArgumentsDigest, CallId, GrantLifetime, Retry, Scope, SessionId, Sha256,
+    Timestamp, TurnId,
+};
 
 use crate::cancel::CancelSignal;
 use crate::error::{ErrorKind, PortError};
@@ -63,6 +66,10 @@ pub struct ApprovalRequest {
     pub change: Option<FileChange>,
     /// Digest of these arguments.
     pub digest: ArgumentsDigest,
+    /// Reason for the question.
+    pub reason: ApprovalReason,
+    /// Calls that the person may allow beyond this one.
+    pub offer: GrantOffer,
     /// Number of this question for the call, from 1.
     pub attempt: u32,
     /// Deadline for the answer, if there is one.
@@ -81,6 +88,21 @@ impl fmt::Debug for ApprovalRequest {
     }
 }
 
+/// Offer to a person to allow calls like the one that is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GrantOffer {
+    /// The person may allow these calls, in words.
+    Offered {
+        /// Calls, for example "commands that begin with `git log`".
+        text: String,
+    },
+    /// The person may allow this call alone.
+    Withheld {
+        /// Reason in words.
+        reason: String,
+    },
+}
+
 /// Answer of a person, with the person's scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
@@ -97,6 +119,12 @@ pub enum ApprovalDecision {
     Allow {
         /// Edited arguments as JSON text, if the person changed them.
         arguments: Option<String>,
+    },
+    /// Allows the call to run, and the offered calls for as long. Without an offer it allows this
+    /// call alone.
+    Grant {
+        /// Lifetime of the grant.
+        lifetime: GrantLifetime,
     },
     /// The call may not run.
     Deny {

@@ -18,6 +18,7 @@ mod fences;
 #[doc(hidden)]
 pub mod fuzzing;
 mod glob;
+mod grants;
 mod guide;
 mod hooks;
 pub mod json;
@@ -47,7 +48,7 @@ use std::sync::Arc;
 
 pub use approver::{
     Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, ApproverErrorKind,
-    ExternalApprover, NoApprover, arguments_digest, arguments_sha256,
+    ExternalApprover, GrantOffer, NoApprover, arguments_digest, arguments_sha256,
 };
 pub use blobs::{
     BlobCapabilities, BlobError, BlobErrorKind, BlobReader, BlobStore, BlobWriter, NoBlobStore,
@@ -59,6 +60,7 @@ pub use clock::Clock;
 pub use error::{ErrorKind, PortError};
 pub use fences::{FenceRules, FencedBlock, fenced_blocks};
 pub use glob::glob;
+pub use grants::{Grant, GrantedCalls, Grants, GrantsError, GrantsErrorKind, NewGrant};
 pub use guide::{GuideSyntax, ProgramGuide};
 pub use hooks::{
     HookCall, HookContext, HookError, HookErrorKind, HookSubject, Hooks, NoHooks, Redactor,
@@ -89,7 +91,9 @@ pub use sandbox::{
     ConfinedLaunch, NetworkAccess, NoSandbox, ProcessLaunch, ProcessLimits, Sandbox, SandboxError,
     SandboxErrorKind, SandboxProfile, SandboxStrength,
 };
-pub use shell::{Certainty, CommandLine, CommandPattern};
+pub use shell::{
+    Certainty, CommandLine, CommandPattern, NoPrefix, command_prefix, is_command_prefix,
+};
 pub use socket::{WireOpenOutcome, WireSocket};
 pub use store::{
     Durability, Fencing, LogStore, LogVerification, MAX_APPEND_BYTES, MAX_FACT_BYTES, SessionClaim,

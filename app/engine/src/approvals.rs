@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ApprovalQuestion, ArgumentsDigest, CallId, CallProgress, CallState, History, Seq, Timestamp,
+    ApprovalQuestion, ApprovalReason, ArgumentsDigest, CallId, CallProgress, CallState, History,
+    Seq, Session, Timestamp,
 };
-use windlass_ports::arguments_digest;
+use windlass_ports::{GrantedCalls, arguments_digest};
 
+use crate::grants::calls_like;
 use crate::load::Loaded;
 
 /// Open approval of a call.
@@ -20,6 +22,10 @@ pub struct PendingApproval {
     pub arguments: Arc<str>,
     /// Digest of the arguments. An answer names it, so it applies to no other arguments.
     pub digest: ArgumentsDigest,
+    /// Reason for the question.
+    pub reason: ApprovalReason,
+    /// Calls that a grant about this one would cover, or the reason why there can be none.
+    pub covers: Result<GrantedCalls, String>,
     /// Position of the `ApprovalAsked`.
     pub asked: Seq,
     /// Number of requests so far, from 1. A new process asks again.
@@ -33,16 +39,24 @@ pub struct PendingApproval {
 pub fn pending(loaded: &Loaded) -> Vec<PendingApproval> {
     let turn = loaded.session.turn();
     let calls = turn.map_or(&[][..], |turn| turn.calls()).iter();
-    calls.filter_map(|call| of_call(&loaded.history, call)).collect()
+    calls.filter_map(|call| of_call(&loaded.session, &loaded.history, call)).collect()
 }
 
 /// Returns the open approval of a call, if there is one.
-pub(crate) fn of_call(history: &History, call: &CallState) -> Option<PendingApproval> {
+pub(crate) fn of_call(
+    session: &Session,
+    history: &History,
+    call: &CallState,
+) -> Option<PendingApproval> {
     let ApprovalQuestion { asked, attempt, deadline } = question(call)?;
     let arguments = history.arguments(call.id)?;
+    let tool = history.call(call.id)?.name.clone();
+    let (settings, workspace) = (&session.turn()?.settings, session.workspace.as_deref());
     Some(PendingApproval {
         call: call.id,
-        tool: history.call(call.id)?.name.clone(),
+        reason: call.approval_reason(),
+        covers: calls_like(settings, workspace, &tool, &arguments),
+        tool,
         // Not the log's own: an answer fits no call whose log states the digest of other arguments.
         digest: arguments_digest(call.arguments_digest(), &arguments),
         arguments,

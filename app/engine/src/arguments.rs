@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
-use windlass_core::{AgentSpec, Edit, EffectClass, Settings, ToolSpec, program_tool};
+use windlass_core::{
+    AgentSpec, Edit, EffectClass, Rule, RuleVerdict, Settings, ToolSpec, program_tool,
+};
 use windlass_ports::arguments_sha256;
 use windlass_ports::json::duplicate_key;
 use windlass_ports::{ArgumentPath, ToolCall, ToolExecutor};
@@ -148,24 +150,48 @@ impl Checker {
 
     /// Returns the indexes of the settings' rules that match a call.
     pub(crate) fn rules(&self, tool: &str, arguments: &str) -> MatchedRules {
-        let paths = self.paths(tool, arguments);
+        let paths = match self.compares_paths(tool) {
+            true => self.paths(tool, arguments),
+            false => Vec::new(),
+        };
+        self.compared(&self.settings.rules, tool, arguments, &paths)
+    }
+
+    /// Returns the indexes of other rules that match a call.
+    pub(crate) fn matched(&self, rules: &[Rule], tool: &str, arguments: &str) -> MatchedRules {
+        self.compared(rules, tool, arguments, &self.paths(tool, arguments))
+    }
+
+    /// Returns the rules of the settings that allow calls.
+    pub(crate) fn allowing_rules(&self) -> impl Iterator<Item = Rule> {
+        let rules = self.settings.rules.iter();
+        rules.filter(|rule| rule.verdict == RuleVerdict::Allow).cloned()
+    }
+
+    fn compared(
+        &self,
+        rules: &[Rule],
+        tool: &str,
+        arguments: &str,
+        paths: &[ArgumentPath],
+    ) -> MatchedRules {
         let call = ComparedCall {
-            paths: &paths,
+            paths,
             tool,
             arguments,
             formats: self.formats.get(tool),
             workspace: self.workspace.as_deref(),
         };
-        rules::matching_rules(&self.settings.rules, &call)
+        rules::matching_rules(rules, &call)
     }
 
-    /// Returns where the paths of a call lead, if rules may be about them.
+    /// Returns where the paths of a call lead, as its tool tells.
     fn paths(&self, tool: &str, arguments: &str) -> Vec<ArgumentPath> {
         match &self.executor {
-            Some(executor) if self.compares_paths(tool) => {
+            Some(executor) => {
                 executor.paths(&ToolCall { name: tool.to_owned(), arguments: arguments.to_owned() })
             }
-            Some(_) | None => Vec::new(),
+            None => Vec::new(),
         }
     }
 

@@ -4,6 +4,7 @@ mod adopt;
 mod backoff;
 mod build;
 mod create;
+mod grants;
 mod hand_off;
 mod recover;
 mod remote;
@@ -35,6 +36,7 @@ use crate::detached_children::{ParentCall, watch_parent};
 use crate::driver::{Driver, DriverCommand, DriverParts};
 use crate::error::{DriverEnd, StartError};
 use crate::fork::check_complete;
+use crate::grants::GrantBook;
 use crate::live::CatchUpTask;
 use crate::load::{Loaded, load_from_checkpoint};
 use crate::lookup::{self, LookupCache, SessionInfo};
@@ -74,6 +76,8 @@ pub(crate) struct Inner {
     pub(crate) config: Config,
     /// Calls that this process permits at most.
     ceiling: watch::Sender<Option<Arc<Ceiling>>>,
+    /// Approval grants of the user.
+    grants: Mutex<GrantBook>,
     /// Slots in which programs compute.
     compute_slots: ComputeSlots,
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
@@ -368,6 +372,7 @@ impl Engine {
             mailbox: self.inner.peers.as_ref().map(|peers| peers.mailbox.clone()),
             config: self.inner.config,
             ceiling: self.inner.ceiling.subscribe(),
+            grants: self.inner.grants.lock().clone(),
             compute_slots: self.inner.compute_slots.clone(),
             slot: slot.clone(),
             bus: EventBus::new(self.inner.config.event_buffer, claim.last)

@@ -27,6 +27,7 @@ mod event;
 mod followed_child;
 mod follower;
 mod fork;
+mod grants;
 mod hub;
 mod images;
 mod live;

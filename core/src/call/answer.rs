@@ -170,9 +170,19 @@ pub(crate) fn apply_answer(
     by: Scope,
     answer: ApprovalAnswer,
 ) -> Result<(), Reject> {
-    let (verdict, reason, edit) = match answer {
-        ApprovalAnswer::Allow { edit } => (Verdict::Allow, String::new(), edit),
-        ApprovalAnswer::Deny { reason } => (Verdict::Deny, reason, None),
+    let (verdict, reason, edit, grant) = match answer {
+        ApprovalAnswer::Allow { edit } => (Verdict::Allow, String::new(), edit, None),
+        ApprovalAnswer::Granted { grant } if permits_grants(plan, call) => {
+            (Verdict::Allow, String::new(), None, Some(grant))
+        }
+        // A person allowed this call, and no grant can come of it.
+        ApprovalAnswer::Granted { grant } if !grant.used => {
+            (Verdict::Allow, String::new(), None, None)
+        }
+        ApprovalAnswer::Granted { .. } => {
+            (Verdict::Deny, String::from(denial::NOT_GRANTED), None, None)
+        }
+        ApprovalAnswer::Deny { reason } => (Verdict::Deny, reason, None, None),
     };
     let key = plan.key.take();
     plan.push(Fact::ApprovalAnswered(ApprovalAnswered {
@@ -182,8 +192,16 @@ pub(crate) fn apply_answer(
         reason,
         arguments,
         edit,
+        grant,
         key,
     }))
+}
+
+/// Returns true if an approval grant may answer the question about a call.
+fn permits_grants(plan: &Plan, id: CallId) -> bool {
+    let calls = plan.session.turn().map_or(&[][..], |turn| turn.calls());
+    let call = calls.iter().find(|call| call.id == id);
+    call.is_some_and(|call| call.approval_reason().permits_grants())
 }
 
 /// An open question about a call.

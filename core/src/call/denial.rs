@@ -19,6 +19,8 @@ pub(super) const READ_ONLY: &str = "Denied: the permissions of this session are 
 pub(super) const LATE: &str = "Denied: nobody answered in time.";
 /// Denial by an answer that does not count.
 pub(super) const FROM_OUTSIDE: &str = "Denied: the answer came from outside the session's tenant.";
+/// Denial by an approval grant that may not answer.
+pub(super) const NOT_GRANTED: &str = "Denied: no approval grant covers this call.";
 
 /// Beginning of a person's denial.
 const BY_PERSON: &str = "Denied by a person: ";
@@ -51,7 +53,8 @@ pub(super) fn by_person(reason: &str) -> String {
 
 /// Returns the result of a denied call, for the model: that it is a denial, and what to do.
 pub(super) fn result(reason: &str) -> String {
-    let bare = [BY_RULE, EDIT_BY_RULE, READ_ONLY, LATE, FROM_OUTSIDE, BY_SILENT_PERSON];
+    let bare =
+        [BY_RULE, EDIT_BY_RULE, READ_ONLY, LATE, FROM_OUTSIDE, NOT_GRANTED, BY_SILENT_PERSON];
     if bare.contains(&reason) || reason == BY_SILENT_HOOK {
         return format!("{reason} {ADVICE}");
     }

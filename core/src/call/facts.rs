@@ -111,6 +111,12 @@ pub(crate) fn on_approval_answered(
     if fact.arguments != call.arguments_digest() {
         return Err(invalid_fact(recorded, "the answer is about other arguments"));
     }
+    if fact.grant.is_some() && !call.approval_reason().permits_grants() {
+        return Err(invalid_fact(
+            recorded,
+            "no grant covers a call that is asked about for this reason",
+        ));
+    }
     let progress = match fact.verdict {
         Verdict::Allow => CallProgress::Allowed,
         Verdict::Deny => CallProgress::Denied {

@@ -215,6 +215,7 @@ fn expire(plan: &Plan, call: &CallState, question: &ApprovalQuestion) -> Option<
             reason: String::from(denial::LATE),
             arguments: call.arguments_digest(),
             edit: None,
+            grant: None,
             key: None,
         })
     })

@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{BudgetGrant, BudgetUsage};
+use crate::approval::ApprovalGrant;
 use crate::arguments_digest::ArgumentsDigest;
 use crate::call::{Observation, Verdict, shown};
 use crate::compaction::ResultForm;
@@ -77,6 +78,10 @@ pub struct ApprovalAnswered {
     /// Edited arguments that replace the call's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Edit>,
+    /// Approval grant that was given with the answer, or that answered; none if a person allowed
+    /// this call alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<ApprovalGrant>,
     /// Key of the input, see [`Input::Keyed`](crate::Input::Keyed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,

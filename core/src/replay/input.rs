@@ -265,9 +265,10 @@ fn hook_replied(fact: &HookDecided) -> Vec<Input> {
 
 /// A user answered, or the approver did.
 fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
-    let answer = match fact.verdict {
-        Verdict::Allow => ApprovalAnswer::Allow { edit: fact.edit.clone() },
-        Verdict::Deny | Verdict::Ask => ApprovalAnswer::Deny { reason: fact.reason.clone() },
+    let answer = match (fact.verdict, &fact.grant) {
+        (Verdict::Allow, None) => ApprovalAnswer::Allow { edit: fact.edit.clone() },
+        (Verdict::Allow, Some(grant)) => ApprovalAnswer::Granted { grant: grant.clone() },
+        (Verdict::Deny | Verdict::Ask, _) => ApprovalAnswer::Deny { reason: fact.reason.clone() },
     };
     let by_user = Input::Answer {
         call: fact.call,

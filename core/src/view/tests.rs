@@ -40,6 +40,7 @@ impl LogBuilder {
             reason: "".into(),
             arguments: ArgumentsDigest::Digest(Digest::EMPTY),
             edit,
+            grant: None,
             key: None,
         }));
     }

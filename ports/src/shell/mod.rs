@@ -14,6 +14,7 @@ mod line;
 mod list;
 mod options;
 mod pattern;
+mod prefix;
 mod reader;
 mod runners;
 mod simple;
@@ -21,6 +22,7 @@ mod word;
 
 pub use line::{Certainty, CommandLine};
 pub use pattern::CommandPattern;
+pub use prefix::{NoPrefix, command_prefix, is_command_prefix};
 
 use reader::Reader;
 

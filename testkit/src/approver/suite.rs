@@ -5,10 +5,10 @@ use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::{ArgumentsDigest, CallId, Scope, SessionId, TurnId};
+use windlass_core::{ApprovalReason, ArgumentsDigest, CallId, Scope, SessionId, TurnId};
 use windlass_ports::arguments_sha256;
 use windlass_ports::{
-    Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, CancelSource,
+    Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, CancelSource, GrantOffer,
 };
 
 use crate::store::{Checked, Violation, run_in_parallel as run};
@@ -200,7 +200,7 @@ async fn answered(fixture: &dyn ApproverFixture, call: u64, answer: &ApprovalDec
 fn ended(asked: Result<Approval, ApproverError>) -> Checked {
     match asked.map(|approval| approval.answer) {
         Err(_) | Ok(ApprovalDecision::Deny { .. }) => Ok(()),
-        Ok(ApprovalDecision::Allow { .. }) => {
+        Ok(ApprovalDecision::Allow { .. } | ApprovalDecision::Grant { .. }) => {
             Err(Violation::new("it is allowed, and nobody said so"))
         }
     }
@@ -228,6 +228,8 @@ fn question(call: u64, attempt: u32, cancel: &CancelSource) -> Result<ApprovalRe
         arguments: arguments.into(),
         change: None,
         digest: ArgumentsDigest::Sha256(arguments_sha256(arguments)),
+        reason: ApprovalReason::Permissions,
+        offer: GrantOffer::Withheld { reason: String::from("nothing is remembered") },
         attempt,
         deadline: None,
         cancel: cancel.signal(),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use windlass_core::{ArgumentsDigest, CallId, SessionId, TurnId};
-use windlass_ports::CancelSource;
+use windlass_core::{ApprovalReason, ArgumentsDigest, CallId, SessionId, TurnId};
+use windlass_ports::{CancelSource, GrantOffer};
 
 use super::*;
 use crate::wait::within;
@@ -20,6 +20,8 @@ fn question(tool: &str, cancel: &CancelSource) -> ApprovalRequest {
         arguments: "{}".into(),
         change: None,
         digest: ArgumentsDigest::without_sha256("{}"),
+        reason: ApprovalReason::Permissions,
+        offer: GrantOffer::Withheld { reason: String::new() },
         attempt: 1,
         deadline: None,
         cancel: cancel.signal(),

@@ -8,6 +8,8 @@ mod terminal;
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Mutex;
@@ -17,11 +19,14 @@ use windlass_engine::ports::{
 };
 
 use crate::present::print_notice;
-use question::{CallOrigin, TypedReply, denial_hint, format_question, parse_edit, parse_reply};
+use question::{
+    CallOrigin, TypedReply, denial_hint, format_question, keys, not_offered, parse_edit,
+    parse_reply,
+};
 pub(crate) use terminal::Terminal;
 
-/// Description of the keys.
-const KEYS: &str = "[y]es, [n]o, [e]dit the arguments, or say why not: ";
+/// Time for the engine to answer the next question by a grant that was just given.
+const GRANT_WAIT: Duration = Duration::from_millis(200);
 const EDIT: &str = "the arguments instead, as JSON on one line: ";
 
 /// Asks at the terminal, one question after the other.
@@ -35,12 +40,15 @@ pub(crate) struct TerminalApprover {
     hints: bool,
     /// Opened for the first question.
     terminal: Mutex<Option<Terminal>>,
+    /// True if the latest answer gave a grant.
+    granted: AtomicBool,
 }
 
 impl TerminalApprover {
     /// Creates an approver that answers as `me` and shows this posture.
     pub(crate) fn new(me: Scope, posture: String) -> Self {
-        Self { scope: me, posture, logs: None, hints: false, terminal: Mutex::new(None) }
+        let (terminal, granted) = (Mutex::new(None), AtomicBool::new(false));
+        Self { scope: me, posture, logs: None, hints: false, terminal, granted }
     }
 
     /// Adds the logs that name agents.
@@ -71,6 +79,10 @@ impl TerminalApprover {
         request: &ApprovalRequest,
     ) -> Result<ApprovalDecision, ApproverError> {
         let mut held = self.terminal.lock().await;
+        if self.granted.swap(false, Ordering::SeqCst) {
+            // If the grant covers this call too, the question is withdrawn before it is shown.
+            tokio::time::sleep(GRANT_WAIT).await;
+        }
         let answer = match &mut *held {
             Some(terminal) => self.converse(terminal, request).await,
             none => match Terminal::open() {
@@ -96,9 +108,15 @@ impl TerminalApprover {
         // Input typed before the question was shown does not answer it.
         terminal.discard_input();
         let mut words = format_question(request, &self.asker(request).await, &self.posture);
-        words.push_str(KEYS);
+        let (offer, keys) = (&request.offer, keys(&request.offer));
+        words.push_str(keys);
         loop {
-            match parse_reply(&terminal.ask(words).await?) {
+            match parse_reply(&terminal.ask(words).await?, offer) {
+                TypedReply::Grant(lifetime) => {
+                    self.granted.store(true, Ordering::SeqCst);
+                    return Ok(ApprovalDecision::Grant { lifetime });
+                }
+                TypedReply::NotOffered => words = format!("{}{keys}", not_offered(offer)),
                 TypedReply::Allow => return Ok(ApprovalDecision::Allow { arguments: None }),
                 TypedReply::Deny { reason } => return Ok(ApprovalDecision::Deny { reason }),
                 TypedReply::Edit => match parse_edit(&terminal.ask(EDIT.to_owned()).await?) {
@@ -106,9 +124,9 @@ impl TerminalApprover {
                         let arguments = Some(arguments);
                         return Ok(ApprovalDecision::Allow { arguments });
                     }
-                    Err(why) => words = format!("{why}\n{KEYS}"),
+                    Err(why) => words = format!("{why}\n{keys}"),
                 },
-                TypedReply::Nothing => words = KEYS.to_owned(),
+                TypedReply::Nothing => words = keys.to_owned(),
             }
         }
     }

@@ -2,10 +2,18 @@
 
 use std::fmt;
 
-use windlass_engine::core::SessionId;
-use windlass_engine::ports::{ApprovalRequest, FileChange, change_lines, question_lines};
+use windlass_engine::core::{GrantLifetime, SessionId};
+use windlass_engine::ports::{
+    ApprovalRequest, FileChange, GrantOffer, change_lines, question_lines,
+};
 
 use crate::present::visible;
+
+/// Description of the keys.
+const KEYS: &str = "[y]es, [n]o, [e]dit the arguments, or say why not: ";
+/// The same with an offer.
+const GRANT_KEYS: &str =
+    "[y]es once, [s]ession, [p]refix always, [n]o, [e]dit the arguments, or say why not: ";
 
 /// Meaning of a typed line.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,6 +25,10 @@ pub(super) enum TypedReply {
         /// Reason for the denial.
         reason: String,
     },
+    /// The call may run, and calls like it.
+    Grant(GrantLifetime),
+    /// A key for an answer that is not offered.
+    NotOffered,
     /// The call may run with other arguments, which are typed next.
     Edit,
     /// An empty line.
@@ -66,7 +78,42 @@ pub(super) fn format_question(
         visible(&request.name).replace('\n', "\\n"),
         visible(posture),
         arguments(&request.arguments, request.change.as_ref())
-    )
+    ) + &offer_line(&request.offer)
+}
+
+/// Returns the line about calls like the one that is asked about.
+fn offer_line(offer: &GrantOffer) -> String {
+    match offer {
+        GrantOffer::Offered { text } => {
+            format!(
+                "  [s] allows in this session, [p] always in this workspace: {}\n",
+                one_line(text)
+            )
+        }
+        GrantOffer::Withheld { .. } => String::new(),
+    }
+}
+
+/// Returns the words for a key that is not offered.
+pub(super) fn not_offered(offer: &GrantOffer) -> String {
+    match offer {
+        GrantOffer::Offered { .. } => String::new(),
+        GrantOffer::Withheld { reason } => {
+            format!("only this call can be allowed: {}\n", one_line(reason))
+        }
+    }
+}
+
+/// Returns the keys of a question.
+pub(super) fn keys(offer: &GrantOffer) -> &'static str {
+    match offer {
+        GrantOffer::Offered { .. } => GRANT_KEYS,
+        GrantOffer::Withheld { .. } => KEYS,
+    }
+}
+
+fn one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n")
 }
 
 /// Returns the line to the user about a call that is denied, since nobody can be asked.
@@ -78,9 +125,15 @@ pub(super) fn denial_hint(tool: &str) -> String {
     )
 }
 
-/// Parses a typed line. Everything but a yes or a no is a denial with that reason.
-pub(super) fn parse_reply(line: &str) -> TypedReply {
+/// Parses a typed line. Everything but a yes, a no and the offered keys is a denial with that reason.
+pub(super) fn parse_reply(line: &str, offer: &GrantOffer) -> TypedReply {
+    let grant = |lifetime| match offer {
+        GrantOffer::Offered { .. } => TypedReply::Grant(lifetime),
+        GrantOffer::Withheld { .. } => TypedReply::NotOffered,
+    };
     match line.trim() {
+        "s" | "S" | "session" => grant(GrantLifetime::Session),
+        "p" | "P" | "prefix" | "always" => grant(GrantLifetime::Always),
         "" => TypedReply::Nothing,
         "y" | "Y" | "yes" => TypedReply::Allow,
         "n" | "N" | "no" => TypedReply::Deny { reason: String::new() },
@@ -121,14 +174,25 @@ mod tests {
 
     #[test]
     fn only_a_plain_yes_is_a_yes() {
-        assert_eq!(parse_reply(" y\n"), TypedReply::Allow);
-        assert_eq!(parse_reply("yes\r\n"), TypedReply::Allow);
-        assert_eq!(parse_reply("e\n"), TypedReply::Edit);
-        assert_eq!(parse_reply("\n"), TypedReply::Nothing);
+        let none = GrantOffer::Withheld { reason: String::new() };
+        assert_eq!(parse_reply(" y\n", &none), TypedReply::Allow);
+        assert_eq!(parse_reply("yes\r\n", &none), TypedReply::Allow);
+        assert_eq!(parse_reply("e\n", &none), TypedReply::Edit);
+        assert_eq!(parse_reply("\n", &none), TypedReply::Nothing);
         for words in ["yes please", "yy", "not in this folder", "\u{1b}[A"] {
             let reason = words.to_owned();
-            assert_eq!(parse_reply(words), TypedReply::Deny { reason });
+            assert_eq!(parse_reply(words, &none), TypedReply::Deny { reason });
         }
+    }
+
+    #[test]
+    fn only_an_offered_grant_is_given() {
+        let none = GrantOffer::Withheld { reason: String::new() };
+        let offered = GrantOffer::Offered { text: String::from("commands") };
+        assert_eq!(parse_reply("s\n", &offered), TypedReply::Grant(GrantLifetime::Session));
+        assert_eq!(parse_reply("p\n", &offered), TypedReply::Grant(GrantLifetime::Always));
+        assert_eq!(parse_reply("s\n", &none), TypedReply::NotOffered);
+        assert_eq!(parse_reply("p\n", &none), TypedReply::NotOffered);
     }
 
     #[test]

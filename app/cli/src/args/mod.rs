@@ -1,5 +1,6 @@
 //! Arguments of the command.
 
+mod approvals;
 mod inputs;
 mod parse;
 mod program_limits;
@@ -16,6 +17,7 @@ use windlass_file::DamageLocation;
 
 use crate::secrets;
 use crate::wiring::SECRET_ARGUMENTS;
+pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
 pub(crate) use inputs::{InputsArgs, InputsCommand};
 pub(crate) use parse::{
     CallPattern, amount, duration, mode, pattern, permissions, price, strategy, transport,
@@ -137,6 +139,8 @@ pub(crate) enum Command {
     ///
     /// They are used only while they are trusted. A change of one ends the trust in it.
     Trust(TrustArgs),
+    /// List or revoke approvals that you gave for a session or for good.
+    Approvals(ApprovalsArgs),
     /// Check this machine, the workspace, the store and the provider.
     Doctor(DoctorArgs),
     /// Attach this terminal to a session of a server.

@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
-use windlass_engine::core::{ArgumentsDigest, CallId, Seq, SessionId, Timestamp};
+use windlass_engine::core::{
+    ApprovalReason, ArgumentsDigest, CallId, GrantLifetime, Seq, SessionId, Timestamp,
+};
 use windlass_engine::ports::{
     Segments, Wire, WireBody, WireError, WireErrorKind, WireHeaders, WireRequest, WireResponse,
 };
@@ -60,11 +62,25 @@ pub(super) struct ServerQuestion {
     pub(super) asked: Seq,
     pub(super) attempt: u32,
     pub(super) deadline: Option<Timestamp>,
+    /// Reason for the question; a server of an earlier version names none.
+    #[serde(default = "by_permissions")]
+    pub(super) reason: ApprovalReason,
+    /// Calls like it that may be allowed too.
+    #[serde(default)]
+    pub(super) grant: Option<String>,
+    /// Reason why only this call can be allowed.
+    #[serde(default)]
+    pub(super) grant_withheld: Option<String>,
+}
+
+fn by_permissions() -> ApprovalReason {
+    ApprovalReason::Permissions
 }
 
 /// Result of answering an approval.
 pub(super) enum QuestionAnswer {
     Allow { arguments: Option<String> },
+    Grant { lifetime: GrantLifetime },
     Deny { reason: String },
 }
 
@@ -205,6 +221,9 @@ impl RemoteSession {
                 let arguments: Option<Value> =
                     arguments.as_ref().and_then(|text| serde_json::from_str(text).ok());
                 json!({"decision": "allow", "digest": open.digest, "arguments": arguments})
+            }
+            QuestionAnswer::Grant { lifetime } => {
+                json!({"decision": "allow", "digest": open.digest, "remember": lifetime})
             }
             QuestionAnswer::Deny { reason } => {
                 json!({"decision": "deny", "digest": open.digest, "reason": reason})

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use windlass_engine::core::{
     CallEntry, CallId, RecordedFact, Seq, TimelineEntry, TurnEntry, TurnId,
 };
-use windlass_engine::ports::{ApprovalDecision, ApprovalRequest, Approver as _, CancelSource};
+use windlass_engine::ports::{
+    ApprovalDecision, ApprovalRequest, Approver as _, CancelSource, GrantOffer,
+};
 
 use super::client::{QuestionAnswer, RemoteSession, RequestFailure, ServerQuestion};
 use crate::approver::TerminalApprover;
@@ -102,6 +104,15 @@ async fn one(
         arguments: open.arguments.as_str().into(),
         change: None,
         digest: open.digest,
+        reason: open.reason,
+        offer: match (&open.grant, &open.grant_withheld) {
+            (Some(text), _) => GrantOffer::Offered { text: text.clone() },
+            (None, why) => GrantOffer::Withheld {
+                reason: why
+                    .clone()
+                    .unwrap_or_else(|| "the server remembers no approvals".to_owned()),
+            },
+        },
         attempt: open.attempt,
         deadline: open.deadline,
         cancel: cancel.signal(),
@@ -109,6 +120,7 @@ async fn one(
     let said = match terminal.ask(request).await {
         Ok(approval) => match approval.answer {
             ApprovalDecision::Allow { arguments } => QuestionAnswer::Allow { arguments },
+            ApprovalDecision::Grant { lifetime } => QuestionAnswer::Grant { lifetime },
             ApprovalDecision::Deny { reason } => QuestionAnswer::Deny { reason },
         },
         // It stays open for an answer from elsewhere.

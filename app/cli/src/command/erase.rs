@@ -11,8 +11,8 @@ use windlass_file::FileStore;
 use super::session_checks::NAMED;
 use crate::args::EraseArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{print_notice, visible};
-use crate::wiring::{StoreHandle, StoreUrl, Workspace};
+use crate::present::{print_error, print_notice, visible};
+use crate::wiring::{GrantEntry, StoreHandle, StoreUrl, Workspace, grant_file, grant_place};
 
 pub(super) async fn erase(args: EraseArgs) -> Result<ExitKind, Failure> {
     let site = Workspace::new(&args.place)?;
@@ -87,7 +87,19 @@ async fn one(site: &Workspace, opened: &StoreHandle, id: &SessionId) -> Result<(
         failure.message.push_str(&more);
         return Err(failure);
     }
+    forget_approvals(site, id);
     Ok(())
+}
+
+/// Revokes what was allowed for the session: a new one may have its name.
+fn forget_approvals(site: &Workspace, id: &SessionId) {
+    let store = grant_place(site).store;
+    let own = |entry: &GrantEntry| {
+        entry.session.as_ref().is_some_and(|of| of.id == *id && of.store == store)
+    };
+    if let Err(error) = grant_file::remove(own) {
+        print_error(&format!("approvals for session {id} are not revoked: {error}"));
+    }
 }
 
 fn is_damage(error: &StoreError) -> bool {

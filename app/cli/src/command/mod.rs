@@ -1,5 +1,6 @@
 //! Commands, one in each file.
 
+mod approvals;
 mod attach;
 mod compact;
 mod copy;
@@ -68,6 +69,7 @@ pub(crate) async fn run(args: Args, layer: StoreLayer) -> Result<ExitKind, Failu
         Command::Vacuum(args) => vacuum::vacuum(args).await,
         Command::Sandbox(args) => sandbox::sandbox(args),
         Command::Trust(args) => trust::trust(&args),
+        Command::Approvals(args) => approvals::approvals(&args),
         Command::Doctor(args) => doctor::doctor(args).await,
         Command::Attach(args) => attach::attach(args).await,
     }

@@ -23,7 +23,7 @@ use crate::present::{
 use crate::signals::{self, Signals};
 use crate::wiring::{
     self, AvailableExtensions, ProviderTransport, Runtime, StoreHandle, TrustAsker, UserExtensions,
-    Workspace,
+    UserGrants, Workspace,
 };
 
 /// What a turn is requested for.
@@ -330,7 +330,9 @@ fn turn_runtime(
         .with_agent_names(kept.store.clone())
         .with_flag_hint();
     let approver = Arc::new(approver);
-    Ok(wiring::build_runtime(kept, chosen, own, approver, settings, ceiling, task.sharing))
+    let grants = UserGrants::new(None, site.recorded(), &site.store);
+    let bounds = (ceiling, grants);
+    Ok(wiring::build_runtime(kept, chosen, own, approver, settings, bounds, task.sharing))
 }
 
 fn has_goal(task: &TurnTask, recorded: Option<&Session>) -> bool {

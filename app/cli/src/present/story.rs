@@ -2,9 +2,9 @@
 
 use windlass_engine::agent_session;
 use windlass_engine::core::{
-    ApprovalAnswered, CallEntry, CallId, CompactionEntry, ContentPart, ContextSource, HookDecided,
-    HookEntry, HookVerdict, InputEntry, InputQueued, InterruptSource, Observation,
-    PermissionsNarrowed, ProgramEnd, ProgramRun, RecordedFact, SampleCut, SampleEntry,
+    ApprovalAnswered, CallEntry, CallId, CompactionEntry, ContentPart, ContextSource,
+    GrantLifetime, HookDecided, HookEntry, HookVerdict, InputEntry, InputQueued, InterruptSource,
+    Observation, PermissionsNarrowed, ProgramEnd, ProgramRun, RecordedFact, SampleCut, SampleEntry,
     SessionEntry, SessionId, TimelineEntry, TurnEntry, TurnSettled, Verdict, result_text,
 };
 
@@ -263,11 +263,26 @@ fn broken_off(cut: &SampleCut) -> String {
 
 fn answer(answered: &ApprovalAnswered) -> String {
     match (answered.verdict, &answered.edit) {
+        (Verdict::Allow, None) if answered.grant.is_some() => granted(answered),
         (Verdict::Allow, None) => "it may run".to_owned(),
         (Verdict::Allow, Some(edit)) => format!("it may run, with {}", edit.text),
         (Verdict::Ask, _) => "still open".to_owned(),
         (Verdict::Deny, _) if answered.reason.is_empty() => "it may not run".to_owned(),
         (Verdict::Deny, _) => format!("it may not run: {}", answered.reason),
+    }
+}
+
+fn granted(answered: &ApprovalAnswered) -> String {
+    let Some(grant) = &answered.grant else {
+        return "it may run".to_owned();
+    };
+    let lifetime = match grant.lifetime {
+        GrantLifetime::Session => "in this session",
+        GrantLifetime::Always => "always",
+    };
+    match grant.used {
+        true => format!("it may run: allowed {lifetime}, {}", grant.text),
+        false => format!("it may run, and from now on {lifetime}: {}", grant.text),
     }
 }
 

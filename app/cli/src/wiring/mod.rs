@@ -3,6 +3,8 @@
 mod address;
 mod built_in;
 mod goal;
+pub(crate) mod grant_file;
+mod grants;
 mod hooks;
 mod instructions;
 mod left_store;
@@ -43,6 +45,8 @@ use crate::args::ProgramSharingArgs;
 use crate::signals;
 
 pub(crate) use goal::with_goal;
+pub(crate) use grant_file::GrantEntry;
+pub(crate) use grants::{UserGrants, grant_place};
 pub(crate) use hooks::hooks;
 pub(crate) use own_tools::offered_tools;
 pub(crate) use programs::{runtime, runtimes};
@@ -91,7 +95,7 @@ pub(crate) fn build_runtime(
     own: UserExtensions,
     approver: Arc<dyn Approver>,
     settings: Settings,
-    ceiling: Ceiling,
+    (ceiling, grants): (Ceiling, UserGrants),
     sharing: ProgramSharingArgs,
 ) -> Runtime {
     let ports = Ports {
@@ -113,6 +117,7 @@ pub(crate) fn build_runtime(
     });
     let engine = Engine::new(ports, config);
     engine.set_ceiling(ceiling);
+    engine.set_grants(Arc::new(grants));
     Runtime { engine, settings, _demo: chosen.demo, recorder: chosen.recorder }
 }
 

@@ -36,6 +36,7 @@ pub(crate) fn secret_variables(command: &Command) -> Vec<String> {
         | Command::Inputs(_)
         | Command::Vacuum(_)
         | Command::Trust(_)
+        | Command::Approvals(_)
         | Command::Doctor(_)
         | Command::Attach(_) => return Vec::new(),
     };

@@ -165,8 +165,15 @@ impl Driver {
         if pending.asked != asked {
             return None;
         }
+        let covers = pending.covers.clone().ok();
         let effect = ApprovalEffect {
             key,
+            covers: covers.filter(|_| pending.reason.permits_grants()),
+            workspace: self.machine.session().workspace.clone(),
+            // An earlier process may be somebody else's log: what it says of hooks proves nothing.
+            grants_answer: id.0 >= self.entered.0,
+            grants: self.grants.clone(),
+            clock: self.ports.clock.clone(),
             request: ApprovalRequest {
                 scope: turn.scope.clone(),
                 session: self.machine.session().id.clone(),
@@ -176,6 +183,8 @@ impl Driver {
                 arguments: pending.arguments,
                 change: None,
                 digest: pending.digest,
+                reason: pending.reason,
+                offer: self.grants.offer(pending.reason, &pending.covers),
                 attempt: pending.attempt,
                 deadline: pending.deadline,
                 cancel: CancelSignal::default(),
@@ -192,7 +201,7 @@ impl Driver {
 
     /// Returns the open approval of a call, if there is one.
     pub(super) fn pending(&self, call: &CallState) -> Option<PendingApproval> {
-        approvals::of_call(self.machine.history(), call)
+        approvals::of_call(self.machine.session(), self.machine.history(), call)
     }
 }
 

@@ -35,6 +35,7 @@ use crate::capacity::FactCapacity;
 use crate::config::Config;
 use crate::effect::Effects;
 use crate::error::DriverEnd;
+use crate::grants::GrantBook;
 use crate::load::Loaded;
 use crate::prefix::PrefixTracker;
 use crate::program::{ComputeSlots, ProgramSlot};
@@ -74,6 +75,10 @@ pub(crate) struct Driver {
     prefix: PrefixTracker,
     /// Capacity of a fact.
     capacity: FactCapacity,
+    /// Approval grants of the user.
+    grants: GrantBook,
+    /// First position that this driver wrote, or could have.
+    entered: Seq,
     /// Error that was reported to the machine as it ended.
     failure: Option<DriverEnd>,
 }
@@ -87,6 +92,7 @@ pub(crate) struct DriverParts {
     /// Calls that this process permits at most.
     pub(crate) ceiling: watch::Receiver<Option<Arc<Ceiling>>>,
     pub(crate) compute_slots: ComputeSlots,
+    pub(crate) grants: GrantBook,
     pub(crate) slot: Arc<Slot>,
     pub(crate) bus: EventBus,
     pub(crate) epoch: Epoch,
@@ -103,6 +109,7 @@ impl Driver {
         let store = parts.ports.store.capabilities();
         let mail = MailboxTask::new(&parts);
         let mut ceiling = parts.ceiling;
+        let entered = parts.loaded.session.next;
         let machine = Machine::new(MachineSetup {
             loaded: parts.loaded,
             unsent: parts.unwritten,
@@ -136,6 +143,8 @@ impl Driver {
             compute_slots: parts.compute_slots,
             prefix: PrefixTracker::default(),
             capacity: FactCapacity::of(store),
+            grants: parts.grants,
+            entered,
             failure: None,
         }
     }

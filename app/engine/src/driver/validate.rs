@@ -111,6 +111,10 @@ impl Driver {
                 capacity::cut(reason, ANSWER);
                 return Ok(());
             }
+            ApprovalAnswer::Granted { grant } => {
+                capacity::cut(&mut grant.text, ANSWER);
+                return Ok(());
+            }
             ApprovalAnswer::Allow { edit } => edit,
         };
         let Some(Edit { text, .. }) = edit.take() else {

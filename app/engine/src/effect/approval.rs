@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tokio::time::timeout;
-use windlass_core::{ApprovalAnswer, ArgumentsDigest, EffectKey, Input, Scope};
+use windlass_core::{ApprovalAnswer, ApprovalGrant, ArgumentsDigest, EffectKey, Input, Scope};
 use windlass_ports::{
     Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, ApproverErrorKind,
-    CancelSource, FileChange, ToolCall, ToolExecutor,
+    CancelSource, Clock, FileChange, GrantedCalls, ToolCall, ToolExecutor,
 };
 
 use super::hook::REASON;
 use super::{CancelOnDrop, EffectReporter, EffectSignals};
 use crate::arguments::Checker;
 use crate::capacity::{self, FactCapacity};
+use crate::grants::{GrantBook, GrantQuery};
 
 /// Longest wait for the preview of a call.
 const PREVIEW: Duration = Duration::from_secs(1);
@@ -30,6 +31,13 @@ pub(crate) struct ApprovalEffect {
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) tools: Arc<dyn ToolExecutor>,
     pub(crate) checker: Arc<Checker>,
+    /// Calls that a grant about this one would cover.
+    pub(crate) covers: Option<GrantedCalls>,
+    pub(crate) workspace: Option<Arc<str>>,
+    pub(crate) grants: GrantBook,
+    /// True if grants may answer: this process recorded the call and all that was decided on it.
+    pub(crate) grants_answer: bool,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) size: FactCapacity,
 }
 
@@ -50,6 +58,17 @@ impl ApprovalEffect {
         if request.digest != recorded {
             return denied(FORGED);
         }
+        let query = GrantQuery {
+            session: request.session.clone(),
+            workspace: self.workspace,
+            tool: request.name.clone(),
+            arguments: request.arguments.clone(),
+        };
+        let changes = self.grants.changes();
+        let answers = self.grants_answer && request.reason.permits_grants();
+        if answers && let Some(grant) = self.grants.covering(&query, &checker).await {
+            return granted(grant);
+        }
         let (tool, arguments) = (request.name.clone(), request.arguments.clone());
         let stop = CancelSource::new();
         request.cancel = stop.signal();
@@ -59,7 +78,14 @@ impl ApprovalEffect {
             approver.ask(request).await
         };
         let asked = AssertUnwindSafe(asked).catch_unwind();
-        let Approval { by, answer } = match asked.await {
+        let asked = tokio::select! {
+            biased;
+            asked = asked => asked,
+            grant = self.grants.wait_covered(changes, &query, &checker), if answers => {
+                return granted(grant);
+            }
+        };
+        let Approval { by, answer } = match asked {
             Ok(Ok(approval)) => approval,
             Ok(Err(error)) => return unanswered(&error),
             Err(_) => return denied(PANICKED),
@@ -76,6 +102,22 @@ impl ApprovalEffect {
                 }
                 let edit = edited.map(|text| checker.edit(&tool, text.into()));
                 (by, ApprovalAnswer::Allow { edit })
+            }
+            ApprovalDecision::Grant { lifetime } => {
+                let Some(calls) = self.covers else {
+                    return (by, ApprovalAnswer::Allow { edit: None });
+                };
+                let text = calls.to_string();
+                match self.grants.add(&query, lifetime, calls, self.clock.now()).await {
+                    Ok(_) => {
+                        let grant = ApprovalGrant { used: false, lifetime, text };
+                        (by, ApprovalAnswer::Granted { grant })
+                    }
+                    Err(error) => {
+                        tracing::error!(session = %query.session, %error, "allowed once");
+                        (by, ApprovalAnswer::Allow { edit: None })
+                    }
+                }
             }
         }
     }
@@ -112,6 +154,11 @@ fn unanswered(error: &ApproverError) -> (Scope, ApprovalAnswer) {
         }
         ApproverErrorKind::Withdrawn => denied(&error.to_string()),
     }
+}
+
+/// Returns the answer of a grant.
+fn granted(grant: ApprovalGrant) -> (Scope, ApprovalAnswer) {
+    (Scope::system("an approval grant of the user"), ApprovalAnswer::Granted { grant })
 }
 
 /// Returns the answer if no person answered.

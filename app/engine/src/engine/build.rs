@@ -10,6 +10,7 @@ use windlass_ports::sync::Mutex;
 use super::{Engine, Inner};
 use crate::child_results::ResultDeliveries;
 use crate::config::Config;
+use crate::grants::GrantBook;
 use crate::live::CatchUpTask;
 use crate::lookup::LookupCache;
 use crate::peers::Peers;
@@ -40,6 +41,7 @@ impl Engine {
         Self {
             inner: Arc::new(Inner {
                 ceiling: watch::Sender::new(None),
+                grants: Mutex::new(GrantBook::new(None)),
                 ports,
                 peers,
                 compute_slots,

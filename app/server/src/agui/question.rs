@@ -38,6 +38,7 @@ pub(super) fn interrupt(call: &CallView) -> Option<Interrupt> {
                 "approved": {"type": "boolean"},
                 "reason": {"type": "string"},
                 "arguments": {"type": "object"},
+                "remember": {"enum": ["session", "always"]},
             },
             "required": ["approved"],
             "additionalProperties": false,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use windlass_engine::NewInput;
-use windlass_engine::core::{CallId, ContextPart, Delivery, Seq};
+use windlass_engine::core::{CallId, ContextPart, Delivery, GrantLifetime, Seq};
 
 use super::client::{AguiClient, RequestedRun};
 use super::follow::before;
@@ -110,6 +110,10 @@ pub(crate) struct Payload {
     /// Arguments that replace the model's.
     #[schema(value_type = Option<Object>, nullable = false)]
     arguments: Option<Box<RawValue>>,
+    /// Allows calls like this one too, for as long. Only with an approval of unchanged arguments.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, nullable = false, pattern = "^(session|always)$")]
+    remember: Option<GrantLifetime>,
 }
 
 /// Sends the last message as an input for a turn of its own, or answers questions, and streams that
@@ -201,17 +205,17 @@ fn approval_answer(resume: Resume) -> Result<(CallId, DecisionRequest), Problem>
     let read = id.and_then(|(call, digest)| Some((call.parse().ok()?, digest.to_owned())));
     let (call, digest) =
         read.ok_or_else(|| refuse("interruptId is the id of an interrupt that a run ended with"))?;
-    let (decision, reason, arguments) = match (resume.status, resume.payload) {
-        (Status::Resolved, Some(payload)) if payload.approved => {
-            (Decision::Allow, payload.reason, payload.arguments)
+    let (decision, reason, arguments, remember) = match (resume.status, resume.payload) {
+        (Status::Resolved, Some(payload)) => {
+            let decision = if payload.approved { Decision::Allow } else { Decision::Deny };
+            (decision, payload.reason, payload.arguments, payload.remember)
         }
-        (Status::Resolved, Some(payload)) => (Decision::Deny, payload.reason, payload.arguments),
-        (Status::Cancelled, _) => (Decision::Deny, Some("dismissed".to_owned()), None),
+        (Status::Cancelled, _) => (Decision::Deny, Some("dismissed".to_owned()), None, None),
         (Status::Resolved, None) => {
             return Err(refuse("an answer has a payload, as responseSchema says"));
         }
     };
-    let word = DecisionRequest { decision, digest, reason, arguments };
+    let word = DecisionRequest { decision, digest, reason, arguments, remember };
     Ok((CallId(call), word))
 }
 

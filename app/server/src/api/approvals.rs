@@ -11,20 +11,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use windlass_engine::core::{
-    ApprovalAnswer, ArgumentsDigest, CallId, Edit, EffectClass, RecordedFact, Reject, Seq,
-    SessionId, Timestamp, TurnId,
+    ApprovalAnswer, ApprovalReason, ArgumentsDigest, CallId, Edit, EffectClass, GrantLifetime,
+    RecordedFact, Reject, Seq, SessionId, Timestamp, TurnId,
 };
-use windlass_engine::ports::{SessionFilter, change_lines, question_lines};
-use windlass_engine::{Loaded, SendError, SessionCommand};
+use windlass_engine::ports::{GrantOffer, SessionFilter, change_lines, question_lines};
+use windlass_engine::{Loaded, PendingApproval, SendError, SessionCommand};
 
 use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull, Waits};
-use super::describe::shapes::EffectShape;
+use super::describe::shapes::{ApprovalReasonShape, EffectShape, GrantLifetimeShape};
 use super::execute::execute;
-use super::failure;
 use super::key::ClientKey;
 use super::query::{self, QueryParams};
 use super::session_access::{ApproveRight, AuthorizedCaller, PathNumber, ReadRight, SessionAccess};
 use super::session_handle::handle;
+use super::{failure, grants};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::json::Json;
@@ -40,8 +40,9 @@ const PARALLEL_READS: usize = 8;
     "session": "01k8q3v5w2x9n4c7d1f6g0h2jk", "turn": 10, "call": 15, "tool": "run",
     "effect": "effectful", "arguments": "{\"command\":\"make\"}",
     "view": ["command: make"],
-    "digest": "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a", "asked": 17, "attempt": 1,
-    "deadline": 1_790_604_800_000_u64,
+    "digest": "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
+    "reason": "permissions", "grant": null, "grant_withheld": "`make` needs its subcommand as the next word",
+    "asked": 17, "attempt": 1, "deadline": 1_790_604_800_000_u64,
 }))]
 pub(crate) struct Approval {
     /// The session.
@@ -68,6 +69,16 @@ pub(crate) struct Approval {
     /// Digest of the arguments. An answer names it, so it applies to no other arguments.
     #[schema(value_type = String)]
     digest: ArgumentsDigest,
+    /// Reason for the question.
+    #[schema(value_type = ApprovalReasonShape)]
+    reason: ApprovalReason,
+    /// Calls like this one that `remember` of the answer allows too, in words; null if only this call
+    /// can be allowed.
+    #[schema(required)]
+    grant: Option<String>,
+    /// Reason why only this call can be allowed; null if others can.
+    #[schema(required)]
+    grant_withheld: Option<String>,
     /// Position of the request for approval.
     #[schema(value_type = u64)]
     asked: Seq,
@@ -77,6 +88,10 @@ pub(crate) struct Approval {
     /// there is none.
     #[schema(required, value_type = Option<u64>)]
     deadline: Option<Timestamp>,
+    /// The question as the engine knows it, with the workspace of its session.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pending: (PendingApproval, Option<Arc<str>>),
 }
 
 /// Returns the open approvals of a loaded session.
@@ -86,6 +101,10 @@ pub(super) fn of(loaded: &Loaded) -> Vec<Approval> {
     };
     let open = windlass_engine::pending(loaded).into_iter();
     open.map(|pending| Approval {
+        pending: (pending.clone(), loaded.session.workspace.clone()),
+        reason: pending.reason,
+        grant: None,
+        grant_withheld: None,
         session: loaded.session.id.clone(),
         turn: turn.id,
         call: pending.call,
@@ -101,9 +120,14 @@ pub(super) fn of(loaded: &Loaded) -> Vec<Approval> {
     .collect()
 }
 
-/// Adds what the calls would change in files, as these are now.
+/// Adds what only the tenant's engine knows: what the calls would change in files, as these are now,
+/// and which calls may be allowed beyond them.
 async fn add_changes(tenant: &Tenant, approvals: &mut [Approval]) {
     for approval in approvals {
+        match tenant.engine.grant_offer(&approval.pending.0) {
+            GrantOffer::Offered { text } => approval.grant = Some(text),
+            GrantOffer::Withheld { reason } => approval.grant_withheld = Some(reason),
+        }
         let change = tenant.engine.preview(&approval.tool, &approval.arguments).await;
         approval.view.extend(change.iter().flat_map(change_lines));
     }
@@ -225,17 +249,25 @@ pub(crate) struct DecisionRequest {
     /// Arguments that replace the model's. Only with an approval.
     #[schema(value_type = Option<Object>, nullable = false)]
     pub(crate) arguments: Option<Box<RawValue>>,
+    /// Allows the calls of the question's `grant` too, for as long. Only with an approval of
+    /// unchanged arguments.
+    #[serde(default)]
+    #[schema(value_type = Option<GrantLifetimeShape>, nullable = false)]
+    pub(crate) remember: Option<GrantLifetime>,
 }
 
 /// Decision about a call.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(example = json!({"call": 15, "decision": "allow"}))]
+#[schema(example = json!({"call": 15, "decision": "allow", "grant": null}))]
 pub(crate) struct DecisionResponse {
     /// The call.
     #[schema(value_type = u64)]
     call: CallId,
     /// The decision.
     decision: Decision,
+    /// Id of the grant that was recorded with it; null if none was.
+    #[schema(required)]
+    grant: Option<String>,
 }
 
 /// Answers an open approval. The first answer counts.
@@ -268,32 +300,52 @@ pub(crate) async fn answer(
     let call = CallId(call);
     // A client may use one key for several calls.
     let key = key.for_command().map(|key| format!("{call}:{key}"));
-    decide(&app, &caller, (&id, &first), (call, key), word).await?;
-    Ok((StatusCode::ACCEPTED, Json(DecisionResponse { call, decision })))
+    let grant = decide(&app, &caller, (&id, &first), (call, key), word).await?;
+    Ok((StatusCode::ACCEPTED, Json(DecisionResponse { call, decision, grant })))
 }
 
 /// Answers an open approval of a session, given its first fact. With a key it is executed once.
+/// Returns the id of the grant that was recorded with it.
 pub(crate) async fn decide(
     app: &App,
     caller: &Caller,
     (id, first): (&SessionId, &RecordedFact),
     (call, key): (CallId, Option<String>),
     word: DecisionRequest,
-) -> Result<(), Problem> {
+) -> Result<Option<String>, Problem> {
     let digest = digest(&word.digest)?;
-    let answer = approval_answer(word)?;
+    let remember = word.remember;
+    let mut answer = approval_answer(word)?;
     let whole = app.views.get(&caller.tenant, first).await?;
-    if key.is_none() && !whole.approvals.iter().any(|open| open.call == call) {
+    let open = whole.approvals.iter().find(|open| open.call == call);
+    if key.is_none() && open.is_none() {
         // Checked first, so that the session is not opened needlessly.
         let nobody = SendError::Rejected(Reject::NoOpenQuestion(call));
         return Err(failure::send(&nobody));
     }
     let handle = handle(app, caller, id).await?;
+    let mut given = None;
+    // A repeated request may come after the answer: its grant is recorded then.
+    if let (Some(lifetime), Some(open)) = (remember, open.filter(|open| open.digest == digest)) {
+        let (grant, record) = grants::give(caller, id, &open.pending, lifetime).await?;
+        given = Some(grant.id);
+        answer = ApprovalAnswer::Granted { grant: record };
+    }
     let command = SessionCommand::Answer { call, arguments: digest, answer };
-    execute(&handle, (caller, id), key.as_deref(), command).await.map(drop)
+    let done = execute(&handle, (caller, id), key.as_deref(), command).await;
+    if let (Err(_), Some(grant)) = (&done, &given) {
+        grants::take_back(caller, grant).await;
+    }
+    done.map(|_| given)
 }
 
 fn approval_answer(word: DecisionRequest) -> Result<ApprovalAnswer, Problem> {
+    let refused = |detail: &'static str| Err(Problem::new(ProblemCode::Refused, detail));
+    if word.remember.is_some() && (word.decision == Decision::Deny || word.arguments.is_some()) {
+        return refused(
+            "only an approval of unchanged arguments is remembered: leave remember out",
+        );
+    }
     match (word.decision, word.reason, word.arguments) {
         (Decision::Deny, reason, None) => {
             let reason = reason.unwrap_or_else(|| "denied".into());
@@ -311,13 +363,9 @@ fn approval_answer(word: DecisionRequest) -> Result<ApprovalAnswer, Problem> {
             Ok(ApprovalAnswer::Allow { edit: Some(edit) })
         }
         (Decision::Deny, _, Some(_)) => {
-            let detail = "a call that may not run has no arguments: leave them out";
-            Err(Problem::new(ProblemCode::Refused, detail))
+            refused("a call that may not run has no arguments: leave them out")
         }
-        (Decision::Allow, Some(_), _) => {
-            let detail = "only a denial has a reason: leave it out";
-            Err(Problem::new(ProblemCode::Refused, detail))
-        }
+        (Decision::Allow, Some(_), _) => refused("only a denial has a reason: leave it out"),
     }
 }
 

@@ -83,6 +83,9 @@ fn decides(fact: &ApprovalAnswered, answer: &ApprovalAnswer) -> bool {
         ApprovalAnswer::Allow { edit } => {
             fact.verdict == Verdict::Allow && arguments(&fact.edit) == arguments(edit)
         }
+        ApprovalAnswer::Granted { .. } => {
+            fact.verdict == Verdict::Allow && fact.edit.is_none() && fact.grant.is_some()
+        }
         ApprovalAnswer::Deny { .. } => fact.verdict == Verdict::Deny,
     }
 }

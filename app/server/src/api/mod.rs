@@ -8,6 +8,7 @@ mod execute;
 pub(crate) mod failure;
 mod fold_cache;
 mod forks;
+mod grants;
 mod health;
 mod history;
 mod inputs;
@@ -59,6 +60,8 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(approvals::of_session))
         .routes(routes!(approvals::of_tenant))
         .routes(routes!(approvals::answer))
+        .routes(routes!(grants::list))
+        .routes(routes!(grants::revoke))
         .routes(routes!(forks::fork))
         .routes(routes!(rewind::rewind))
         .routes(routes!(history::page))

@@ -160,10 +160,15 @@ function question_card(call, context) {
   const pretty = code(exact(laid_out(raw)), "Arguments, laid out");
   // The server's view counts blanks and what it leaves out; the one of this page shows until it is there.
   const shown_by_server = async () => {
-    const view = await context.question_view(call, asked.seq);
-    if (view) text(pretty, visible(view.join("\n")));
+    const found = await context.question(call, asked.seq);
+    if (!found) return;
+    text(pretty, visible(found.view.join("\n")));
+    if (!found.grant) return;
+    text(granted, visible(`For longer: ${found.grant}`));
+    for (const part of [granted, granting]) part.hidden = false;
   };
   shown_by_server().catch(() => {});
+  const granted = h("p", { class: "note", hidden: true });
   const status = h("p", { class: "note bad", role: "alert" });
   const reason = h("input", { type: "text", id: `${title}-reason`, maxlength: "4000", autocomplete: "off" });
   const edited = h("textarea", { id: `${title}-edit`, rows: "8", spellcheck: "false", "aria-describedby": `${title}-fault` });
@@ -182,6 +187,9 @@ function question_card(call, context) {
   };
   const digest = JSON.stringify(asked.digest);
   const allow = button("Allow", "primary", "a", () => send(`{"decision":"allow","digest":${digest}}`));
+  const remember = (lifetime) => send(`{"decision":"allow","digest":${digest},"remember":"${lifetime}"}`);
+  const for_session = button("Allow for the session", "", null, () => remember("session"));
+  const for_good = button("Always allow", "", null, () => remember("always"));
   const deny = button("Deny\u2026", "danger", "d", () => step(denying, reason));
   const edit = button("Edit\u2026", "", "e", () => {
     edited.value = laid_out(raw);
@@ -203,8 +211,9 @@ function question_card(call, context) {
     send(JSON.stringify({ decision: "deny", digest: asked.digest, reason: reason.value.trim() || undefined }));
   });
   const back = () => { step(deciding, allow); };
-  buttons.push(allow, deny, edit, allow_edited, say_no);
-  const deciding = h("div", { class: "row actions" }, allow, edit, deny);
+  buttons.push(allow, for_session, for_good, deny, edit, allow_edited, say_no);
+  const granting = h("span", { hidden: true }, for_session, for_good);
+  const deciding = h("div", { class: "row actions" }, allow, granting, edit, deny);
   const denying = h("form", { class: "answer", hidden: true, onsubmit: (event) => { event.preventDefault(); say_no.click(); } },
     h("label", { for: reason.id }, "Why not? The model is told."), reason,
     h("div", { class: "row actions" }, say_no, button("Back", "", null, back)));
@@ -221,7 +230,7 @@ function question_card(call, context) {
     pretty,
     hides(raw) ? h("p", { class: "note bad" }, "The arguments hold characters that do not show or that turn text round: they are spelled out.") : null,
     h("details", { class: "raw" }, h("summary", null, `The exact text, ${count(raw.length)} characters`), code(exact(raw), "The exact arguments")),
-    deciding, denying, editing, status);
+    granted, deciding, denying, editing, status);
   card.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && deciding.hidden) {
       event.stopPropagation();

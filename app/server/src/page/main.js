@@ -50,10 +50,9 @@ const context = {
     id("talk").focus();
   },
   /** The lines that show an open question, as the server lays them out; null if it is over. */
-  question_view: async (call, at) => {
+  question: async (call, at) => {
     const found = await get(of(open.id, "/approvals"));
-    const asked = found.approvals.find((one) => one.call === call.seq && one.asked === at);
-    return asked?.view ?? null;
+    return found.approvals.find((one) => one.call === call.seq && one.asked === at) ?? null;
   },
   fork,
   timeline: (turn) => { timeline.choose(turn); choose("time"); id("time").focus(); },

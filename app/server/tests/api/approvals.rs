@@ -75,7 +75,7 @@ async fn a_question_is_answered_with_edited_arguments_after_a_restart() {
     let answer = server.post(&path, &word).with(OTHER).send().await;
     assert_eq!(answer.problem(), problem(404, "no_session"));
     let decided = server.post(&path, &word).send().await.is(202);
-    assert_eq!(decided, json!({"call": approval["call"], "decision": "allow"}));
+    assert_eq!(decided, json!({"call": approval["call"], "decision": "allow", "grant": null}));
     let turn = settled(&server, &id, approval).await;
     assert_eq!(turn["answer"], "done");
     let all = facts(&server, &id).await;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    ApprovalAnswered, ApprovalAsked, ArgumentsDigest, BudgetGrant, BudgetUsage, CallDecided,
-    CallId, CallItem, CallObserved, CallReport, CallStarted, Confinement, Decider, Digest, Fact,
-    Observation, ObservationStatus, ProgramCalled, ProgramEnd, ProgramFault, ProgramOutcome,
-    ProgramRun, ReconcileStarted, RetainedChange, Sha256, StoredOutput, Timestamp, Verdict,
+    ApprovalAnswered, ApprovalAsked, ApprovalGrant, ArgumentsDigest, BudgetGrant, BudgetUsage,
+    CallDecided, CallId, CallItem, CallObserved, CallReport, CallStarted, Confinement, Decider,
+    Digest, Fact, GrantLifetime, Observation, ObservationStatus, ProgramCalled, ProgramEnd,
+    ProgramFault, ProgramOutcome, ProgramRun, ReconcileStarted, RetainedChange, Sha256,
+    StoredOutput, Timestamp, Verdict,
 };
 
 use super::call_item;
@@ -102,8 +103,13 @@ fn approval_asked() -> impl Strategy<Value = Fact> {
 
 fn approval_answered() -> impl Strategy<Value = Fact> {
     let edit = prop::option::of(edit());
-    let whole = (number(), scope(), verdict(), text(), arguments_digest(), edit, key());
-    whole.prop_map(|(call, by, verdict, reason, arguments, edit, key)| {
+    let grant = (any::<bool>(), any::<bool>(), text()).prop_map(|(used, always, text)| {
+        let lifetime = if always { GrantLifetime::Always } else { GrantLifetime::Session };
+        ApprovalGrant { used, lifetime, text }
+    });
+    let grant = prop::option::of(grant);
+    let whole = (number(), scope(), verdict(), text(), arguments_digest(), edit, grant, key());
+    whole.prop_map(|(call, by, verdict, reason, arguments, edit, grant, key)| {
         Fact::ApprovalAnswered(ApprovalAnswered {
             call: CallId(call),
             by: Arc::new(by),
@@ -111,6 +117,7 @@ fn approval_answered() -> impl Strategy<Value = Fact> {
             reason,
             arguments,
             edit,
+            grant,
             key,
         })
     })
@@ -222,6 +229,11 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
             reason: text.into(),
             arguments: ArgumentsDigest::Digest(Digest::EMPTY),
             edit: Some(fixed::edit(text)),
+            grant: Some(ApprovalGrant {
+                used: true,
+                lifetime: GrantLifetime::Session,
+                text: text.into(),
+            }),
             key: Some(text.into()),
         }),
         Fact::CallStarted(CallStarted {

@@ -73,6 +73,10 @@ struct TenantPorts {
     recover: RecoverMode,
     /// Most bytes that a fork copies.
     fork_bytes: u64,
+    /// URL of the store.
+    url: StoreUrl,
+    /// True if the tenants are configured.
+    configured: bool,
 }
 
 /// Returns the settings of all tenants. An unreadable configuration fails the command later.
@@ -118,6 +122,8 @@ pub(crate) async fn compose(
         sharing,
         recover: args.recover.or(file.recover).unwrap_or_default(),
         fork_bytes: file.bounds.fork_bytes,
+        url: site.store.clone(),
+        configured: !file.tenants.is_empty(),
     };
     let tenants = tenants(args, &file, &site, &kept)?;
     let names: Vec<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();

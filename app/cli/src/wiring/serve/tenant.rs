@@ -14,7 +14,7 @@ use super::tenant_settings::{SessionChoices, TenantSettings};
 use crate::args::{RecoverMode, SettingsArgs};
 use crate::exit::Failure;
 use crate::wiring::goal::with_goal;
-use crate::wiring::{self, AvailableExtensions, ProviderTransport};
+use crate::wiring::{self, AvailableExtensions, ProviderTransport, UserGrants};
 
 /// Working folder of a tenant's tools.
 pub(super) struct TenantWorkspace {
@@ -60,6 +60,8 @@ pub(super) fn tenant(
         clock: Arc::new(wiring::clock()),
         programs: wiring::runtimes(),
     };
+    // Without configured tenants the server is the user's own, as `windlass run` is.
+    let owner = kept.configured.then_some(name);
     let config = Config {
         programs: house.max_program_limits(),
         fork_bytes: kept.fork_bytes,
@@ -74,6 +76,7 @@ pub(super) fn tenant(
     });
     let engine = Engine::with_compute(ports, config, peers, kept.compute_slots.clone());
     let hold_recovered = kept.recover == RecoverMode::Hold;
+    engine.set_grants(Arc::new(UserGrants::new(owner, shown.clone(), &kept.url)));
     engine.set_ceiling(Ceiling { hold_recovered, ..Ceiling::of(house.usual()) });
     Ok(Tenant {
         name: name.to_owned(),

@@ -32,6 +32,32 @@ pub(crate) enum PermissionsShape {
     ReadOnly,
 }
 
+/// Reason for a question to a person.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case", as = ApprovalReason)]
+pub(crate) enum ApprovalReasonShape {
+    /// The permissions ask, and nothing allowed the call.
+    Permissions,
+    /// A rule asks.
+    Rule,
+    /// A rule that denies may match.
+    PossibleDenial,
+    /// A hook asks.
+    Hook,
+    /// An earlier process left the call.
+    Held,
+}
+
+/// Lifetime of a grant.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case", as = GrantLifetime)]
+pub(crate) enum GrantLifetimeShape {
+    /// The rest of the session.
+    Session,
+    /// Until it is revoked, in all sessions of the workspace.
+    Always,
+}
+
 /// Transport of programs.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = ProgramTransport)]

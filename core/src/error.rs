@@ -80,6 +80,17 @@ pub enum Reject {
         /// Number of waiting inputs.
         waiting: u32,
     },
+    /// The session has reached its limit of bytes.
+    #[error(
+        "the session has {bytes} bytes, and the limit is {limit}: begin another session, or raise \
+             `session_bytes`"
+    )]
+    SessionFull {
+        /// Size in bytes.
+        bytes: u64,
+        /// Largest size in bytes.
+        limit: u64,
+    },
     /// The input has no text.
     #[error("the input is empty: say something")]
     Empty,

@@ -47,6 +47,7 @@ mod id;
 mod image;
 mod input;
 mod item;
+mod json_size;
 mod ledger;
 mod limits;
 pub mod machine;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::is_zero;
 use crate::failure::Retry;
 
 /// Limits of a turn. Frozen when the turn opens; times are milliseconds of wall clock.
@@ -36,6 +37,11 @@ pub struct Limits {
     pub approval_ms: u64,
     /// Inputs that may wait in a session.
     pub queue: u32,
+    /// Bytes of a session: of its facts as JSON, and of the outputs and images that they name. One
+    /// that has reached it takes no input and asks for no sample; what runs then is still recorded.
+    /// 0 means no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub session_bytes: u64,
     /// First backoff between attempts; it doubles with each.
     pub backoff_ms: u64,
     /// Longest backoff, also when the provider asks for more.
@@ -72,6 +78,7 @@ impl Default for Limits {
             turn_ms: 0,
             approval_ms: 604_800_000,
             queue: 64,
+            session_bytes: 1024 * 1024 * 1024,
             backoff_ms: 500,
             backoff_max_ms: 30_000,
             connect_ms: 60_000,
@@ -132,6 +139,7 @@ impl Limits {
             turn_ms: optional(self.turn_ms, ceiling.turn_ms),
             approval_ms: optional(self.approval_ms, ceiling.approval_ms),
             queue: self.queue.min(ceiling.queue),
+            session_bytes: optional(self.session_bytes, ceiling.session_bytes),
             backoff_ms: self.backoff_ms.min(ceiling.backoff_ms),
             backoff_max_ms: self.backoff_max_ms.min(ceiling.backoff_max_ms),
             connect_ms: self.connect_ms.min(ceiling.connect_ms),

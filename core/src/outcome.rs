@@ -109,4 +109,6 @@ pub enum LimitKind {
     Compactions,
     /// The model's window: the conversation cannot be compacted enough.
     Context,
+    /// Bytes of the session.
+    SessionBytes,
 }

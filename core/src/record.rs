@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::cause::DecisionCause;
 use crate::fact::{Fact, Kind};
 use crate::id::{Seq, SessionId, TurnId};
+use crate::json_size::json_size;
 use crate::time::Timestamp;
 
 /// Version of fact bodies that this engine writes, and the newest that it reads.
@@ -64,6 +65,20 @@ pub struct RecordedFact {
     pub cause: Option<DecisionCause>,
     /// Content of the fact.
     pub fact: Fact,
+}
+
+impl RecordedFact {
+    /// Returns the bytes of the fact as JSON without its cause, with those of the outputs and images
+    /// that it names.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        // The cause is recorded with the first fact of a decision once its last fact is known.
+        let cause = self.cause.as_ref().map_or(0, |cause| {
+            json_size(cause).saturating_add(json_size("cause")).saturating_add(2)
+        });
+        let blobs = self.fact.blobs().map(|(_, bytes)| bytes);
+        blobs.fold(json_size(self).saturating_sub(cause), u64::saturating_add)
+    }
 }
 
 /// First keys of an envelope, enough to describe one that cannot be read.

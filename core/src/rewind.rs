@@ -17,7 +17,7 @@ use crate::append_list::AppendList;
 use crate::call::CallValidity;
 use crate::compaction::VisiblePart;
 use crate::context::{self, REWIND};
-use crate::decide::{Plan, require_visible};
+use crate::decide::{Plan, require_room, require_visible};
 use crate::digest::Digest;
 use crate::error::{InvalidFact, Reject};
 use crate::evolve::invalid_fact;
@@ -195,6 +195,7 @@ pub(crate) fn on_rewind(plan: &mut Plan, scope: Scope, to: Seq) -> Result<(), Re
     if rewind.change_at(to) == rewind.changes.last() && plan.key.is_none() {
         return Ok(());
     }
+    require_room(plan)?;
     let (visible, notice, key) = (point.visible, notice(session, to), plan.key.take());
     plan.push(Fact::SessionRewound(SessionRewound {
         by: Arc::new(scope),

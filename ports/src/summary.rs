@@ -29,6 +29,10 @@ pub struct SessionSummary {
     pub turn_open: bool,
     /// Inputs that wait for a turn, and awaited results of detached children.
     pub waiting_inputs: u32,
+    /// Bytes of its facts as JSON, and of the outputs and images that they name; `None` if the
+    /// summary was begun by a release that did not count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }
 
 impl SessionSummary {
@@ -49,6 +53,7 @@ impl SessionSummary {
             tenant,
             turn_open: false,
             waiting_inputs: 0,
+            bytes: Some(0),
         };
         summary.apply(first);
         summary
@@ -62,6 +67,7 @@ impl SessionSummary {
     pub fn apply(&mut self, fact: &RecordedFact) {
         self.last = fact.seq;
         self.changed_at = fact.ts;
+        self.bytes = self.bytes.map(|bytes| bytes.saturating_add(fact.bytes()));
         match &fact.fact {
             // It was awaited, and counts already.
             Fact::InputQueued(fact) if fact.result_of.is_some() => {}

@@ -163,6 +163,7 @@ fn random_worlds_reach_everything() {
         "NoPendingInput",
         "Stopping",
         "QueueFull",
+        "SessionFull",
         "Empty",
         "Duplicate",
         "NoOpenQuestion",

@@ -36,6 +36,7 @@ fn each_reject_keeps_its_wire_form() {
         (Reject::NoPendingInput, r#""no_pending_input""#),
         (Reject::Stopping, r#""stopping""#),
         (Reject::QueueFull { waiting: 7 }, r#"{"queue_full":{"waiting":7}}"#),
+        (Reject::SessionFull { bytes: 9, limit: 8 }, r#"{"session_full":{"bytes":9,"limit":8}}"#),
         (Reject::Empty, r#""empty""#),
         (Reject::Duplicate(Seq(2)), r#"{"duplicate":2}"#),
         (Reject::KeyNotAllowed, r#""key_not_allowed""#),

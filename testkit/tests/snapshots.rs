@@ -233,6 +233,21 @@ fn another_fold_has_another_version() {
     std::fs::write(&path, format!("version {CHECKPOINT_VERSION}\n{lines}")).unwrap();
 }
 
+/// The bytes that count towards the limit of a session are those that a store writes.
+#[test]
+fn the_bytes_of_a_fact_are_those_of_its_json() {
+    for (name, log) in logs() {
+        for recorded in log {
+            let whole = serde_json::to_string(&recorded).unwrap().len() as u64;
+            let cause = recorded.cause.as_ref().map_or(0, |cause| {
+                r#""cause":,"#.len() as u64 + serde_json::to_string(cause).unwrap().len() as u64
+            });
+            let blobs: u64 = recorded.fact.blobs().map(|(_, bytes)| bytes).sum();
+            assert_eq!(recorded.bytes(), whole - cause + blobs, "{name} {}", recorded.seq);
+        }
+    }
+}
+
 #[test]
 fn a_change_within_a_version_is_not_recorded() {
     let digests = |of: &[(&str, &str)]| -> BTreeMap<String, String> {

@@ -27,12 +27,16 @@ pub(crate) fn put_summary(out: &mut Vec<u8>, summary: Option<&SessionSummary>) {
     let mut flags = 1;
     flags |= if summary.turn_open { 2 } else { 0 };
     flags |= if summary.tenant.is_some() { 4 } else { 0 };
+    flags |= if summary.bytes.is_some() { 8 } else { 0 };
     out.push(flags);
     put_varint(out, summary.last.0);
     put_varint(out, summary.changed_at.0);
     put_varint(out, u64::from(summary.waiting_inputs));
     if let Some(tenant) = &summary.tenant {
         put_text(out, tenant);
+    }
+    if let Some(bytes) = summary.bytes {
+        put_varint(out, bytes);
     }
 }
 
@@ -97,7 +101,7 @@ impl<'a> ByteReader<'a> {
         if flags == 0 {
             return Some(None);
         }
-        if flags & 1 == 0 || flags > 7 {
+        if flags & 1 == 0 || flags > 15 {
             return None;
         }
         let last = Seq(self.varint()?);
@@ -107,12 +111,17 @@ impl<'a> ByteReader<'a> {
             0 => None,
             _ => Some(self.text()?.into()),
         };
+        let bytes = match flags & 8 {
+            0 => None,
+            _ => Some(self.varint()?),
+        };
         Some(Some(SessionSummary {
             last,
             changed_at: changed,
             tenant,
             turn_open: flags & 2 != 0,
             waiting_inputs: waiting,
+            bytes,
         }))
     }
 }
@@ -134,14 +143,18 @@ mod tests {
             tenant: Some("acme".into()),
             turn_open: true,
             waiting_inputs: 3,
+            bytes: Some(70_000),
         };
+        let uncounted = SessionSummary { bytes: None, ..summary.clone() };
         put_summary(&mut out, Some(&summary));
+        put_summary(&mut out, Some(&uncounted));
         put_summary(&mut out, None);
         let mut taker = ByteReader(&out);
         for number in numbers {
             assert_eq!(taker.varint(), Some(number));
         }
         assert_eq!(taker.summary(), Some(Some(summary)));
+        assert_eq!(taker.summary(), Some(Some(uncounted)));
         assert_eq!(taker.summary(), Some(None));
         assert_eq!(taker.array::<1>(), None);
         assert_eq!(ByteReader(&[0xff; 10]).varint(), None);

@@ -13,8 +13,8 @@ use windlass_ports::{ChainLink, SessionSummary};
 /// The name of the header.
 pub(crate) const HEADER: &str = "Windlass";
 
-/// The version that is written.
-const VERSION: u32 = 1;
+/// The version that is written, and the newest that is read. Summaries have bytes since version 2.
+const VERSION: u32 = 2;
 
 /// Kind of a message in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,7 +159,7 @@ impl MessageHeader {
         let text = text.ok_or(HeaderError::Broken("it has no header Windlass"))?;
         let head = serde_json::from_str::<Self>(text);
         match head {
-            Ok(head) if head.version == VERSION => Ok(head),
+            Ok(head) if (1..=VERSION).contains(&head.version) => Ok(head),
             _ => match serde_json::from_str::<HeaderVersion>(text) {
                 Ok(HeaderVersion { v }) if v > VERSION => Err(HeaderError::Newer(v)),
                 _ => Err(HeaderError::Broken("its header Windlass cannot be read")),
@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn a_newer_head_is_told_from_a_broken_one() {
-        let newer = r#"{"v":2,"new":true}"#;
-        assert_eq!(MessageHeader::read(Some(newer)), Err(HeaderError::Newer(2)));
+        let newer = r#"{"v":3,"new":true}"#;
+        assert_eq!(MessageHeader::read(Some(newer)), Err(HeaderError::Newer(3)));
         for text in [None, Some(""), Some("{}"), Some(r#"{"v":1}"#)] {
             assert!(matches!(MessageHeader::read(text), Err(HeaderError::Broken(_))), "{text:?}");
         }

@@ -41,7 +41,8 @@ async fn append_under_lease(
     owner: i64,
     jobs: &[&AppendJob],
 ) -> Result<Vec<i32>, StoreError> {
-    const SQL: &str = "select SCHEMA.keep($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    const SQL: &str = "select SCHEMA.keep_counted($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
+        $13)";
     let column = AppendColumns { jobs };
     let ids = column.of(|job| job.session.as_str());
     let epochs = column.of(|job| job.slot.epoch.0.cast_signed());
@@ -57,7 +58,8 @@ async fn append_under_lease(
     let changed = column.of(|job| summary(job).map_or(0, |told| told.changed_at.0.cast_signed()));
     let turning = column.of(|job| summary(job).is_some_and(|summary| summary.turn_open));
     let tenants = column.of(|job| summary(job)?.tenant.as_deref().map(str::as_bytes));
-    let params: [(&(dyn ToSql + Sync), Type); 12] = [
+    let bytes = column.of(|job| summary(job)?.bytes.map(u64::cast_signed));
+    let params: [(&(dyn ToSql + Sync), Type); 13] = [
         (&owner, Type::INT8),
         (&ids, Type::TEXT_ARRAY),
         (&epochs, Type::INT8_ARRAY),
@@ -70,6 +72,7 @@ async fn append_under_lease(
         (&changed, Type::INT8_ARRAY),
         (&turning, Type::BOOL_ARRAY),
         (&tenants, Type::BYTEA_ARRAY),
+        (&bytes, Type::INT8_ARRAY),
     ];
     let rows = database.rows_often("appending", SQL, &params).await?;
     let places: Option<Vec<i32>> = rows.first().and_then(|row| row.get(0));

@@ -32,7 +32,7 @@ impl RecordPage {
         count: i64,
     ) -> Result<Self, StoreError> {
         const SQL: &str = "select s.last, f.last, f.crc, f.body, s.link, s.waiting, s.changed, \
-                s.turning, s.tenant \
+                s.turning, s.tenant, s.bytes \
             from SCHEMA.sessions s left join lateral (\
                 select * from (\
                     select n.last, n.crc, n.body, sum(octet_length(n.body)) over (\
@@ -84,6 +84,7 @@ pub(crate) fn summary(row: &Row, last: usize, rest: usize) -> Option<SessionSumm
         changed_at: windlass_core::Timestamp(row.get::<_, i64>(rest + 1).cast_unsigned()),
         turn_open: row.get(rest + 2),
         tenant: tenant.map(Into::into),
+        bytes: row.get::<_, Option<i64>>(rest + 4).map(i64::cast_unsigned),
     })
 }
 
@@ -135,7 +136,7 @@ pub(crate) async fn sessions(
     after: Option<&SessionId>,
     limit: usize,
 ) -> Result<Vec<SessionListing>, StoreError> {
-    const SQL: &str = "select s.id, s.last, s.waiting, s.changed, s.turning, s.tenant, \
+    const SQL: &str = "select s.id, s.last, s.waiting, s.changed, s.turning, s.tenant, s.bytes, \
             exists (select from SCHEMA.facts f where f.log = s.log and f.last = s.last) \
         from SCHEMA.sessions s \
         where s.last > 0 and ($1::text is null or s.id > $1) \
@@ -179,7 +180,8 @@ async fn free(
             from holders h where h.owner is not null\
         ), found as (\
             select s.* from holders h cross join lateral (\
-                select s.id, s.log, s.last, s.waiting, s.changed, s.turning, s.tenant \
+                select s.id, s.log, s.last, s.waiting, s.changed, s.turning, s.tenant, \
+                    s.bytes \
                 from SCHEMA.sessions s \
                 where s.open and s.owner = h.owner and ($1::text is null or s.id > $1) \
                     and ($2::bytea is null or s.tenant = $2) \
@@ -189,13 +191,13 @@ async fn free(
                 select from SCHEMA.leases l \
                 where l.epoch = h.owner and l.until > clock_timestamp())\
             union all \
-            (select s.id, s.log, s.last, s.waiting, s.changed, s.turning, s.tenant \
+            (select s.id, s.log, s.last, s.waiting, s.changed, s.turning, s.tenant, s.bytes \
             from SCHEMA.sessions s \
             where s.open and s.owner is null and ($1::text is null or s.id > $1) \
                 and ($2::bytea is null or s.tenant = $2) \
             order by s.owner, s.id limit $3)\
         ) \
-        select s.id, s.last, s.waiting, s.changed, s.turning, s.tenant, \
+        select s.id, s.last, s.waiting, s.changed, s.turning, s.tenant, s.bytes, \
             exists (select from SCHEMA.facts f where f.log = s.log and f.last = s.last) \
         from found s order by s.id limit $3";
     let count = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -212,7 +214,7 @@ async fn free(
 fn heads(rows: &[Row]) -> Vec<SessionListing> {
     let heads = rows.iter().filter_map(|row| {
         let id = SessionId::new(row.get(0)).ok()?;
-        let sound: bool = row.get(6);
+        let sound: bool = row.get(7);
         let summary = if sound { summary(row, 1, 2) } else { None };
         Some(SessionListing { id, summary })
     });
@@ -258,6 +260,9 @@ pub(crate) async fn verify(
     if said_link != link {
         return Err(broken("its chain does not end as the table of sessions says"));
     }
+    // A node of an older version does not count bytes.
+    let counted = said_summary.bytes;
+    let folded = folded.map(|folded| SessionSummary { bytes: counted, ..folded });
     if folded != Some(said_summary) {
         return Err(broken("the table of sessions says something else of it in short"));
     }

@@ -161,7 +161,7 @@ impl PostgresStore {
     /// One try to claim.
     async fn try_claim(&self, session: &SessionId) -> Result<ClaimAttempt, StoreError> {
         const SQL: &str = "select outcome, epoch, last, link, waiting, changed, turning, tenant, \
-            holder, left_ms from SCHEMA.claim($1, $2, $3)";
+            bytes, holder, left_ms from SCHEMA.claim_counted($1, $2, $3)";
         let owner = self.shared().node.lease().await?;
         let genesis = ChainLink::genesis(session);
         let params = &[
@@ -185,11 +185,11 @@ impl PostgresStore {
                 let context = format!(
                     "{doing} in {place}: node {} holds it, for another {} ms without a renewal; \
                      ask that node, or wait for it to end",
-                    row.get::<_, &str>(8),
-                    row.get::<_, i64>(9)
+                    row.get::<_, &str>(9),
+                    row.get::<_, i64>(10)
                 );
                 let error = StoreError::new(StoreErrorKind::Locked, context);
-                return Ok(ClaimAttempt::Locked { holder: row.get(8), error });
+                return Ok(ClaimAttempt::Locked { holder: row.get(9), error });
             }
             _ => return Err(broken(Seq::ZERO, "its last row is missing")),
         }
@@ -208,7 +208,7 @@ impl PostgresStore {
         session: &SessionId,
         slot: &ClaimSlot,
     ) -> Result<Option<LogEnd>, StoreError> {
-        const SQL: &str = "select last, link, waiting, changed, turning, tenant \
+        const SQL: &str = "select last, link, waiting, changed, turning, tenant, bytes \
             from SCHEMA.sessions \
             where id = $1 and epoch = $2 and owner = $3 and SCHEMA.alive(owner)";
         let epoch = slot.epoch.0.cast_signed();

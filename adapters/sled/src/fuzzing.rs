@@ -30,6 +30,7 @@ pub fn row(data: &[u8]) {
         tenant: std::str::from_utf8(text).ok().map(Into::into),
         turn_open: low % 2 == 0,
         waiting_inputs: u32::from(*low),
+        bytes: (low % 3 == 0).then_some(u64::from(*high)),
     };
     let writing = RecordDraft {
         position: (1, 2),

@@ -9,6 +9,7 @@ pub(crate) const MOST: usize = 1024;
 
 const TURNING: u8 = 1;
 const TENANT: u8 = 2;
+const BYTES: u8 = 4;
 
 /// Encodes a summary; returns no bytes if it is too large.
 pub(crate) fn encode(summary: &SessionSummary) -> Vec<u8> {
@@ -18,12 +19,15 @@ pub(crate) fn encode(summary: &SessionSummary) -> Vec<u8> {
         tenant,
         turn_open: turning,
         waiting_inputs: waiting,
+        bytes,
     } = summary;
     let turning = if *turning { TURNING } else { 0 };
     let of = if tenant.is_some() { TENANT } else { 0 };
-    let mut note = vec![turning | of];
+    let counted = if bytes.is_some() { BYTES } else { 0 };
+    let mut note = vec![turning | of | counted];
     note.extend_from_slice(&waiting.to_le_bytes());
     note.extend_from_slice(&changed.0.to_le_bytes());
+    note.extend(bytes.iter().flat_map(|bytes| bytes.to_le_bytes()));
     note.extend_from_slice(tenant.as_deref().unwrap_or_default().as_bytes());
     if note.len() > MOST {
         note.clear();
@@ -38,9 +42,16 @@ pub(crate) fn decode(note: &[u8], last: Seq) -> Result<Option<SessionSummary>, S
         return Ok(None);
     };
     let (waiting, rest) = rest.split_first_chunk::<4>().ok_or_else(bad)?;
-    let (changed, tenant) = rest.split_first_chunk::<8>().ok_or_else(bad)?;
+    let (changed, rest) = rest.split_first_chunk::<8>().ok_or_else(bad)?;
+    let (bytes, tenant) = match flags & BYTES {
+        0 => (None, rest),
+        _ => rest
+            .split_first_chunk::<8>()
+            .map(|(bytes, rest)| (Some(*bytes), rest))
+            .ok_or_else(bad)?,
+    };
     let tenant = std::str::from_utf8(tenant).map_err(|_| bad())?;
-    if flags & !(TURNING | TENANT) != 0 || (flags & TENANT == 0 && !tenant.is_empty()) {
+    if flags & !(TURNING | TENANT | BYTES) != 0 || (flags & TENANT == 0 && !tenant.is_empty()) {
         return Err(bad());
     }
     Ok(Some(SessionSummary {
@@ -49,6 +60,7 @@ pub(crate) fn decode(note: &[u8], last: Seq) -> Result<Option<SessionSummary>, S
         tenant: (flags & TENANT != 0).then(|| tenant.into()),
         turn_open: flags & TURNING != 0,
         waiting_inputs: u32::from_le_bytes(*waiting),
+        bytes: bytes.map(u64::from_le_bytes),
     }))
 }
 
@@ -63,6 +75,7 @@ mod tests {
             tenant: tenant.map(Into::into),
             turn_open: false,
             waiting_inputs: u32::MAX,
+            bytes: None,
         }
     }
 
@@ -70,9 +83,11 @@ mod tests {
     fn a_note_reads_as_it_is_written_and_is_never_too_large() {
         for tenant in [None, Some(""), Some("acme")] {
             for turning in [false, true] {
-                let summary = SessionSummary { turn_open: turning, ..summary(tenant) };
-                let note = encode(&summary);
-                assert_eq!(decode(&note, Seq(3)).unwrap(), Some(summary));
+                for bytes in [None, Some(0), Some(u64::MAX)] {
+                    let summary = SessionSummary { turn_open: turning, bytes, ..summary(tenant) };
+                    let note = encode(&summary);
+                    assert_eq!(decode(&note, Seq(3)).unwrap(), Some(summary));
+                }
             }
         }
         assert_eq!(encode(&summary(Some(&"t".repeat(MOST)))).len(), 0);

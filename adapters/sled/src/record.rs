@@ -231,6 +231,7 @@ mod tests {
             tenant: Some("acme".into()),
             turn_open: true,
             waiting_inputs: 3,
+            bytes: None,
         }
     }
 

@@ -129,6 +129,24 @@ fn limits_have_their_own_exit_code() {
 }
 
 #[test]
+fn a_session_grows_no_further_than_its_limit() {
+    let place = Place::new();
+    let prompt = format!("say {}", "a long story ".repeat(1_000));
+    let run = place.run(&["run", &prompt, "--session", "s", "--max-session-bytes", "8KiB"]);
+    assert_eq!(run.code, 6, "{}", run.err);
+    assert!(run.err.contains("--max-session-bytes"), "{}", run.err);
+    let before = place.run(&["log", "s"]).out;
+    let refused = place.run(&["resume", "s", "and then?"]);
+    assert_ne!(refused.code, 0);
+    assert!(refused.err.contains("session_bytes"), "{}", refused.err);
+    let after = place.run(&["log", "s"]).out;
+    let inputs = |log: &str| log.matches("InputQueued").count();
+    assert_eq!(inputs(&after), inputs(&before), "{after}");
+    let raised = place.run(&["resume", "s", "and then?", "--max-session-bytes", "1MiB"]);
+    assert_eq!(raised.code, 0, "{}", raised.err);
+}
+
+#[test]
 fn export_and_import_keep_every_byte_on_every_store() {
     let place = Place::new();
     assert_eq!(place.run(&["run", "hello", "--session", "s"]).code, 0);

@@ -122,6 +122,7 @@ fn describe_limit(limit: LimitKind) -> &'static str {
         LimitKind::Continuations => "its limit of continuations by hooks",
         LimitKind::Compactions => "its limit of compactions",
         LimitKind::Context => "the limit of its model's window",
+        LimitKind::SessionBytes => "the limit of its session's bytes",
     }
 }
 

@@ -48,7 +48,7 @@ impl<'a> BlobCopy<'a> {
 
     /// Copies the blobs that a fact names, unless the target has them.
     pub(crate) async fn copy_named(&mut self, fact: &Fact) -> Result<(), BlobCopyError> {
-        for (sha256, bytes) in blob_names(fact) {
+        for (sha256, bytes) in fact.blobs() {
             if !self.checked.insert(sha256.to_owned()) {
                 continue;
             }
@@ -101,17 +101,4 @@ impl<'a> BlobCopy<'a> {
         }
         Ok(true)
     }
-}
-
-/// Returns the names of the blobs of a fact, with their lengths.
-pub fn blob_names(fact: &Fact) -> Vec<(&str, u64)> {
-    if let Fact::CallObserved(fact) = fact {
-        let kept = fact.observation.stored_output.iter();
-        return kept.map(|kept| (kept.sha256.as_str(), kept.bytes)).collect();
-    }
-    if let Fact::InputQueued(fact) = fact {
-        let images = fact.images.iter();
-        return images.map(|image| (image.sha256.as_str(), image.bytes)).collect();
-    }
-    Vec::new()
 }

@@ -56,7 +56,6 @@ mod toolbox;
 pub use agents::agent_session;
 pub use append_batcher::AppendBatcher;
 pub use approvals::{PendingApproval, pending};
-pub use blob_names::blob_names;
 pub use checkpoint::{CheckpointAudit, audit};
 pub use child_sessions::{
     ChildSession, ChildSessions, child_session, child_sessions, unfinished_children,

@@ -138,14 +138,7 @@ async fn another_log_of_that_id_is_left_alone() {
         assert!(!target.claimed(&id()));
     }
     // Nothing was written beside them either.
-    let name = windlass_engine::blob_names(
-        &facts
-            .iter()
-            .find(|fact| !windlass_engine::blob_names(&fact.fact).is_empty())
-            .unwrap()
-            .fact,
-    )[0]
-    .0;
+    let (name, _) = facts.iter().find_map(|fact| fact.fact.blobs().next()).unwrap();
     let missing = there.verify(&id(), name).await.unwrap_err();
     assert_eq!(missing.kind, BlobErrorKind::NotFound);
 }

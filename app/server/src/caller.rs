@@ -42,8 +42,9 @@ impl Caller {
     }
 
     /// Reserves room for one more turn. Hold the permit until the turn has ended.
-    pub(crate) fn turn_permit(&self, app: &App) -> Result<UsagePermit, Problem> {
-        app.uses.turn(&self.tenant.name, &self.quota(app))
+    pub(crate) async fn turn_permit(&self, app: &App) -> Result<UsagePermit, Problem> {
+        let store = self.tenant.store.as_ref();
+        app.uses.turn(&self.tenant.name, &self.quota(app), store).await
     }
 
     /// Reserves room for one more stream. Hold the permit as long as the stream.

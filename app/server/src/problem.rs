@@ -62,6 +62,8 @@ pub(crate) enum ProblemCode {
     Stopping,
     /// Too many inputs are waiting.
     QueueFull,
+    /// The session has as many bytes as it may.
+    SessionFull,
     /// Another process drives the session.
     HeldElsewhere,
     /// The command expired before it was executed.
@@ -82,6 +84,8 @@ pub(crate) enum ProblemCode {
     TooManyRequests,
     /// The tenant has as many sessions as it may.
     TooManySessions,
+    /// The sessions of the tenant have as many bytes as they may.
+    TooManyBytes,
     /// The tenant has as many running turns as it may.
     TooManyTurns,
     /// A defect of the server.
@@ -127,6 +131,7 @@ impl ProblemCode {
             Self::RewindOutOfReach => (409, "This point cannot be restored in place"),
             Self::Stopping => (409, "The turn has not stopped yet"),
             Self::QueueFull => (409, "Too many inputs wait"),
+            Self::SessionFull => (409, "The session is full"),
             Self::HeldElsewhere => (409, "Another process drives the session"),
             Self::Late => (409, "The request expired"),
             Self::Damaged => (409, "The session's log is damaged"),
@@ -137,6 +142,7 @@ impl ProblemCode {
             Self::KeyReused => (422, "The key was used with another request"),
             Self::TooManyRequests => (429, "Too many requests"),
             Self::TooManySessions => (429, "Too many sessions"),
+            Self::TooManyBytes => (429, "Too many bytes in the store"),
             Self::TooManyTurns => (429, "Too many turns in flight"),
             Self::Defect => (500, "A defect of the server"),
             Self::Busy => (503, "The server drives too many sessions"),

@@ -88,15 +88,18 @@ pub(crate) fn result_form(settings: &Settings) -> Option<ResultForm> {
 
 /// Returns the limit that forbids another sample, if one does. A further attempt belongs to the
 /// same sample and is not checked here.
-pub(crate) fn exhausted_limit(turn: &Turn) -> Option<LimitKind> {
+pub(crate) fn exhausted_limit(session: &Session, turn: &Turn) -> Option<LimitKind> {
     if turn.samples() >= turn.limits.samples || turn.work_is_used_up() {
         return Some(LimitKind::Samples);
     }
-    used_up(turn)
+    used_up(session, turn)
 }
 
 /// Returns the budget that is used up, if one is: no call of the answer starts any more.
-pub(crate) fn used_up(turn: &Turn) -> Option<LimitKind> {
+pub(crate) fn used_up(session: &Session, turn: &Turn) -> Option<LimitKind> {
+    if session.is_full(&turn.limits) {
+        return Some(LimitKind::SessionBytes);
+    }
     budget_over(turn, |limit, spent| spent >= limit)
 }
 

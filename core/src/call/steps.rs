@@ -17,6 +17,7 @@ use crate::hook::HookOccurrence;
 use crate::hook_rounds::CombinedVerdict;
 use crate::hook_rounds::hooks::{self, HookStep};
 use crate::id::CallId;
+use crate::outcome::LimitKind;
 use crate::scope::Scope;
 use crate::session::{ApprovalQuestion, CallProgress, CallState, CallValidity, StopRequest, Turn};
 use crate::settings::{Concurrency, EffectClass};
@@ -79,8 +80,8 @@ fn settle_or_decide(
         (
             CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
             None,
-        ) if turn.stage.executing().is_some() && budget::used_up(turn).is_some() => {
-            Some(observed(call, ObservationStatus::NotStarted, USED_UP.into()))
+        ) if let Some(words) = used_up(plan, turn) => {
+            Some(observed(call, ObservationStatus::NotStarted, words.into()))
         }
         (
             CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
@@ -110,9 +111,20 @@ fn settle_invalid(turn: &Turn, call: &CallState) -> Option<Fact> {
     }
 }
 
+/// Returns the result of a call that does not start since its answer, or the session, has used up a
+/// limit.
+fn used_up(plan: &Plan, turn: &Turn) -> Option<&'static str> {
+    turn.stage.executing()?;
+    let limit = budget::used_up(&plan.session, turn)?;
+    Some(if limit == LimitKind::SessionBytes { FULL } else { USED_UP })
+}
+
 /// Result of a call whose answer used up the budget, for the model.
 const USED_UP: &str = "Not started: limit. The budget of the turn is used up. Request it again in a \
                        later turn, if it is still needed.";
+
+/// Result of a call that would make a full session longer, for the model.
+const FULL: &str = "Not started: limit. The session has as many bytes as it may.";
 
 /// Result of a call that was not compared with the rules of this process, for the model.
 const OTHER_RULES: &str = "Not started: the rules about calls have changed since this one was \

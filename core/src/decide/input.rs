@@ -19,6 +19,7 @@ use crate::hook_rounds::hooks;
 use crate::id::TurnId;
 use crate::image::Image;
 use crate::input::{Input, Widening};
+use crate::limits::Limits;
 use crate::outcome::InterruptSource;
 use crate::rewind;
 use crate::scope::Scope;
@@ -146,6 +147,20 @@ pub(crate) fn require_visible(plan: &Plan, scope: &Scope) -> Result<(), Reject> 
     if scope.can_access(&plan.session.owner) { Ok(()) } else { Err(Reject::OutOfScope) }
 }
 
+/// Rejects an input that makes a session longer which is as long as it may be. What ends its work,
+/// such as an interrupt, is never rejected for that.
+pub(crate) fn require_room(plan: &Plan) -> Result<(), Reject> {
+    require_room_within(plan, &plan.session.settings.limits)
+}
+
+fn require_room_within(plan: &Plan, limits: &Limits) -> Result<(), Reject> {
+    let limits = limits.within(&plan.ceiling);
+    match plan.session.is_full(&limits) {
+        true => Err(Reject::SessionFull { bytes: plan.session.bytes, limit: limits.session_bytes }),
+        false => Ok(()),
+    }
+}
+
 fn on_configure(
     plan: &mut Plan,
     scope: Scope,
@@ -156,6 +171,8 @@ fn on_configure(
     if *plan.session.settings == settings {
         return Ok(());
     }
+    // Settings with a higher limit are how a full session goes on.
+    require_room_within(plan, &settings.limits)?;
     match (widening, widening::of(&plan.session, &settings)) {
         (Widening::Forbidden, Some(what)) => {
             return Err(Reject::WidensPermissions(Cow::Borrowed(what)));
@@ -179,6 +196,7 @@ fn on_set_goal(plan: &mut Plan, scope: Scope, goal: Option<Goal>) -> Result<(), 
     if goal.is_none() && plan.session.goal.is_none() {
         return Ok(());
     }
+    require_room(plan)?;
     let key = plan.key.take();
     plan.push(Fact::GoalSet(GoalSet { by: Arc::new(scope), goal: goal.map(Arc::new), key }))
 }
@@ -190,6 +208,7 @@ fn on_compact(plan: &mut Plan, scope: Scope, focus: Option<String>) -> Result<()
     if idle && plan.session.visible.items == 0 {
         return Err(Reject::NothingToCompact);
     }
+    require_room(plan)?;
     let key = plan.key.take();
     let focus = focus.filter(|focus| !focus.trim().is_empty()).map(Arc::from);
     plan.push(Fact::CompactionRequested(CompactionRequested { by: Arc::new(scope), focus, key }))
@@ -204,6 +223,7 @@ fn on_send(plan: &mut Plan, mut said: InputQueued, about: Option<TurnId>) -> Res
         require_new_key(plan, key)?;
     }
     queue::require_running(plan, about)?;
+    require_room(plan)?;
     let limits = plan.session.settings.limits.within(&plan.ceiling);
     context::fits(&said.context, limits.context_bytes)?;
     if said.images.len() > Image::MAX_PER_INPUT {

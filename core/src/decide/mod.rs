@@ -16,7 +16,7 @@ mod recover;
 pub(crate) mod turn;
 mod widening;
 
-pub(crate) use input::{require_new_key, require_visible};
+pub(crate) use input::{require_new_key, require_room, require_visible};
 
 use alloc::borrow::Cow;
 use alloc::string::String;

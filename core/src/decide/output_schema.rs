@@ -44,7 +44,7 @@ pub(crate) fn re_ask(plan: &Plan, turn: &Turn, started: Seq, fault: &str) -> Nex
     if turn.pause.is_some() {
         return paused(plan, turn);
     }
-    if let Some(limit) = budget::exhausted_limit(turn) {
+    if let Some(limit) = budget::exhausted_limit(&plan.session, turn) {
         return NextFact::Fact(settle(plan, turn, TurnOutcome::Exhausted { limit }));
     }
     let text = fault_report(turn, fault);

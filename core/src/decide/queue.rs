@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use super::{Plan, require_visible};
+use super::{Plan, require_room, require_visible};
 use crate::context;
 use crate::error::Reject;
 use crate::fact::{Fact, InputEdited, InputMoved, InputWithdrawn};
@@ -34,6 +34,7 @@ pub(super) fn on_edit(
     if queued.text == context::user(&text) && plan.key.is_none() {
         return Ok(());
     }
+    require_room(plan)?;
     let (by, key) = (Arc::new(scope), plan.key.take());
     plan.push(Fact::InputEdited(InputEdited { by, input, text: text.into(), key }))
 }
@@ -58,6 +59,7 @@ pub(super) fn on_move(
     if plan.session.next_of(input) == before && plan.key.is_none() {
         return Ok(());
     }
+    require_room(plan)?;
     let (by, key) = (Arc::new(scope), plan.key.take());
     plan.push(Fact::InputMoved(InputMoved { by, input, before, key }))
 }

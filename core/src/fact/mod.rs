@@ -44,4 +44,17 @@ impl Fact {
         let [own, said] = self.key_fields();
         own.into_iter().chain(said.filter(|_| own != said))
     }
+
+    /// Returns the outputs and images that the fact names: the digest and the length of each.
+    pub fn blobs(&self) -> impl Iterator<Item = (&str, u64)> {
+        let output = if let Self::CallObserved(fact) = self {
+            fact.observation.stored_output.as_ref()
+        } else {
+            None
+        };
+        let images = if let Self::InputQueued(fact) = self { &*fact.images } else { &[] };
+        let output = output.map(|stored| (stored.sha256.as_str(), stored.bytes));
+        let images = images.iter().map(|image| (image.sha256.as_str(), image.bytes));
+        output.into_iter().chain(images)
+    }
 }

@@ -95,7 +95,8 @@ pub(crate) fn stop_reason(outcome: &TurnOutcome, turn: &str) -> Option<String> {
             | LimitKind::Cost
             | LimitKind::WallClock
             | LimitKind::Compactions
-            | LimitKind::Context => "used up what it may use",
+            | LimitKind::Context
+            | LimitKind::SessionBytes => "used up what it may use",
         },
         TurnOutcome::Refused => return Some(String::from("the model refused")),
         TurnOutcome::Blocked { .. } => "was blocked",

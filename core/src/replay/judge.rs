@@ -117,6 +117,7 @@ pub(super) const UNLIMITED: Limits = Limits {
     turn_ms: 0,
     approval_ms: 0,
     queue: u32::MAX,
+    session_bytes: 0,
     backoff_ms: u64::MAX,
     backoff_max_ms: u64::MAX,
     connect_ms: u64::MAX,

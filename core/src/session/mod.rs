@@ -19,6 +19,7 @@ use crate::goal::GoalState;
 use crate::hook::SessionStart;
 use crate::hook_rounds::HookRounds;
 use crate::id::{InputId, Seq, SessionId};
+use crate::limits::Limits;
 use crate::outcome::InterruptSource;
 use crate::rewind::RewindPoints;
 use crate::scope::Scope;
@@ -36,6 +37,8 @@ pub struct Session {
     pub id: SessionId,
     /// Position of the next fact.
     pub next: Seq,
+    /// Bytes of its facts as JSON, and of the outputs and images that they name.
+    pub bytes: u64,
     /// Owner of the session.
     pub owner: Arc<Scope>,
     /// Folder that its tools work in.
@@ -90,6 +93,11 @@ impl Session {
     /// Number of facts whose keys are remembered. A caller that may repeat inputs has at most this
     /// many without a known outcome.
     pub const MAX_KEYS: usize = 64;
+
+    /// Returns true if it has as many bytes as these limits allow.
+    pub(crate) fn is_full(&self, limits: &Limits) -> bool {
+        limits.session_bytes > 0 && self.bytes >= limits.session_bytes
+    }
 
     /// Returns the open turn.
     #[must_use]

@@ -103,7 +103,9 @@ fn leaves_no_attempt(outcome: &TurnOutcome) -> bool {
 
 fn steer(plan: &Plan, turn: &Turn) -> NextFact {
     match plan.session.user_steer() {
-        Some(steer) if budget::exhausted_limit(turn).is_none() => admit(plan, turn, steer),
+        Some(steer) if budget::exhausted_limit(&plan.session, turn).is_none() => {
+            admit(plan, turn, steer)
+        }
         Some(_) | None => NextFact::Pass,
     }
 }

@@ -207,7 +207,7 @@ fn steer(plan: &Plan, turn: &Turn) -> NextFact {
     if !asked_at(turn).is_none_or(|at| at == HookOccurrence::Interrupt || prompt(at)) {
         return NextFact::Pass;
     }
-    match (&turn.pause, budget::exhausted_limit(turn)) {
+    match (&turn.pause, budget::exhausted_limit(&plan.session, turn)) {
         (Some(_), _) if is_at_rest(turn) => paused(plan, turn),
         (None, Some(limit)) => NextFact::Fact(settle(plan, turn, TurnOutcome::Exhausted { limit })),
         (Some(_), _) | (None, None) => admit(plan, turn, steer),

@@ -133,7 +133,7 @@ fn before_sample(turn: &Turn) -> HookOccurrence {
 }
 
 fn exhausted(plan: &Plan, turn: &Turn) -> NextFact {
-    let limit = budget::exhausted_limit(turn);
+    let limit = budget::exhausted_limit(&plan.session, turn);
     NextFact::from(limit.map(|limit| settle(plan, turn, TurnOutcome::Exhausted { limit })))
 }
 

@@ -212,7 +212,9 @@ impl Sampling {
     /// nothing off.
     fn screen_steer(&self, plan: &Plan, turn: &Turn) -> NextFact {
         let awaited = self.awaited_steer(&plan.session, turn);
-        let Some(steer) = awaited.filter(|_| budget::exhausted_limit(turn).is_none()) else {
+        let Some(steer) =
+            awaited.filter(|_| budget::exhausted_limit(&plan.session, turn).is_none())
+        else {
             return NextFact::Pass;
         };
         let at = HookOccurrence::PromptSubmitted { input: steer.id };

@@ -159,6 +159,7 @@ impl Keys {
         let Session {
             id: _,
             owner: _,
+            bytes: _,
             workspace: _,
             lineage: _,
             next: _,

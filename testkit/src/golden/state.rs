@@ -18,6 +18,7 @@ pub(super) fn text(session: &Session, history: &History) -> String {
     let Session {
         id,
         next,
+        bytes: _,
         owner,
         workspace,
         lineage,

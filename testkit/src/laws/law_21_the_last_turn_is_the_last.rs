@@ -98,7 +98,8 @@ fn is_final(outcome: &TurnOutcome) -> bool {
             | LimitKind::Cost
             | LimitKind::WallClock
             | LimitKind::Compactions
-            | LimitKind::Context => true,
+            | LimitKind::Context
+            | LimitKind::SessionBytes => true,
             LimitKind::Samples
             | LimitKind::CallsPerSample
             | LimitKind::Calls

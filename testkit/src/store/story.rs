@@ -86,17 +86,21 @@ pub(super) fn numbered(
 
 /// What a listing says of a log that ends here.
 pub(super) fn summary(
+    session: &SessionId,
     tenant: Option<&str>,
     last: Seq,
     turning: bool,
     waiting: u32,
 ) -> SessionSummary {
+    let told = story(session, tenant).into_iter().map(|(fact, ..)| fact);
+    let facts = numbered(session, told).into_iter().filter(|fact| fact.seq <= last);
     SessionSummary {
         last,
         changed_at: changed(last),
         tenant: tenant.map(Into::into),
         turn_open: turning,
         waiting_inputs: waiting,
+        bytes: Some(facts.map(|fact| fact.bytes()).sum()),
     }
 }
 

@@ -30,7 +30,7 @@ const TENANTS: [Option<&str>; 8] = [
 ];
 
 /// After each fact a listing tells what the log folds to: its last position, when that was decided,
-/// whose it is, whether a turn is open and what waits; of facts that came one by one or in one
+/// whose it is, whether a turn is open, what waits and how many bytes it has; of facts that came one by one or in one
 /// batch, and after the store was opened again.
 pub fn a_listing_tells_what_a_log_folds_to(at: &dyn StoreFixture) -> Checked {
     run(async {
@@ -42,10 +42,11 @@ pub fn a_listing_tells_what_a_log_folds_to(at: &dyn StoreFixture) -> Checked {
             let facts = numbered(&writer.id, told.iter().map(|(fact, ..)| fact.clone()));
             for (fact, (_, turning, waiting)) in facts.iter().zip(&told) {
                 writer.append(vec![fact.clone()]).await?;
-                let expected = summary(tenant, fact.seq, *turning, *waiting);
+                let expected = summary(&writer.id, tenant, fact.seq, *turning, *waiting);
                 lists(&*store, &writer.id, &expected).await?;
             }
-            ends.push((writer.id, summary(tenant, Seq(12), false, 0)));
+            let end = summary(&writer.id, tenant, Seq(12), false, 0);
+            ends.push((writer.id, end));
         }
         for (until, last, turning, waiting) in [
             (Until::Waiting, 9, false, 1),
@@ -56,7 +57,7 @@ pub fn a_listing_tells_what_a_log_folds_to(at: &dyn StoreFixture) -> Checked {
             let mut writer = Writer::new(&store, &name).await?;
             let facts = log_until(&writer.id, Some("acme"), until);
             writer.append(facts).await?;
-            let expected = summary(Some("acme"), Seq(last), turning, waiting);
+            let expected = summary(&writer.id, Some("acme"), Seq(last), turning, waiting);
             lists(&*store, &writer.id, &expected).await?;
             ends.push((writer.id, expected));
         }
@@ -78,6 +79,9 @@ pub fn a_listing_tells_what_a_log_folds_to(at: &dyn StoreFixture) -> Checked {
                 last: expected.last.plus(2),
                 changed_at: more.last().map_or(expected.changed_at, |fact| fact.ts),
                 waiting_inputs: expected.waiting_inputs + 2,
+                bytes: expected
+                    .bytes
+                    .map(|bytes| more.iter().fold(bytes, |all, fact| all + fact.bytes())),
                 ..expected.clone()
             };
             lists(&*store, id, &expected).await?;

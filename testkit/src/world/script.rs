@@ -62,6 +62,7 @@ pub enum Kin {
 /// One thing that happens. A step that has no meaning where the world stands does nothing. Of
 /// several that a step may mean, `N` says which one, counted from 0 and around.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a few for each world")]
 pub enum Step {
     /// `send|steer|followup [turn=N] [key=K] [dry] [ctx=NAME:WORD].. [images=N] TEXT`: a user says
     /// something.

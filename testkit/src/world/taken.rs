@@ -344,6 +344,7 @@ pub(super) fn refusal(reject: &Reject) -> &'static str {
         Reject::RewindOutOfReach { .. } => "RewindOutOfReach",
         Reject::Stopping => "Stopping",
         Reject::QueueFull { .. } => "QueueFull",
+        Reject::SessionFull { .. } => "SessionFull",
         Reject::Empty => "Empty",
         Reject::Duplicate(_) => "Duplicate",
         Reject::KeyNotAllowed => "NotSaid",

@@ -17,6 +17,34 @@ fn samples_are_limited() {
 }
 
 #[test]
+fn a_session_that_is_full_asks_no_more() {
+    check(expect![[r#"
+        > open session_bytes=3600
+        > send hello => first turn, sample@5
+        > call read {} => read-only call 6@8
+        > end stop => sample ended at 9
+        > done 0 ok => call 6 observed at 10
+          11 TurnSettled exhausted: session_bytes
+        > send again
+             rejected: the session has 4257 bytes, and the limit is 3600: begin another session, or raise `session_bytes`
+    "#]]);
+}
+
+#[test]
+fn a_call_does_not_start_once_its_session_is_full() {
+    check(expect![[r#"
+        > open session_bytes=4200 permissions=ask
+        > send hello => first turn, people are asked, sample@6
+        > call write {} => approval of call 7@9 within a week
+        > end stop => sample ended at 10
+        > answer 0 allow
+          11 ApprovalAnswered call 7 allow by somebody
+          12 CallObserved call 7 not_started: Not started: limit. The session has as many bytes as it may.
+          13 TurnSettled exhausted: session_bytes
+    "#]]);
+}
+
+#[test]
 fn surplus_calls_of_an_answer_do_not_start_and_the_turn_goes_on() {
     check(expect![[r#"
         > open calls_per_sample=1

@@ -158,8 +158,8 @@ impl TestSchema {
             "begin isolation level repeatable read;
              delete from SCHEMA.leases;
              insert into SCHEMA.sessions (id, log, epoch, owner, last, waiting, changed, turning,
-                     link, tenant) overriding system value
-                 select id, log, epoch, owner, last, waiting, changed, turning, link, tenant
+                     link, tenant, bytes) overriding system value
+                 select id, log, epoch, owner, last, waiting, changed, turning, link, tenant, bytes
                  from {from}.sessions;
              insert into SCHEMA.facts select * from {from}.facts;
              insert into SCHEMA.snapshots select * from {from}.snapshots;

@@ -118,7 +118,7 @@ fn an_append_whose_answer_is_lost_is_kept_once() {
         return;
     };
     run(async {
-        let faults = Arc::new(Faults::of(b".keep("));
+        let faults = Arc::new(Faults::of(b".keep_counted("));
         let store = open_by(&place, &faults, "").await;
         let id = id("s");
         let epoch = store.claim(&id).await.unwrap().epoch;
@@ -188,7 +188,7 @@ fn a_connection_that_goes_silent_costs_an_append_a_third_of_the_patience() {
         return;
     };
     run(async {
-        let faults = Arc::new(Faults::of(b".keep("));
+        let faults = Arc::new(Faults::of(b".keep_counted("));
         let store = open_by(
             &place,
             &faults,

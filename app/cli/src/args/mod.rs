@@ -20,7 +20,7 @@ use crate::wiring::SECRET_ARGUMENTS;
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
 pub(crate) use inputs::{InputsArgs, InputsCommand};
 pub(crate) use parse::{
-    CallPattern, amount, duration, mode, pattern, permissions, price, strategy, transport,
+    CallPattern, amount, duration, mode, pattern, permissions, price, size, strategy, transport,
 };
 use parse::{age, session, words};
 pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSharingArgs};

@@ -8,7 +8,8 @@ use windlass_engine::core::{CompactionStrategy, Mode, Permissions, Price, Progra
 
 use super::ProgramLimitArgs;
 use super::parse::{
-    CallPattern, amount, duration, mode, pattern, permissions, price, strategy, transport, words,
+    CallPattern, amount, duration, mode, pattern, permissions, price, size, strategy, transport,
+    words,
 };
 use super::sandbox::SandboxFlag;
 
@@ -88,6 +89,11 @@ pub(crate) struct SettingsArgs {
     /// Highest cost of a turn, in the currency of --price.
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
     pub(crate) max_cost: Option<u64>,
+    /// Most bytes of a session, with the outputs that it names, for example 512MiB [default: 1GiB].
+    ///
+    /// A session that has reached it takes no more input; a turn that reaches it ends.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_session_bytes: Option<u64>,
     /// Prices of a million tokens: of requests, of cached requests, of answers.
     #[arg(long, value_name = "IN,CACHED,OUT", value_parser = price)]
     pub(crate) price: Option<Price>,

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-use windlass_engine::blob_names;
 use windlass_engine::core::{RecordedFact, SessionId};
 use windlass_engine::ports::{BlobErrorKind, BlobStore, BlobWriter};
 
@@ -37,7 +36,7 @@ pub(super) struct OutputNames(BTreeSet<(String, u64)>);
 
 impl OutputNames {
     pub(super) fn add(&mut self, fact: &RecordedFact) {
-        let named = blob_names(&fact.fact).into_iter();
+        let named = fact.fact.blobs();
         self.0.extend(named.map(|(sha256, bytes)| (sha256.to_owned(), bytes)));
     }
 

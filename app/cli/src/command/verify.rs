@@ -100,7 +100,7 @@ async fn outputs(
             true => (&mut images, "image"),
             false => (&mut outputs, "output"),
         };
-        for (sha256, bytes) in windlass_engine::blob_names(&fact.fact) {
+        for (sha256, bytes) in fact.fact.blobs() {
             match blobs.verify(id, sha256).await {
                 Ok(found) if found.bytes == bytes => beside.intact += 1,
                 Err(error) if error.kind == BlobErrorKind::NotFound => beside.missing += 1,

@@ -119,6 +119,7 @@ fn limit_words(limit: LimitKind) -> &'static str {
         LimitKind::Cost => "its cost limit is reached (--max-cost)",
         LimitKind::Continuations => "its continuations by hooks are used up",
         LimitKind::Compactions => "its compactions are used up",
+        LimitKind::SessionBytes => "the session has its most bytes (--max-session-bytes)",
         LimitKind::Context => "the conversation does not fit into the model's window (--window)",
     }
 }

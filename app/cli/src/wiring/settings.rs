@@ -155,6 +155,7 @@ fn says_what_turns_may_take(shape: &SettingsArgs) -> bool {
     shape.max_samples.is_some()
         || shape.max_tokens.is_some()
         || shape.max_cost.is_some()
+        || shape.max_session_bytes.is_some()
         || shape.program_limits.any()
         || shape.deadline.is_some()
         || shape.price.is_some()
@@ -199,6 +200,9 @@ fn limits(limits: &mut Limits, shape: &SettingsArgs) {
     }
     if let Some(micros) = shape.max_cost {
         limits.cost_micros = micros;
+    }
+    if let Some(bytes) = shape.max_session_bytes {
+        limits.session_bytes = bytes;
     }
 }
 

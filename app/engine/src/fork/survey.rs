@@ -7,7 +7,6 @@ use windlass_ports::LogStore;
 
 use super::PAGE;
 use super::{ForkError, ForkRequest, first, text};
-use crate::blob_names::blob_names;
 
 /// Log that may be forked at the requested position.
 pub(super) struct ForkSurvey {
@@ -133,7 +132,7 @@ impl SurveyFold<'_> {
         if self.extra_bytes > 0 && size > self.max_bytes {
             return Err(ForkError::TooLarge { session: session.clone(), seq });
         }
-        let blobs = blob_names(&fact.fact).into_iter().map(|(_, bytes)| bytes);
+        let blobs = fact.fact.blobs().map(|(_, bytes)| bytes);
         let size = blobs.fold(size as u64, u64::saturating_add);
         self.bytes = self.bytes.saturating_add(size);
         let max_bytes = self.request.max_bytes;

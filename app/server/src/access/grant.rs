@@ -68,6 +68,9 @@ impl Rights {
 pub struct Quota {
     /// Sessions in the store.
     pub sessions: u64,
+    /// Bytes of the facts of its sessions as JSON, and of the outputs and images that they name. A
+    /// session that began under a release that did not count them does not count.
+    pub bytes: u64,
     /// Turns that are open or requested at a time.
     pub turns: u64,
     /// Bytes of a request's body; 0 for the server's own limit.
@@ -84,6 +87,7 @@ impl Default for Quota {
     fn default() -> Self {
         Self {
             sessions: 100_000,
+            bytes: 100 * 1024 * 1024 * 1024,
             turns: 1_000,
             request_bytes: 0,
             requests_per_second: 1_000,

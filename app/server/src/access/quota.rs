@@ -1,6 +1,6 @@
 //! Quotas: limit the work of each tenant in this process, so that no tenant uses all of it.
 //!
-//! Each process counts its own work. Sessions are counted in the store.
+//! Each process counts its own work. Sessions and their bytes are counted in the store.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::problem::{Problem, ProblemCode};
 
 /// Time after which sessions are counted again, since other processes open and erase sessions too.
 const STALE: Duration = Duration::from_secs(600);
-/// The same time for a tenant at its limit.
-const STALE_FULL: Duration = Duration::from_secs(10);
+/// The same time for a tenant near one of its limits.
+const STALE_NEAR: Duration = Duration::from_secs(10);
 /// Sessions of one read of the store.
 const PAGE: usize = 1_000;
 /// Seconds after which a turn or a stream may be requested again.
@@ -30,7 +30,7 @@ pub(crate) struct UsageCounters {
 #[derive(Debug, Default)]
 struct TenantUsage {
     running: Mutex<RunningCounts>,
-    sessions: tokio::sync::Mutex<Option<SessionCount>>,
+    stored: tokio::sync::Mutex<Option<StoredCount>>,
 }
 
 #[derive(Debug, Default)]
@@ -39,11 +39,21 @@ struct RunningCounts {
     streams: u64,
 }
 
-/// Number of sessions at the last count, plus those opened here since.
+/// Number of sessions at the last count, plus those opened here since, and their bytes then.
 #[derive(Debug, Clone, Copy)]
-struct SessionCount {
+struct StoredCount {
     sessions: u64,
+    bytes: u64,
     at: Instant,
+}
+
+impl StoredCount {
+    /// Returns true if it need not be counted again. Bytes grow between two counts, so they count
+    /// as near the limit from the half of it on.
+    fn is_fresh(&self, quota: &Quota) -> bool {
+        let near = self.sessions >= quota.sessions || self.bytes >= quota.bytes / 2;
+        self.at.elapsed() < if near { STALE_NEAR } else { STALE }
+    }
 }
 
 /// Kind of a permit.
@@ -69,12 +79,21 @@ pub(crate) struct SessionPermit {
 }
 
 impl UsageCounters {
-    /// Reserves room for one more turn of a tenant.
-    pub(crate) fn turn(&self, tenant: &str, quota: &Quota) -> Result<UsagePermit, Problem> {
+    /// Reserves room for one more turn of a tenant, whose sessions must have fewer bytes than they
+    /// may.
+    pub(crate) async fn turn(
+        &self,
+        tenant: &str,
+        quota: &Quota,
+        store: &dyn LogStore,
+    ) -> Result<UsagePermit, Problem> {
         let detail = "too many turns are in flight: wait until one has ended";
-        self.pass(tenant, PassKind::Turn, quota.turns).ok_or_else(|| {
+        let permit = self.pass(tenant, PassKind::Turn, quota.turns).ok_or_else(|| {
             Problem::new(ProblemCode::TooManyTurns, detail).retry_after(RETRY_SECONDS)
-        })
+        })?;
+        let count = self.count(tenant);
+        require_bytes(quota, known(tenant, quota, store, &mut *count.stored.lock().await).await?)?;
+        Ok(permit)
     }
 
     /// Reserves room for one more stream of a tenant.
@@ -93,26 +112,15 @@ impl UsageCounters {
         store: &dyn LogStore,
     ) -> Result<SessionPermit, Problem> {
         let count = self.count(tenant);
-        let mut counted = count.sessions.lock().await;
-        let fresh = counted.filter(|counted| {
-            let full = counted.sessions >= quota.sessions;
-            counted.at.elapsed() < if full { STALE_FULL } else { STALE }
-        });
-        let known = match fresh {
-            Some(known) => known,
-            None => sessions(tenant, store).await.map_err(|error| {
-                tracing::warn!(tenant, %error, "the sessions cannot be counted");
-                Problem::new(ProblemCode::StoreAway, "the store does not answer")
-                    .retry_after(RETRY_SECONDS)
-            })?,
-        };
+        let mut counted = count.stored.lock().await;
+        let known = known(tenant, quota, store, &mut counted).await?;
         if known.sessions >= quota.sessions {
-            *counted = Some(known);
             let detail = "the tenant has too many sessions: erase some";
-            let seconds = STALE_FULL.as_secs();
+            let seconds = STALE_NEAR.as_secs();
             return Err(Problem::new(ProblemCode::TooManySessions, detail).retry_after(seconds));
         }
-        *counted = Some(SessionCount { sessions: known.sessions.saturating_add(1), at: known.at });
+        require_bytes(quota, known)?;
+        *counted = Some(StoredCount { sessions: known.sessions.saturating_add(1), ..known });
         drop(counted);
         Ok(SessionPermit { count })
     }
@@ -138,13 +146,11 @@ impl UsageCounters {
 impl SessionPermit {
     /// Releases the permit: the session existed before, or was not opened.
     pub(crate) async fn cancel(self) {
-        if let Some(counted) = &mut *self.count.sessions.lock().await {
+        if let Some(counted) = &mut *self.count.stored.lock().await {
             counted.sessions = counted.sessions.saturating_sub(1);
         }
     }
 }
-
-impl TenantUsage {}
 
 impl RunningCounts {
     fn count_mut(&mut self, what: PassKind) -> &mut u64 {
@@ -163,16 +169,45 @@ impl Drop for UsagePermit {
     }
 }
 
-async fn sessions(tenant: &str, store: &dyn LogStore) -> Result<SessionCount, StoreError> {
+/// Returns the last count, or counts again.
+async fn known(
+    tenant: &str,
+    quota: &Quota,
+    store: &dyn LogStore,
+    counted: &mut Option<StoredCount>,
+) -> Result<StoredCount, Problem> {
+    if let Some(known) = counted.filter(|counted| counted.is_fresh(quota)) {
+        return Ok(known);
+    }
+    let known = stored(tenant, store).await.map_err(|error| {
+        tracing::warn!(tenant, %error, "the sessions cannot be counted");
+        Problem::new(ProblemCode::StoreAway, "the store does not answer").retry_after(RETRY_SECONDS)
+    })?;
+    *counted = Some(known);
+    Ok(known)
+}
+
+fn require_bytes(quota: &Quota, known: StoredCount) -> Result<(), Problem> {
+    if known.bytes < quota.bytes {
+        return Ok(());
+    }
+    let detail = "the sessions of the tenant have too many bytes: erase some";
+    let seconds = STALE_NEAR.as_secs();
+    Err(Problem::new(ProblemCode::TooManyBytes, detail).retry_after(seconds))
+}
+
+async fn stored(tenant: &str, store: &dyn LogStore) -> Result<StoredCount, StoreError> {
     let filter =
         SessionFilter { tenant: Some(tenant.to_owned()), open: None, ..SessionFilter::default() };
-    let at = Instant::now();
-    let (mut sessions, mut after) = (0, None);
+    let mut count = StoredCount { sessions: 0, bytes: 0, at: Instant::now() };
+    let mut after = None;
     loop {
         let heads = store.sessions(&filter, after.as_ref(), PAGE).await?;
-        sessions += heads.len() as u64;
+        count.sessions += heads.len() as u64;
+        let bytes = heads.iter().filter_map(|head| head.summary.as_ref()?.bytes);
+        count.bytes = bytes.fold(count.bytes, u64::saturating_add);
         if heads.len() < PAGE {
-            return Ok(SessionCount { sessions, at });
+            return Ok(count);
         }
         after = heads.last().map(|head| head.id.clone());
     }
@@ -188,19 +223,20 @@ mod tests {
         Quota { sessions: 2, turns: 1, streams: 2, ..Quota::default() }
     }
 
-    #[test]
-    fn what_is_dropped_makes_room_and_tenants_take_none_from_each_other() {
-        let uses = UsageCounters::default();
-        let held = uses.turn("a", &quota()).unwrap();
-        let problem = uses.turn("a", &quota()).unwrap_err();
+    #[tokio::test]
+    async fn what_is_dropped_makes_room_and_tenants_take_none_from_each_other() {
+        let (uses, store) = (UsageCounters::default(), MemoryStore::new());
+        let turn = async |tenant: &str| uses.turn(tenant, &quota(), &store).await;
+        let held = turn("a").await.unwrap();
+        let problem = turn("a").await.unwrap_err();
         assert_eq!(problem.code, ProblemCode::TooManyTurns);
         assert!(problem.retry_after.is_some());
-        let other = uses.turn("b", &quota()).unwrap();
+        let other = turn("b").await.unwrap();
         let streams = [(); 2].map(|()| uses.stream("a", &quota()).unwrap());
         let problem = uses.stream("a", &quota()).unwrap_err();
         assert_eq!(problem.code, ProblemCode::TooManyRequests);
         drop((held, streams));
-        assert!(uses.turn("a", &quota()).is_ok());
+        assert!(turn("a").await.is_ok());
         assert!(uses.stream("a", &quota()).is_ok());
         drop(other);
     }

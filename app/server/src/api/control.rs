@@ -154,7 +154,7 @@ pub(crate) async fn compact(
     Json(CompactRequest { focus }): Json<CompactRequest>,
 ) -> Result<impl IntoResponse, Problem> {
     let (handle, _) = open(&app, &seen.caller, &seen.id).await?;
-    let permit = seen.caller.turn_permit(&app)?;
+    let permit = seen.caller.turn_permit(&app).await?;
     let (of, command) = ((&seen.caller, &seen.id), SessionCommand::Compact { focus });
     let request = execute(&handle, of, key.for_command(), command).await?;
     let next = seen.fact_at(request.next()).await?;
@@ -204,7 +204,7 @@ pub(crate) async fn resume(
     // A turn that already runs needs no further room.
     let next = before.next_input().filter(|_| before.turn().is_none());
     let next = match next {
-        Some(input) => Some((input.id, seen.caller.turn_permit(&app)?)),
+        Some(input) => Some((input.id, seen.caller.turn_permit(&app).await?)),
         None => None,
     };
     let scope = seen.caller.scope().clone();

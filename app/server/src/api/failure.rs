@@ -111,6 +111,7 @@ fn rejected(reject: &Reject) -> Problem {
         Reject::RewindOutOfReach { .. } => ProblemCode::RewindOutOfReach,
         Reject::Stopping => ProblemCode::Stopping,
         Reject::QueueFull { .. } => ProblemCode::QueueFull,
+        Reject::SessionFull { .. } => ProblemCode::SessionFull,
         Reject::NoOpenQuestion(_) => ProblemCode::NotAsked,
         Reject::ArgumentsMismatch(_) => ProblemCode::OtherArguments,
         Reject::Empty

@@ -182,7 +182,7 @@ pub(crate) async fn accept(
     // An input to a running turn is part of that turn.
     let pass = match send.delivery == Delivery::Steer && state.turn().is_some() {
         true => None,
-        false => Some(seen.caller.turn_permit(app)?),
+        false => Some(seen.caller.turn_permit(app).await?),
     };
     let wanted = InputFingerprint::of(&send);
     let besides = merge_context(&seen.caller, &wanted.context).await;

@@ -1,7 +1,7 @@
 //! Turns: sent once however often they are asked for, waited for, stopped, gone on with.
 
 use serde_json::{Value, json};
-use windlass_engine::core::{CallId, EffectClass, Lineage, SessionId};
+use windlass_engine::core::{CallId, EffectClass, Lineage, SessionId, Settings};
 use windlass_server::windlass_engine;
 use windlass_testkit::Gate;
 use windlass_testkit::provider::{call, say, stall};
@@ -267,6 +267,46 @@ async fn turns_in_flight_and_sessions_are_bounded_and_others_have_their_own() {
 }
 
 #[tokio::test]
+async fn a_tenant_whose_sessions_have_too_many_bytes_gets_no_turn_and_no_session() {
+    let mut world = World::new([say("one"), say("two"), say("three")], []);
+    let server = world.serve().await;
+    let id = server.open(&json!({})).await;
+    server.turn(&id, "first").await;
+    server.stop().await;
+    world.quota.bytes = 2_000;
+    let server = world.serve().await;
+    let path = format!("/sessions/{id}/turns");
+    for (path, body) in [
+        (path.as_str(), json!({"text": "second"})),
+        ("/sessions", json!({})),
+        (&format!("/sessions/{id}/forks"), json!({"at": 1})),
+    ] {
+        let answer = server.post(path, &body).send().await;
+        assert_eq!(answer.problem(), problem(429, "too_many_bytes"), "{path}");
+        assert!(answer.header("retry-after").is_some());
+    }
+    server.post("/sessions", &json!({})).with(OTHER).send().await.is(201);
+    // What exists can be read, and erased.
+    server.get(&format!("/sessions/{id}")).send().await.is(200);
+}
+
+#[tokio::test]
+async fn a_session_that_is_full_takes_no_input_and_says_so() {
+    let world = World::new([say("one"), say("two")], []);
+    let server = world.serve().await;
+    let id = SessionId::new("full").unwrap();
+    let limit = |settings: &mut Settings| settings.limits.session_bytes = 3_000;
+    world.open_as(&server, &id, Lineage::Root, limit).await;
+    let path = "/sessions/full/turns";
+    let sent = server.post(path, &json!({"text": "a long story. ".repeat(300)})).send().await;
+    let turn = sent.is(202)["turn"].as_u64().unwrap();
+    let ended = server.ended("full", turn).await;
+    assert_eq!(ended["outcome"], json!({"outcome": "exhausted", "limit": "session_bytes"}));
+    let answer = server.post(path, &json!({"text": "second"})).send().await;
+    assert_eq!(answer.problem(), problem(409, "session_full"));
+}
+
+#[tokio::test]
 async fn each_cycle_of_a_turn_has_a_snapshot() {
     let tool = ScriptedTool::new("look", EffectClass::ReadOnly);
     let script = [call("look", json!({})), call("look", json!({})), say("seen"), say("again")];
@@ -326,7 +366,7 @@ async fn an_agents_session_is_given_no_further_tool() {
     let server = world.serve().await;
     let child = SessionId::new("parent.6").unwrap();
     let lineage = || Lineage::Child { of: SessionId::new("parent").unwrap(), call: CallId(6) };
-    let keeps = |settings: &mut windlass_engine::core::Settings| {
+    let keeps = |settings: &mut Settings| {
         settings.tools.retain(|tool| tool.name == "read");
     };
     world.open_as(&server, &child, lineage(), keeps).await;
@@ -351,7 +391,7 @@ async fn an_agents_session_is_given_no_further_tool() {
     assert_eq!(names, ["read"]);
     // Nobody means that what it has may do more now.
     let other = SessionId::new("parent.9").unwrap();
-    let lighter = |settings: &mut windlass_engine::core::Settings| {
+    let lighter = |settings: &mut Settings| {
         keeps(settings);
         settings.tools[0].effect = EffectClass::Effectful;
     };

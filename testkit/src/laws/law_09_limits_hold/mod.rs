@@ -5,7 +5,7 @@
 //! the longest run of a tool, how often hooks have a turn go on, how often
 //! an answer is asked for again that does not have its shape, compactions, the context that hooks
 //! and presenters give, the time that a person has for an answer, the turns of a goal, the inputs
-//! that wait, and the limits of the process above those of the session. After a stop nothing is
+//! that wait, the bytes of a session, and the limits of the process above those of the session. After a stop nothing is
 //! begun, and after a request to stop after the step no sample is. What agents are lent and what they
 //! took counts as the turn's own: samples, tokens and money are limited over the whole tree. After
 //! each fact what is lent and what is spent are together less samples than the limit, no loan takes
@@ -36,8 +36,13 @@ use tally::Tally;
 /// [`Broken`](super::Broken) with the first fact that goes over a limit.
 pub fn check(log: &[RecordedFact], ceiling: &Limits) -> Held {
     let queue = Queue::default();
-    let mut reader = Reader { ceiling, queue, settings: Seq::ZERO.next(), goal: None, turn: None };
-    log.iter().try_for_each(|recorded| reader.take(log, recorded))
+    let mut reader =
+        Reader { ceiling, queue, settings: Seq::ZERO.next(), goal: None, turn: None, bytes: 0 };
+    log.iter().try_for_each(|recorded| {
+        reader.take(log, recorded)?;
+        reader.bytes = reader.bytes.saturating_add(recorded.bytes());
+        Ok(())
+    })
 }
 
 struct Reader<'a> {
@@ -47,10 +52,15 @@ struct Reader<'a> {
     /// The goal, and how many turns were opened for it.
     goal: Option<(&'a Goal, u32)>,
     turn: Option<Tally>,
+    /// Bytes of the log before the fact.
+    bytes: u64,
 }
 
 impl<'a> Reader<'a> {
     fn take(&mut self, log: &'a [RecordedFact], recorded: &'a RecordedFact) -> Held {
+        if let Some(turn) = &mut self.turn {
+            turn.holds_bytes(self.bytes);
+        }
         match recorded.fact.group() {
             FactGroup::Session(SessionFact::SettingsChanged(_)) => self.settings = recorded.seq,
             FactGroup::Goal(fact) => self.goal = fact.goal().map(|goal| (&**goal, 0)),
@@ -108,7 +118,12 @@ impl<'a> Reader<'a> {
         over(recorded, "waiting inputs", waiting, most)?;
         let parts = fact.context.iter().map(|part| part.text.len() as u64);
         let most = limits.map_or(0, |limits| limits.context_bytes);
-        over(recorded, "bytes of context", parts.sum(), most)
+        over(recorded, "bytes of context", parts.sum(), most)?;
+        let full = limits
+            .is_some_and(|limits| limits.session_bytes > 0 && self.bytes >= limits.session_bytes);
+        hold(9, !full || fact.result_of.is_some(), || {
+            format!("{} is an input to a session that is full", recorded.seq)
+        })
     }
 
     fn opened(&mut self, log: &[RecordedFact], recorded: &RecordedFact, fact: &TurnOpened) -> Held {

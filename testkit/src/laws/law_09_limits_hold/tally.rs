@@ -10,6 +10,7 @@ use windlass_core::{
     Settings, StopReason, StopTiming, Timestamp, TurnFact, TurnUsage, Usage, Verdict,
 };
 
+mod beginning;
 mod budget;
 mod next;
 mod settling;
@@ -22,6 +23,8 @@ use next::Next;
 /// What a turn has taken.
 pub(super) struct Tally {
     limits: Limits,
+    /// Bytes of the session before this fact.
+    session_bytes: u64,
     price: Option<Price>,
     opened_at: Timestamp,
     spent: TurnUsage,
@@ -83,6 +86,7 @@ impl Tally {
     pub(super) fn new(limits: Limits, settings: Option<&Settings>, opened_at: Timestamp) -> Self {
         Self {
             limits,
+            session_bytes: 0,
             price: settings.and_then(|settings| settings.price),
             opened_at,
             spent: TurnUsage::default(),
@@ -397,6 +401,9 @@ impl Tally {
         self.reserve(recorded, fact)?;
         let again = self.again && fact.reason == Reason::Retry;
         self.spent.samples += u32::from(!again);
+        hold(9, again || !self.is_full(), || {
+            format!("{} asks in a session that is full", recorded.seq)
+        })?;
         hold(9, fact.sample == self.spent.samples, || {
             let sample = self.spent.samples;
             format!("{} is sample {sample} and says {}", recorded.seq, fact.sample)
@@ -475,26 +482,5 @@ impl Tally {
         };
         let agents = calls.filter(waits).filter_map(|id| reading::tool(log, id));
         agents.filter_map(|(_, _, tool)| tool.agent.as_deref()).collect()
-    }
-
-    /// Checks that the turn was not asked to stop.
-    fn goes_on(&self, recorded: &RecordedFact) -> Held {
-        let kind = recorded.fact.kind();
-        hold(9, !self.stopped, || {
-            format!("{} {kind} after the turn was asked to stop", recorded.seq)
-        })
-    }
-
-    /// Checks that something may begin: the turn was not asked to stop, and its time is not over.
-    fn begins(&self, recorded: &RecordedFact) -> Held {
-        self.goes_on(recorded)?;
-        let kind = recorded.fact.kind();
-        hold(9, !self.late(recorded.ts), || {
-            format!("{} {kind} after the turn's time is over", recorded.seq)
-        })
-    }
-
-    fn late(&self, at: Timestamp) -> bool {
-        self.limits.turn_ms > 0 && at >= self.opened_at.plus_ms(self.limits.turn_ms)
     }
 }

@@ -184,6 +184,7 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
         LimitKind::Continuations,
         LimitKind::Compactions,
         LimitKind::Context,
+        LimitKind::SessionBytes,
     ]);
     let outcome = prop_oneof![
         Just(TurnOutcome::Completed),

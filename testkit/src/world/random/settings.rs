@@ -99,7 +99,8 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
         ms(ours.call_ms, 1_000),
         ms(ours.grace_ms, 500),
     );
-    (counts, times).prop_map(move |(counts, times)| {
+    let bytes = prop_oneof![5 => Just(ours.session_bytes), 1 => 2_000..=12_000_u64];
+    (counts, times, bytes).prop_map(move |(counts, times, session_bytes)| {
         let (samples, calls_per_sample, calls, attempts, restarts, parallel_calls, ..) = counts;
         let (.., queue, continuations, compactions) = counts;
         let (tokens, cost_micros, context_bytes, turn_ms, approval_ms, ..) = times;
@@ -119,6 +120,7 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
             turn_ms,
             approval_ms,
             queue,
+            session_bytes,
             backoff_ms,
             backoff_max_ms,
             call_ms,

@@ -16,7 +16,7 @@ use super::isolation::Isolation;
 use super::tenant_settings::SessionChoices;
 use crate::args::{
     CallPattern, ProgramLimitFields, ProgramSharingArgs, RecoverMode, SandboxFlag, SettingsArgs,
-    amount, duration, mode, pattern, permissions, price, strategy, transport,
+    amount, duration, mode, pattern, permissions, price, size, strategy, transport,
 };
 use crate::exit::Failure;
 use crate::wiring::runtime;
@@ -92,8 +92,9 @@ pub(super) struct TenantEntry {
     /// Same as the flag `--deny`.
     #[serde(default)]
     deny: Vec<String>,
-    /// Same as the flag `--max-samples`.
+    /// Same as the flags `--max-samples` and `--max-session-bytes`.
     max_samples: Option<u32>,
+    max_session_bytes: Option<String>,
     /// Same as the flag `--deadline`.
     deadline: Option<String>,
     /// Same as the flag `--max-tokens`.
@@ -305,6 +306,7 @@ impl TenantEntry {
             max_tokens: self.max_tokens,
             max_answer_tokens: self.max_answer_tokens,
             max_cost: read("max_cost", self.max_cost.as_ref(), amount)?,
+            max_session_bytes: read("max_session_bytes", self.max_session_bytes.as_ref(), size)?,
             price: read("price", self.price.as_ref(), price)?,
             window: self.window,
             compaction: read("compaction", self.compaction.as_ref(), strategy)?,

@@ -93,5 +93,6 @@ pub(super) fn tenant(
 /// them.
 fn config(usual: &Settings) -> Config {
     let samples = usual.limits.samples.max(Limits::default().samples);
-    Config { limits: Limits { samples, ..Limits::default() }, ..Config::default() }
+    let session_bytes = usual.limits.session_bytes;
+    Config { limits: Limits { samples, session_bytes, ..Limits::default() }, ..Config::default() }
 }

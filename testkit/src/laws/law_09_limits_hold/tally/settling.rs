@@ -126,6 +126,7 @@ impl Tally {
             LimitKind::Continuations => spent.continuations >= limits.continuations,
             LimitKind::Compactions => spent.compactions >= limits.compactions,
             LimitKind::Context => self.overflow || self.window,
+            LimitKind::SessionBytes => self.is_full(),
         };
         hold(9, reached, || {
             format!("{} says that {limit:?} is exhausted, and it is not", recorded.seq)

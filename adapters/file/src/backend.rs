@@ -21,6 +21,7 @@ use crate::maintenance::MaintenancePolicy;
 use crate::paths::{self, StorePaths};
 use crate::segment_map::SegmentMap;
 use crate::writer::{self, KeyedRequest, SegmentWriter};
+use crate::{scan, witness};
 
 /// Attempts to read a session whose index contradicts its segment.
 const TRIES: u32 = 8;
@@ -72,6 +73,10 @@ impl FileBackend {
                 SegmentWriter::claim(self.catalog.clone(), self.disk.clone(), self.segment_bytes)?;
             for (key, bytes) in torn.into_iter().flat_map(|torn| torn.parts) {
                 *self.cut.entry(key).or_default() += bytes;
+            }
+            let adopted = witness::adopt_others(self.catalog.paths(), &*self.disk, writer.id());
+            if let Err(error) = adopted {
+                tracing::debug!(%error, "some segments have no witness for now");
             }
             self.writer = Some(writer);
         }
@@ -152,14 +157,20 @@ impl FileBackend {
             };
             let place = SegmentId { writer: lane, number };
             let path = paths.segment(place);
-            let file = paths::open_to_write(&path, false).map_err(at)?;
+            let file = match paths::open_to_write(&path, false) {
+                Ok(file) => file,
+                // A segment that is missing has nothing to make durable.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(at(error)),
+            };
             let file = self.disk.wrap(file, &path);
             if locked.is_none() {
                 file.sync().map_err(at)?;
                 continue;
             }
             let mut map = SegmentMap::empty(place, 0);
-            let settled = writer::settle(&*file, &mut map, &path)?;
+            let known = scan::witness(paths, &map);
+            let settled = writer::settle(&*file, &mut map, &path, known.as_ref())?;
             for (of, bytes) in settled.flatten().into_iter().flat_map(|torn| torn.parts) {
                 *self.cut.entry(of).or_default() += bytes;
                 changed |= of == key;
@@ -308,12 +319,13 @@ impl CommitBackend for FileBackend {
             writer.check_lately_there()?;
         }
         self.settle()?;
-        let Some(writer) = &self.writer else {
+        let Some(writer) = &mut self.writer else {
             return Ok(None);
         };
+        let due = writer.catch_up(true);
         let (catalog, disk) = (self.catalog.clone(), self.disk.clone());
         let next = self.maintainer.start_due(catalog, disk, writer.id(), self.segment_bytes);
-        Ok(next)
+        Ok(next.into_iter().chain(due).min())
     }
 }
 

@@ -5,7 +5,6 @@ mod changes;
 mod reading;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -18,10 +17,11 @@ use windlass_ports::sync::{Mutex, MutexGuard};
 use crate::catalog::reading::{collect, grew, is_unchanged, list, list_entry, of_map, place_parts};
 use crate::error;
 use crate::format::{SegmentId, SessionKey};
-use crate::index::{self, IndexEntry, SegmentIndex};
+use crate::index::{self, IndexEntry, SegmentIndex, UnusableIndex};
 use crate::paths::{self, MERGED_WRITER, StorePaths};
-use crate::scan::{ExpectedEnd, ScanError, scan};
+use crate::scan::{ExpectedEnd, ScanError, scan_stored};
 use crate::segment_map::{AddedUnit, Damage, Extent, SegmentMap, UnitLocation, slice};
+use crate::witness::Witness;
 
 /// Attempts to read a segment that looks damaged, with a pause between them. Another process may be
 /// in the middle of a write.
@@ -35,6 +35,8 @@ pub(crate) struct SegmentCatalog {
     writers: Mutex<BTreeMap<u16, WriterSegments>>,
     /// The segment that this store object appends to, up to its durable end.
     own: Mutex<Option<SegmentMap>>,
+    /// Held while a segment is removed with its witness, or its witness is written.
+    witnesses: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -73,7 +75,7 @@ pub(crate) struct SessionLayout {
     pub(crate) parts: Vec<LogPart>,
     /// Damage that may belong to the session.
     pub(crate) damages: Vec<(SegmentId, Damage)>,
-    /// Bytes of the session that were never acknowledged.
+    /// Bytes of unfinished appends of the session.
     pub(crate) torn_bytes: u64,
     /// Lanes of those bytes.
     pub(crate) torn_in: Vec<u16>,
@@ -91,7 +93,12 @@ pub(crate) struct CatalogListing {
 
 impl SegmentCatalog {
     pub(crate) fn new(paths: Arc<StorePaths>) -> Self {
-        Self { paths, writers: Mutex::default(), own: Mutex::default() }
+        Self {
+            paths,
+            writers: Mutex::default(),
+            own: Mutex::default(),
+            witnesses: Mutex::default(),
+        }
     }
 
     pub(crate) fn paths(&self) -> &StorePaths {
@@ -217,16 +224,7 @@ impl SegmentCatalog {
             CatalogSegment::Mapped(map) => return Ok(of_map(map, key, part.number, after, limit)),
             CatalogSegment::Sealed => {}
         }
-        let path = self.paths.segment(part.segment);
-        let len = match std::fs::metadata(&path) {
-            Ok(found) => found.len(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok((None, Vec::new()));
-            }
-            Err(error) => return Err(error::reading(error, &path)),
-        };
-        let units = SegmentIndex::open(&self.paths, part.segment, len)
-            .and_then(|index| index.units(key, part.number));
+        let units = self.open_index(part.segment).and_then(|index| index.units(key, part.number));
         if let Ok(units) = units {
             return Ok(slice(&units, after, limit));
         }
@@ -252,10 +250,7 @@ impl SegmentCatalog {
                     CatalogSegment::Open(map) => list(map, &mut all),
                     CatalogSegment::Mapped(map) => list(map, &mut all),
                     CatalogSegment::Sealed => {
-                        let len = std::fs::metadata(self.paths.segment(place));
-                        let len = len.map_or(0, |found| found.len());
-                        let entries = SegmentIndex::open(&self.paths, place, len)
-                            .and_then(|index| index.all());
+                        let entries = self.open_index(place).and_then(|index| index.all());
                         if let Ok(entries) = entries {
                             for (_, entry) in entries {
                                 list_entry(place, entry, &mut all.parts);
@@ -297,21 +292,28 @@ impl SegmentCatalog {
         }
     }
 
+    /// Opens the index of a sealed segment, which has the size of its content.
+    fn open_index(&self, place: SegmentId) -> Result<SegmentIndex, UnusableIndex> {
+        let len = std::fs::symlink_metadata(self.paths.segment(place))?;
+        let len = Some(len).filter(std::fs::Metadata::is_file).ok_or(UnusableIndex)?.len();
+        SegmentIndex::open(&self.paths, place, len).or_else(|unusable| {
+            // Bytes behind the content are no part of it.
+            let known = Witness::read(&self.paths, place)?.and_then(|known| known.sealed_at());
+            let sealed = known.filter(|sealed| *sealed < len).ok_or(unusable)?;
+            SegmentIndex::open(&self.paths, place, sealed)
+        })
+    }
+
     fn entry(
         &self,
         place: SegmentId,
         key: SessionKey,
         segment: &mut CatalogSegment,
     ) -> Result<EntryLookup, ScanError> {
-        let len = match std::fs::metadata(self.paths.segment(place)) {
-            Ok(found) => found.len(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(EntryLookup::Gone),
-            Err(error) => return Err(error.into()),
-        };
-        let found = SegmentIndex::open(&self.paths, place, len).and_then(|index| index.find(key));
+        let found = self.open_index(place).and_then(|index| index.find(key));
         match found {
             Ok(entry) => Ok(EntryLookup::Entry(entry)),
-            Err(index::UnusableIndex) => Ok(match self.rebuild(place, segment)? {
+            Err(UnusableIndex) => Ok(match self.rebuild(place, segment)? {
                 Some(map) => EntryLookup::Map(map),
                 None => EntryLookup::Gone,
             }),
@@ -324,15 +326,19 @@ impl SegmentCatalog {
         place: SegmentId,
         segment: &mut CatalogSegment,
     ) -> Result<Option<Arc<SegmentMap>>, ScanError> {
-        let Some(file) = paths::open_to_read(&self.paths.segment(place))? else {
-            return Ok(None);
-        };
         let mut map = SegmentMap::empty(place, 0);
-        scan(&file, &mut map, ExpectedEnd::Sealed)?;
+        if !scan_stored(&self.paths, &mut map, ExpectedEnd::Sealed)? {
+            return Ok(None);
+        }
         let map = Arc::new(map);
+        // What cannot be read now may be read later.
+        if map.damages.iter().any(|damage| damage.unreadable) {
+            return Ok(Some(map));
+        }
         *segment = CatalogSegment::Mapped(map.clone());
         // Without an index, as in a folder that cannot be written to, the map stays in memory.
-        if map.damages.is_empty() && index::write(&self.paths, &map).is_ok() {
+        let indexed = map.damages.is_empty() && index::write(&self.paths, &map).is_ok();
+        if indexed && self.open_index(place).is_ok() {
             *segment = CatalogSegment::Sealed;
         }
         Ok(Some(map))
@@ -342,7 +348,9 @@ impl SegmentCatalog {
     fn refresh(&self, lanes: &mut BTreeMap<u16, WriterSegments>) -> Result<(), StoreError> {
         let folder = self.paths.writers_folder();
         let at = |error| error::reading(error, &folder);
-        for lane in self.paths.list_writers().map_err(at)? {
+        let listed = self.paths.list_writers().map_err(at)?;
+        lanes.retain(|lane, view| view.ours || listed.contains(lane));
+        for lane in listed {
             let view = lanes.entry(lane).or_default();
             if view.ours {
                 continue;
@@ -350,7 +358,10 @@ impl SegmentCatalog {
             let last = view.segments.keys().next_back().copied();
             let next =
                 SegmentId { writer: lane, number: last.map_or(0, |last| last.saturating_add(1)) };
-            if last.is_none() || self.paths.segment(next).exists() {
+            if last.is_none()
+                || self.paths.segment(next).exists()
+                || self.paths.witness(next).exists()
+            {
                 let numbers = self.paths.list_segments(lane).map_err(at)?;
                 // What was the last one may have been cut or gone on since.
                 view.segments.retain(|number, segment| {
@@ -374,36 +385,44 @@ impl SegmentCatalog {
         };
         let place = SegmentId { writer: lane, number: *number };
         let path = self.paths.segment(place);
-        let at = |refused| self.refused(place, refused);
-        let file = paths::open_to_read(&path);
-        let Some(file) = file.map_err(|error| error::reading(error, &path))? else {
-            *segment = CatalogSegment::Open(Box::new(SegmentMap::empty(place, 0)));
-            return Ok(());
-        };
-        let mut map = match std::mem::replace(segment, CatalogSegment::Sealed) {
-            CatalogSegment::Open(map)
-                if is_unchanged(&file, &map).map_err(|error| at(error.into()))? =>
+        // What cannot be opened is damage, as a scan finds it.
+        let file = paths::open_to_read(&path).ok().flatten();
+        let mut map = match (std::mem::replace(segment, CatalogSegment::Sealed), &file) {
+            (CatalogSegment::Open(map), Some(file))
+                if is_unchanged(file, &map).unwrap_or(false) =>
             {
                 *map
             }
-            CatalogSegment::Open(_)
-            | CatalogSegment::Sealed
-            | CatalogSegment::Mapped(_)
-            | CatalogSegment::Own => SegmentMap::empty(place, 0),
+            (
+                CatalogSegment::Open(_)
+                | CatalogSegment::Sealed
+                | CatalogSegment::Mapped(_)
+                | CatalogSegment::Own,
+                _,
+            ) => SegmentMap::empty(place, 0),
         };
-        if map.end == 0 || grew(&file, &map).map_err(|error| at(error.into()))? {
-            let before = map.clone();
-            scan(&file, &mut map, ExpectedEnd::Open).map_err(at)?;
-            for _ in 1..LOOKS {
-                if map.damages.len() == before.damages.len() {
-                    break;
-                }
-                thread::sleep(PAUSE);
-                map = before.clone();
-                scan(&file, &mut map, ExpectedEnd::Open).map_err(at)?;
-            }
+        if map.end == 0 || file.is_none_or(|file| grew(&file, &map).unwrap_or(true)) {
+            let scanned = self.scan_open(&mut map);
+            scanned.map_err(|refused| self.refused(place, refused))?;
         }
         *segment = CatalogSegment::Open(Box::new(map));
+        Ok(())
+    }
+
+    /// Scans a segment that another process may append to. Repeats the scan, since damage may be
+    /// an unfinished write.
+    fn scan_open(&self, map: &mut SegmentMap) -> Result<(), ScanError> {
+        let before = map.clone();
+        for look in 0..LOOKS {
+            if look > 0 {
+                thread::sleep(PAUSE);
+            }
+            map.clone_from(&before);
+            let _there = scan_stored(&self.paths, map, ExpectedEnd::Open)?;
+            if map.damages.len() == before.damages.len() {
+                break;
+            }
+        }
         Ok(())
     }
 

@@ -5,6 +5,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use crate::format::SegmentId;
+use crate::paths::MERGED_WRITER;
+
 /// Wraps open log files.
 pub(crate) trait Disk: Send + Sync {
     /// Wraps an open log file at this path.
@@ -27,6 +30,12 @@ pub(crate) trait LogFile: Send {
 
     /// Length of the file in bytes.
     fn len(&self) -> io::Result<u64>;
+
+    /// Offset of the first byte from `offset` on that may not be zero; `None` if only a hole
+    /// follows.
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        Ok(Some(offset))
+    }
 }
 
 /// The real disk of the operating system.
@@ -57,6 +66,17 @@ impl LogFile for File {
 
     fn len(&self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
+        use rustix::fs::{SeekFrom, seek};
+        match seek(self, SeekFrom::Data(offset)) {
+            Ok(data) => Ok(Some(data)),
+            Err(rustix::io::Errno::NXIO) => Ok(None),
+            // A file system that knows no holes.
+            Err(_) => Ok(Some(offset)),
+        }
     }
 }
 
@@ -96,9 +116,15 @@ pub(crate) fn read_full_at(
     Ok(done)
 }
 
-/// Longest segment that is read, in bytes. A merged session has at most half as many, and a sealed
-/// segment of a lane far fewer.
-pub(crate) const MOST_SEGMENT: u64 = 1024 * 1024 * 1024;
+/// Most bytes that are read of a segment. Its content is shorter: a merged session has at most half
+/// as many, and the segment of a lane is sealed after the group that makes it longer than 32 MiB.
+pub(crate) fn most_bytes(segment: SegmentId) -> u64 {
+    match segment.writer {
+        MERGED_WRITER => 1024 * 1024 * 1024,
+        _ => 256 * 1024 * 1024,
+    }
+}
+
 /// Bytes of one read of a segment.
 const PIECE: usize = 1024 * 1024;
 /// Zeros at a segment's end that are not left out: more than a sector and a unit's frame.
@@ -111,21 +137,21 @@ pub(crate) struct SegmentBytes {
     pub(crate) len: usize,
 }
 
-/// Reads a segment from `offset` to its end, in pieces. Zeros at the end use no memory.
-///
-/// # Errors
-/// When the file is longer than any segment: a sparse file may claim any length.
-pub(crate) fn read_segment(file: &dyn LogFile, offset: u64) -> io::Result<SegmentBytes> {
-    let claimed = file.len()?;
-    if claimed > MOST_SEGMENT {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("it is {claimed} bytes long, and a segment has at most {MOST_SEGMENT}"),
-        ));
-    }
+/// Reads a segment from `offset` to its end or to `limit`, in pieces. Zeros at the end use no
+/// memory. A file may claim any length.
+pub(crate) fn read_segment(
+    file: &dyn LogFile,
+    offset: u64,
+    limit: u64,
+) -> io::Result<SegmentBytes> {
+    let claimed = file.len()?.min(limit);
     let (mut bytes, mut zeros, mut at) = (Vec::new(), 0, offset);
     let mut piece = vec![0; PIECE];
+    let nothing = vec![0; PIECE];
     while at < claimed {
+        let data = file.next_data(at)?.unwrap_or(claimed).clamp(at, claimed);
+        zeros += usize::try_from(data - at).unwrap_or_default();
+        at = data;
         let size = usize::try_from(claimed - at).unwrap_or(PIECE).min(PIECE);
         let room = piece.get_mut(..size).unwrap_or_default();
         let read = read_full_at(file, room, at)?;
@@ -134,7 +160,7 @@ pub(crate) fn read_segment(file: &dyn LogFile, offset: u64) -> io::Result<Segmen
         }
         at += read as u64;
         let read = room.get(..read).unwrap_or_default();
-        match read.iter().all(|byte| *byte == 0) {
+        match read == nothing.get(..read.len()).unwrap_or_default() {
             true => zeros += read.len(),
             false => {
                 bytes.resize(bytes.len() + zeros, 0);

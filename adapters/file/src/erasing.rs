@@ -24,6 +24,7 @@ use crate::paths::{self, StorePaths};
 use crate::salvage::each_unit;
 use crate::scan::{ExpectedEnd, ScanError, scan};
 use crate::segment_map::{Damage, SegmentMap};
+use crate::witness;
 
 pub(crate) use sweep::sweep;
 
@@ -83,6 +84,7 @@ pub(crate) fn finish(
         };
         whole += u64::from(was_read);
     }
+    witness::erase(paths, |key| keys.contains(&key)).map_err(at)?;
     sweep::unfinished(paths, sessions).map_err(at)?;
     for session in sessions {
         let path = paths.checkpoint(session);
@@ -119,7 +121,7 @@ fn erase_all(
     mark(paths, disk, place, &units)?;
     if search == UnitSearch::Whole {
         let mut map = SegmentMap::empty(place, 0);
-        scan(&file, &mut map, ExpectedEnd::Sealed)?;
+        scan(&file, &mut map, ExpectedEnd::Sealed, None)?;
         for damage in &map.damages {
             let of = keys.iter().find(|key| Some(key.half()) == damage.half);
             if let Some(key) = of {

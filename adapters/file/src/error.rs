@@ -117,6 +117,48 @@ pub(crate) fn corrupt(
     StoreError::new(kind, context)
 }
 
+/// Facts behind position `range.0` and up to position `range.1` that the witness knows are gone.
+pub(crate) fn lost(
+    session: &SessionId,
+    path: &Path,
+    range: (Seq, Seq),
+    at: &UnattributedDamage,
+) -> StoreError {
+    let (after, last) = range;
+    let kind = StoreErrorKind::Corrupt { after, offset: Some(at.at.offset) };
+    let accept = match after {
+        Seq::ZERO => "erase the session",
+        _ => "cut the log off with repair --truncate-at",
+    };
+    let context = format!(
+        "the log of {session} in {} is damaged at byte {}, after position {after}: {}; it had facts \
+         up to position {last}; take the segment from a copy, or accept the loss: {accept}, or give \
+         up the facts of all sessions there with repair --lost {}",
+        path.display(),
+        at.at.offset,
+        at.description,
+        at.at
+    );
+    StoreError::new(kind, context)
+}
+
+/// A segment that cannot be read, in which this session's log may continue.
+pub(crate) fn unreadable(
+    session: &SessionId,
+    path: &Path,
+    after: Seq,
+    at: &UnattributedDamage,
+) -> StoreError {
+    let context = format!(
+        "reading {}: {}; the log of {session} may go on there after position {after}; look at the \
+         disk, take the segment from a copy, or accept the loss with repair --lost {}",
+        path.display(),
+        at.description,
+        at.at
+    );
+    StoreError::new(StoreErrorKind::Io, context)
+}
+
 /// Damage of an unknown session, in which this session's log may continue.
 pub(crate) fn unattributed(
     session: &SessionId,

@@ -114,7 +114,7 @@ fn begins(whole: &ScannedUnits, key: SessionKey, units: &[UnitLocation]) -> bool
 /// Scans a segment and checks the bounds of the result.
 fn scanned(bytes: &[u8], ending: ExpectedEnd) -> (ScannedUnits, SegmentMap) {
     let mut map = SegmentMap::empty(PLACE, 0);
-    let _ = scan(&InMemory(bytes), &mut map, ending);
+    let _ = scan(&InMemory(bytes), &mut map, ending, None);
     let room = bytes.len() as u64 + format::TAIL as u64 + 4;
     assert!(map.end <= room && map.group <= map.end);
     assert!(map.damages.iter().all(|damage| damage.end <= room));

@@ -26,6 +26,7 @@ mod tail_poller;
 mod truncate;
 mod unattributed;
 mod window;
+mod witness;
 mod writer;
 
 pub use blobs::{BlobLimits, FileBlobs};

@@ -101,7 +101,11 @@ impl SessionLogReader<'_> {
 
     /// Checks that a log which can be followed to `last` ends there.
     fn whole(&self, layout: &SessionLayout, last: Seq) -> Result<(), StoreError> {
+        let key = self.key();
         let behind = |(place, damage): &&(SegmentId, Damage)| {
+            if damage.lost_of(key).is_some_and(|lost| lost.last <= last) {
+                return false;
+            }
             let goes_on = |part: &LogPart| {
                 part.segment.writer == place.writer
                     && (part.segment.number, u64::from(part.extent.latest))
@@ -110,12 +114,7 @@ impl SessionLogReader<'_> {
             !layout.parts.iter().any(|part| part.extent.last <= last && goes_on(part))
         };
         if let Some((place, damage)) = layout.damages.iter().find(behind) {
-            if damage.half.is_none() {
-                let extent = UnattributedDamage::of(*place, damage);
-                let path = self.catalog.path(*place);
-                return Err(error::unattributed(self.session, &path, last, &extent));
-            }
-            return Err(self.corrupt(*place, last, damage.offset, &damage.what));
+            return Err(self.damaged(*place, last, damage));
         }
         let gap = layout.parts.iter().filter(|part| part.extent.base > last);
         match gap.min_by_key(|part| part.extent.base) {
@@ -419,6 +418,22 @@ impl SessionLogReader<'_> {
                 Err(damaged(malformed.to_string()).caused_by(malformed))
             }
         }
+    }
+
+    /// The error of a log that ends before damage in which it may continue.
+    fn damaged(&self, place: SegmentId, last: Seq, damage: &Damage) -> StoreError {
+        let path = self.catalog.path(place);
+        let unattributed = UnattributedDamage::of(place, damage);
+        if damage.unreadable {
+            return error::unreadable(self.session, &path, last, &unattributed);
+        }
+        if let Some(lost) = damage.lost_of(self.key()) {
+            return error::lost(self.session, &path, (last, lost.last), &unattributed);
+        }
+        if damage.half.is_some() {
+            return self.corrupt(place, last, damage.offset, &damage.what);
+        }
+        error::unattributed(self.session, &path, last, &unattributed)
     }
 
     fn corrupt(&self, place: SegmentId, after: Seq, offset: u64, what: &str) -> StoreError {

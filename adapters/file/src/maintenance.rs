@@ -24,7 +24,7 @@ use crate::paths::{self, MERGED_WRITER, StorePaths};
 use crate::segment_map::{AddedUnit, SegmentMap, UnitLocation};
 use crate::store::FileStore;
 use crate::writer::SEGMENT;
-use crate::{erasing, error, index};
+use crate::{erasing, error, index, witness};
 
 /// Approximate bytes of facts in a unit of a merged session.
 const UNIT: usize = 256 * 1024;
@@ -145,6 +145,9 @@ impl<'a> MaintenancePass<'a> {
             let lane = *lane;
             sealed.extend(numbers.into_iter().map(|number| SegmentId { writer: lane, number }));
         }
+        // Also of those that a process wrote that died before it wrote their witnesses.
+        let merged = paths.list_segments(MERGED_WRITER).map_err(at)?;
+        witness::adopt(paths, MERGED_WRITER, &merged);
         kept.merged = self.merge(&sealed)?;
         kept.removed = self.remove(&sealed)?;
         Ok(kept)
@@ -356,6 +359,8 @@ impl<'a> MaintenancePass<'a> {
         if let Err(error) = index::write(paths, &map) {
             tracing::debug!(%error, "a segment has no index for now");
         }
+        // Before any segment is removed of which this one has the sessions.
+        self.catalog.put_witness(&map).map_err(at)?;
         Ok(chosen.len() as u64)
     }
 
@@ -388,9 +393,7 @@ impl<'a> MaintenancePass<'a> {
                 continue;
             }
             let at = |error| error::from_io(error, "removing", &paths.segment(*place));
-            erasing::remove(&paths.segment(*place)).map_err(at)?;
-            erasing::remove(&paths.index(*place)).map_err(at)?;
-            self.catalog.remove(*place);
+            self.catalog.remove(*place).map_err(at)?;
             removed += 1;
         }
         Ok(removed)

@@ -51,6 +51,27 @@ impl StorePaths {
         self.writer_folder(place.writer).join(format!("{:08x}.idx", place.number))
     }
 
+    fn witnesses(&self) -> PathBuf {
+        self.root.join("witness")
+    }
+
+    /// File that states the content of a segment.
+    pub(crate) fn witness(&self, place: SegmentId) -> PathBuf {
+        self.witnesses().join(format!("{:04x}", place.writer)).join(format!("{:08x}", place.number))
+    }
+
+    /// Lists the lanes of witnessed segments.
+    pub(crate) fn list_witnessed_writers(&self) -> io::Result<Vec<u16>> {
+        writers_in(&self.witnesses())
+    }
+
+    /// Lists the numbers of a lane's segments that have a witness.
+    pub(crate) fn list_witnessed(&self, lane: u16) -> io::Result<Vec<u32>> {
+        let names = names(&self.witnesses().join(format!("{lane:04x}")))?;
+        let whole = names.iter().filter(|name| name.len() == 8);
+        Ok(whole.filter_map(|name| u32::from_str_radix(name, 16).ok()).collect())
+    }
+
     fn locks(&self) -> PathBuf {
         self.root.join("locks")
     }
@@ -127,18 +148,25 @@ impl StorePaths {
 
     /// Lists all lanes, including the lane of merged segments.
     pub(crate) fn list_writers(&self) -> io::Result<Vec<u16>> {
-        let names = names(&self.writers_folder())?;
-        let mut lanes: Vec<u16> = names
-            .iter()
-            .filter(|name| name.len() == 4)
-            .filter_map(|name| u16::from_str_radix(name, 16).ok())
-            .collect();
+        let mut lanes = writers_in(&self.writers_folder())?;
+        lanes.extend(self.list_witnessed_writers()?);
         lanes.sort_unstable();
+        lanes.dedup();
         Ok(lanes)
     }
 
-    /// Lists the numbers of a lane's segments.
+    /// Lists the numbers of a lane's segments, including those that are missing and have a witness.
     pub(crate) fn list_segments(&self, lane: u16) -> io::Result<Vec<u32>> {
+        // What is removed in order loses its witness first.
+        let mut numbers = self.list_witnessed(lane)?;
+        numbers.extend(self.list_present(lane)?);
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
+    }
+
+    /// Lists the numbers of a lane's segments that have a file.
+    pub(crate) fn list_present(&self, lane: u16) -> io::Result<Vec<u32>> {
         let names = names(&self.writer_folder(lane))?;
         let mut numbers: Vec<u32> = names
             .iter()
@@ -217,6 +245,13 @@ fn is_absent(error: &io::Error) -> bool {
 
 /// Next number for the name of an unfinished file.
 static PARTS: AtomicU64 = AtomicU64::new(1);
+
+/// Lists the lanes whose names are in a folder.
+fn writers_in(folder: &Path) -> io::Result<Vec<u16>> {
+    let names = names(folder)?;
+    let lanes = names.iter().filter(|name| name.len() == 4);
+    Ok(lanes.filter_map(|name| u16::from_str_radix(name, 16).ok()).collect())
+}
 
 /// Lists the names in a folder; a missing folder has none.
 pub(crate) fn names(folder: &Path) -> io::Result<Vec<String>> {

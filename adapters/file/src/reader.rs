@@ -133,8 +133,8 @@ impl StoreReader {
             standings.entry(id).or_default().parts.push(part);
         }
         for (_, damage) in &damages {
-            if let Some(id) = damage.id.clone().filter(wanted) {
-                standings.entry(id).or_default();
+            for id in damage.ids().filter(|id| wanted(id)) {
+                standings.entry(id.clone()).or_default();
             }
         }
         let mut heads = Vec::new();

@@ -9,7 +9,7 @@ use windlass_core::{Seq, SessionId};
 use windlass_ports::StoreError;
 
 use crate::catalog::SegmentCatalog;
-use crate::disk::{LogFile, SegmentBytes, read_full_at, read_segment};
+use crate::disk::{LogFile, SegmentBytes, most_bytes, read_full_at, read_segment};
 use crate::error;
 use crate::format::{self, FIRST, SegmentId, SessionKey, UnitHeader};
 use crate::paths;
@@ -178,7 +178,7 @@ pub(crate) fn each_unit(
     place: SegmentId,
     take: &mut dyn FnMut(u64, &UnitHeader, &[u8]),
 ) -> io::Result<()> {
-    let SegmentBytes { bytes, .. } = read_segment(file, 0)?;
+    let SegmentBytes { bytes, .. } = read_segment(file, 0, most_bytes(place))?;
     let written = bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0);
     let mut at = FIRST as usize;
     while at <= written {

@@ -12,15 +12,22 @@
 //! - a sector of it is all zeros.
 //!
 //! Everything else is *damage*. The bytes alone cannot tell an acknowledged last group that lost
-//! whole sectors or its end from a torn one. A changed byte is always detected.
+//! whole sectors or its end from a torn one; the segment's witness can. A changed byte is always
+//! detected.
+
+mod stored;
 
 use std::io;
 
 use windlass_core::SessionId;
+use windlass_ports::ChainLink;
 
-use crate::disk::{LogFile, SegmentBytes, read_full_at, read_segment};
+use crate::disk::{LogFile, SegmentBytes, most_bytes, read_full_at, read_segment};
 use crate::format::{self, FIRST, HEAD, LEAST_UNIT, SegmentHeader, SessionKey, TAIL, UnitHeader};
 use crate::segment_map::{AddedUnit, Damage, SegmentMap, TornTail};
+use crate::witness::Witness;
+
+pub(crate) use stored::{scan_stored, witness};
 
 /// Smallest write of a disk. Fewer zeros than this are no torn write.
 const SECTOR: u64 = 512;
@@ -48,11 +55,13 @@ impl From<io::Error> for ScanError {
     }
 }
 
-/// Scans a segment from the end of its map on.
+/// Scans a segment from the end of its map on, at most to its sealed size. What it lacks against
+/// its witness is damage.
 pub(crate) fn scan(
     file: &dyn LogFile,
     map: &mut SegmentMap,
     ending: ExpectedEnd,
+    known: Option<&Witness>,
 ) -> Result<(), ScanError> {
     let len = file.len()?;
     if map.end < FIRST {
@@ -63,13 +72,15 @@ pub(crate) fn scan(
             SegmentHeader::Ours => {}
             SegmentHeader::Newer(format) => return Err(ScanError::Newer(format)),
             // The process died as it began the segment: nothing was ever in it.
-            SegmentHeader::Other(_) if ending == ExpectedEnd::Open && is_begun(first, len) => {
+            SegmentHeader::Other(_)
+                if ending == ExpectedEnd::Open && is_begun(first, len) && known.is_none() =>
+            {
                 map.torn = None;
                 return Ok(());
             }
             // What the units say of their place tells whose they are as well.
             SegmentHeader::Other(what) => {
-                map.damages.push(Damage { offset: 0, end: FIRST, half: None, id: None, what })
+                map.damages.push(Damage::unattributed(0, FIRST, what));
             }
         }
         map.end = FIRST;
@@ -77,14 +88,17 @@ pub(crate) fn scan(
     }
     map.torn = None;
     let base = map.end;
-    let SegmentBytes { bytes, len } = read_segment(file, base)?;
+    let limit = known.and_then(Witness::sealed_at).unwrap_or(most_bytes(map.segment));
+    let SegmentBytes { bytes, len } = read_segment(file, base, limit)?;
     let rest = ScanBuffer {
         written: bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1),
         bytes: &bytes,
         base,
         len,
+        known,
     };
     rest.read(map, ending);
+    rest.check_end(map);
     Ok(())
 }
 
@@ -101,6 +115,7 @@ struct ScanBuffer<'a> {
     len: usize,
     /// Number of bytes up to the last one that is not zero.
     written: usize,
+    known: Option<&'a Witness>,
 }
 
 impl ScanBuffer<'_> {
@@ -108,6 +123,9 @@ impl ScanBuffer<'_> {
         let mut at = 0;
         while at < self.written {
             let head = self.head(map, at);
+            if let Some(head) = &head {
+                self.check_link(map, at, head);
+            }
             let unit = head.filter(|head| self.is_whole(at, head));
             let Some(head) = unit else {
                 match self.trouble(map, at, head, ending) {
@@ -121,11 +139,45 @@ impl ScanBuffer<'_> {
                 map.group = self.base + at as u64;
             }
             map.series = head.group.series;
-            if !head.erased {
-                self.add(map, at, &head);
+            match head.erased {
+                false => self.add(map, at, &head),
+                true => {
+                    map.last_link = head.link;
+                    map.erased.entry(head.key).or_default().push((head.last(), head.link));
+                }
             }
             at += head.len as usize;
             map.end = self.base + at as u64;
+        }
+    }
+
+    /// Checks the unit at the witnessed end: it ends there, with the same link.
+    fn check_link(&self, map: &mut SegmentMap, at: usize, head: &UnitHeader) {
+        let Some(known) = self.known else {
+            return;
+        };
+        let (start, end) = (self.base + at as u64, self.base + at as u64 + u64::from(head.len));
+        if start >= known.end() || end < known.end() {
+            return;
+        }
+        // A link of zeros is unknown.
+        let none = ChainLink([0; ChainLink::BYTES]);
+        let unknown = known.link() == none || (head.erased && head.link == none);
+        if end > known.end() || !(unknown || head.link == known.link()) {
+            let what = "the segment is not the one that was written there".to_owned();
+            map.damages.push(Damage::unattributed(FIRST, known.end(), what));
+        }
+    }
+
+    /// Checks that the segment reaches its witnessed end.
+    fn check_end(&self, map: &mut SegmentMap) {
+        let Some(known) = self.known else {
+            return;
+        };
+        let read = map.damages.iter().map(|damage| damage.end).max().unwrap_or(FIRST).max(map.end);
+        if read < known.end() {
+            let what = format!("{} bytes that were written there are missing", known.end() - read);
+            map.damages.push(Damage::unattributed(read, known.end(), what));
         }
     }
 
@@ -170,7 +222,8 @@ impl ScanBuffer<'_> {
         };
         // Salvage damage nothing is taken for what a write left.
         let open = ending == ExpectedEnd::Open && map.damages.is_empty();
-        if open && self.is_torn(map, at, head, next) {
+        let durable = self.known.map_or(0, Witness::end);
+        if open && self.base + at as u64 >= durable && self.is_torn(map, at, head, next) {
             map.torn = Some(self.torn(map, at, head));
             return None;
         }
@@ -228,7 +281,8 @@ impl ScanBuffer<'_> {
                 break;
             }
         }
-        TornTail { bytes: (self.written - at) as u64, parts }
+        let proven = self.known.is_some_and(Witness::is_last);
+        TornTail { bytes: (self.written - at) as u64, parts, proven }
     }
 
     /// Finds the next sound head from `from` on.
@@ -293,6 +347,8 @@ impl ScanBuffer<'_> {
             end: self.base + end as u64,
             half,
             id: half.and_then(|half| self.guess(at, end, half)),
+            lost: None,
+            unreadable: false,
             what: what.to_owned(),
         }
     }

@@ -1,5 +1,7 @@
 //! The content of a segment by session: built by a scan, and extended by its writer.
 
+use std::sync::Arc;
+
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{ChainLink, SessionSummary};
 
@@ -77,10 +79,29 @@ pub(crate) struct Damage {
     pub(crate) half: Option<u32>,
     /// Id of that session, if it is known.
     pub(crate) id: Option<SessionId>,
+    /// Facts that the bytes may have held if they are of no single session, as far as the witness
+    /// knows them all; `None` if any session may have had facts there.
+    pub(crate) lost: Option<Arc<[LostFacts]>>,
+    /// True if the bytes could not be read at all.
+    pub(crate) unreadable: bool,
     pub(crate) what: String,
 }
 
+/// Facts of a session that a segment lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LostFacts {
+    pub(crate) key: SessionKey,
+    pub(crate) id: SessionId,
+    /// Last position that the session reached in the segment.
+    pub(crate) last: Seq,
+}
+
 impl Damage {
+    /// Describes bytes that may have belonged to any session.
+    pub(crate) fn unattributed(offset: u64, end: u64, what: String) -> Self {
+        Self { offset, end, half: None, id: None, lost: None, unreadable: false, what }
+    }
+
     /// Describes a sound unit in an unexpected place.
     fn of_unit(key: SessionKey, at: &UnitLocation, what: &str) -> Self {
         Self {
@@ -88,22 +109,43 @@ impl Damage {
             end: at.end(),
             half: Some(key.half()),
             id: None,
+            lost: None,
+            unreadable: false,
             what: what.to_owned(),
         }
     }
 
     /// Returns true if the bytes may have belonged to a session.
     pub(crate) fn may_be_of(&self, key: SessionKey) -> bool {
-        self.half.is_none_or(|half| half == key.half())
+        match (self.half, &self.lost) {
+            (Some(half), _) => half == key.half(),
+            (None, None) => true,
+            (None, Some(_)) => self.lost_of(key).is_some(),
+        }
+    }
+
+    /// Returns the facts of a session that are known to be lost.
+    pub(crate) fn lost_of(&self, key: SessionKey) -> Option<&LostFacts> {
+        let lost = self.lost.as_deref()?;
+        let at = lost.binary_search_by(|lost| lost.key.cmp(&key)).ok()?;
+        lost.get(at)
+    }
+
+    /// Ids of sessions that are known to have lost facts.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &SessionId> {
+        let lost = self.lost.as_deref().unwrap_or_default();
+        self.id.iter().chain(lost.iter().map(|lost| &lost.id))
     }
 }
 
-/// Unacknowledged units at the end of a segment.
+/// Units of an unfinished append at the end of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TornTail {
     pub(crate) bytes: u64,
     /// Sessions of those units that are known, with their bytes.
     pub(crate) parts: Vec<(SessionKey, u64)>,
+    /// True if the witness proves that they were never acknowledged.
+    pub(crate) proven: bool,
 }
 
 /// Content of a segment.
@@ -117,6 +159,10 @@ pub(crate) struct SegmentMap {
     pub(crate) group: u64,
     /// Number of the last group.
     pub(crate) series: u8,
+    /// Link of the last unit; zeros if there is none.
+    pub(crate) last_link: ChainLink,
+    /// Last positions and links of erased units.
+    pub(crate) erased: KeyMap<Vec<(Seq, ChainLink)>>,
     pub(crate) damages: Vec<Damage>,
     pub(crate) torn: Option<TornTail>,
 }
@@ -161,6 +207,8 @@ impl SegmentMap {
             end,
             group: end,
             series: 0,
+            last_link: ChainLink([0; ChainLink::BYTES]),
+            erased: KeyMap::default(),
             damages: Vec::new(),
             torn: None,
         }
@@ -169,6 +217,7 @@ impl SegmentMap {
     /// Adds a unit. A unit that does not follow the session's last one is damage.
     pub(crate) fn add(&mut self, added: AddedUnit) {
         let AddedUnit { key, at, opening, link, summary } = added;
+        self.last_link = link;
         let Some(opening) = opening else {
             let track = self.tracks.get_mut(&key);
             let run = track.and_then(|track| track.runs.last_mut());

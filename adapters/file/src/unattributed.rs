@@ -15,15 +15,17 @@ use std::thread;
 use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::catalog::{LOOKS, PAUSE};
-use crate::disk::{LogFile, RealDisk, read_segment, write_all_at};
+use crate::disk::{LogFile, RealDisk, most_bytes, read_segment, write_all_at};
 use crate::erasing;
 use crate::error;
 use crate::format::{FIRST, SegmentId, SessionKey, segment_header};
 use crate::paths::{self, MERGED_WRITER, StorePaths};
 use crate::salvage::{SalvagedData, raw, segment_name};
-use crate::scan::{ExpectedEnd, ScanError, scan};
+use crate::scan::{self, ExpectedEnd, ScanError, scan_stored};
 use crate::segment_map::{Damage, SegmentMap};
 use crate::store::FileStore;
+use crate::witness::record::SegmentState;
+use crate::witness::{self, compare};
 
 /// Most bytes of one erased unit.
 const MOST: u64 = 64 * 1024 * 1024;
@@ -114,9 +116,11 @@ impl FileStore {
             known.extend(map.tracks.keys().map(|key| key.half()));
             damages.extend(map.damages.into_iter().map(|damage| (*place, damage)));
         }
-        let hidden = damages.iter().filter(|(_, damage)| match damage.half {
-            None => true,
-            Some(half) => damage.id.is_none() && !known.contains(&half),
+        let hidden = damages.iter().filter(|(_, damage)| match (damage.half, &damage.lost) {
+            (None, None) => true,
+            // The log of each of these sessions is damaged.
+            (None, Some(_)) => false,
+            (Some(half), _) => damage.id.is_none() && !known.contains(&half),
         });
         Ok(hidden.map(|(place, damage)| UnattributedDamage::of(*place, damage)).collect())
     }
@@ -134,9 +138,6 @@ impl FileStore {
             let context = format!("nothing is damaged at byte {} of {}", at.offset, path.display());
             StoreError::new(StoreErrorKind::Invalid, context)
         };
-        if !path.exists() {
-            return Err(none());
-        }
         let lane = paths.writer_folder(at.segment.writer);
         let lock = paths.lock_writer(at.segment.writer);
         let lock = lock.map_err(|error| error::from_io(error, "locking", &lane))?;
@@ -146,8 +147,9 @@ impl FileStore {
         let last = numbers.last() == Some(&at.segment.number);
         let map = scan_repeatedly(&paths, at.segment, last)?.ok_or_else(none)?;
         let mut damages = map.damages.iter();
-        let damage = damages.find(|damage| damage.offset == at.offset);
-        Ok(DamageRemoval { at, end: damage.ok_or_else(none)?.end, paths, _lock: lock })
+        let damage = damages.find(|damage| damage.offset == at.offset).ok_or_else(none)?;
+        let end = damage.end;
+        Ok(DamageRemoval { at, end, map, paths, _lock: lock })
     }
 }
 
@@ -164,15 +166,17 @@ fn scan_repeatedly(
     };
     let path = paths.segment(place);
     for again in 0..LOOKS {
-        let opened = paths::open_to_read(&path);
-        let Some(file) = opened.map_err(|error| error::reading(error, &path))? else {
-            return Ok(None);
-        };
         let mut map = SegmentMap::empty(place, 0);
-        scan(&file, &mut map, ending).map_err(|refused| match refused {
+        let there = scan_stored(paths, &mut map, ending).map_err(|refused| match refused {
             ScanError::Io(error) => error::reading(error, &path),
             ScanError::Newer(format) => error::newer(&path, format),
         })?;
+        if !there {
+            return Ok(None);
+        }
+        let known = scan::witness(paths, &map);
+        let compared = compare(paths, known.as_ref(), &mut map);
+        compared.map_err(|error| error::reading(error, &paths.witness(place)))?;
         if map.damages.is_empty() || again + 1 == LOOKS {
             return Ok(Some(map));
         }
@@ -187,6 +191,8 @@ pub struct DamageRemoval {
     paths: StorePaths,
     at: DamageLocation,
     end: u64,
+    /// Content of the segment.
+    map: SegmentMap,
     /// Lock of the lane.
     _lock: File,
 }
@@ -219,18 +225,38 @@ impl DamageRemoval {
         let at = |error| error::from_io(error, "giving up a stretch of", &path);
         // An index from before the damage tells of units that are not there.
         erasing::remove(&self.paths.index(self.at.segment)).map_err(at)?;
+        if !path.exists() {
+            witness::remove(&self.paths, self.at.segment).map_err(at)?;
+            return erasing::note(&self.paths).map_err(at);
+        }
         let file = paths::open_to_write(&path, false).map_err(at)?;
-        self.erase_bytes(&file).map_err(at)?;
+        let is_last = self.at.offset >= FIRST && self.is_last(&file).map_err(at)?;
+        self.accept(is_last).map_err(at)?;
+        self.erase_bytes(&file, is_last).map_err(at)?;
         file.sync().map_err(at)?;
         erasing::note(&self.paths).map_err(at)
     }
 
-    fn erase_bytes(&self, file: &File) -> std::io::Result<()> {
+    /// Has the witness state what is there, before bytes are changed. While there is more damage it
+    /// stays as it is.
+    fn accept(&self, is_last: bool) -> std::io::Result<()> {
+        let mut map = self.map.clone();
+        map.damages.retain(|damage| damage.offset != self.at.offset);
+        if !map.damages.is_empty() {
+            return Ok(());
+        }
+        if is_last {
+            map.end = map.end.min(self.at.offset.max(FIRST));
+        }
+        witness::put(&self.paths, &map, SegmentState::Closed)
+    }
+
+    fn erase_bytes(&self, file: &File, is_last: bool) -> std::io::Result<()> {
         let place = self.at.segment;
         if self.at.offset < FIRST {
             return write_all_at(file, &segment_header(place), 0);
         }
-        if self.is_last(file)? {
+        if is_last {
             return file.set_len(self.at.offset);
         }
         let mut from = self.at.offset;
@@ -241,13 +267,7 @@ impl DamageRemoval {
                 left if left < 2 * MOST => left / 8 * 4,
                 _ => MOST,
             };
-            let damage = Damage {
-                offset: from,
-                end: from + size,
-                half: None,
-                id: None,
-                what: String::new(),
-            };
+            let damage = Damage::unattributed(from, from + size, String::new());
             let blanked = erasing::overwrite(
                 &self.paths,
                 &RealDisk,
@@ -267,7 +287,10 @@ impl DamageRemoval {
 
     /// Returns true if only zeros follow.
     fn is_last(&self, file: &File) -> std::io::Result<bool> {
-        Ok(read_segment(file, self.end)?.bytes.iter().all(|byte| *byte == 0))
+        Ok(read_segment(file, self.end, most_bytes(self.at.segment))?
+            .bytes
+            .iter()
+            .all(|byte| *byte == 0))
     }
 }
 

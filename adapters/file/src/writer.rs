@@ -7,6 +7,7 @@ mod settling;
 
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -19,7 +20,9 @@ use crate::error;
 use crate::format::{FIRST, KeyMap, MOST_SERIES, SegmentId, segment_header};
 use crate::index;
 use crate::paths::{self, FileIdentity, MAX_WRITERS};
+use crate::scan;
 use crate::segment_map::{SegmentMap, TornTail};
+use crate::witness::{self, WitnessWriter};
 
 pub(crate) use group::KeyedRequest;
 pub(crate) use settling::settle;
@@ -54,6 +57,8 @@ pub(crate) struct SegmentWriter {
     /// False once the disk was full; no room is prepared then.
     ahead: bool,
     indexing: Option<JoinHandle<()>>,
+    /// Witness of the segment; `None` if it cannot be written.
+    witness: Option<WitnessWriter>,
     /// Number of the next group.
     series: u8,
     most: u64,
@@ -113,6 +118,7 @@ impl SegmentWriter {
             buffer: Vec::new(),
             ahead: true,
             indexing: None,
+            witness: None,
             series: 0,
             most,
             gone: false,
@@ -122,6 +128,12 @@ impl SegmentWriter {
             Some(number) => writer.recover(number)?,
             None => (None, None),
         };
+        let mut sealed = numbers.as_slice();
+        if let Some(map) = &map {
+            sealed = sealed.split_last().map_or(&[], |(_, sealed)| sealed);
+            writer.begin_witness(map);
+        }
+        witness::adopt(writer.catalog.paths(), lane, sealed);
         writer.catalog.set_ours(lane, &numbers, map);
         Ok(Some((writer, torn)))
     }
@@ -134,11 +146,17 @@ impl SegmentWriter {
         let place = SegmentId { writer: self.id, number };
         let path = self.catalog.paths().segment(place);
         let at = |error| error::from_io(error, "claiming", &path);
-        let file = paths::open_to_write(&path, false).map_err(at)?;
+        let file = match paths::open_to_write(&path, false) {
+            Ok(file) => file,
+            // What is missing, or is no file, is damage, and the log goes on in the next segment.
+            Err(error) if is_no_file(&path, &error) => return Ok((None, None)),
+            Err(error) => return Err(at(error)),
+        };
         let identity = FileIdentity::of(&file).map_err(at)?;
         let file = self.disk.wrap(file, &path);
         let mut map = SegmentMap::empty(place, 0);
-        let settled = settle(&*file, &mut map, &path)?;
+        let known = scan::witness(self.catalog.paths(), &map);
+        let settled = settle(&*file, &mut map, &path, known.as_ref())?;
         let Some(torn) = settled else {
             // What is damaged stays as it is, and the log goes on in the next segment.
             return Ok((None, None));
@@ -254,8 +272,44 @@ impl SegmentWriter {
         let series = self.series;
         self.series = (series + 1) % MOST_SERIES;
         let end = self.segment.as_ref().map_or(start, |segment| segment.end);
+        let link = added.last().map(|unit| unit.link);
         self.catalog.add_to_own(start, end, series, added);
+        let Some(link) = link else {
+            return Ok(());
+        };
+        self.witnessing(|witness| witness.extend(end, link, units.iter().map(|unit| unit.key)));
+        if self.witness.as_ref().is_some_and(WitnessWriter::is_late) {
+            self.catch_up(false);
+        }
         Ok(())
+    }
+
+    /// Writes what is due of the witness. Returns the delay until more is.
+    pub(crate) fn catch_up(&mut self, idle: bool) -> Option<Duration> {
+        let catalog = self.catalog.clone();
+        self.witnessing(|witness| {
+            catalog.with_own(|map| witness.catch_up(map, idle)).unwrap_or(Ok(()))
+        });
+        self.witness.as_ref().and_then(WitnessWriter::due)
+    }
+
+    /// Writes to the witness. One that cannot be written is removed, since it may state too little;
+    /// no append fails for that.
+    fn witnessing(&mut self, write: impl FnOnce(&mut WitnessWriter) -> io::Result<()>) {
+        let Some(Err(error)) = self.witness.as_mut().map(write) else {
+            return;
+        };
+        tracing::warn!(%error, "the witness of a segment cannot be written");
+        if let Some(witness) = self.witness.take() {
+            witness.abandon();
+        }
+    }
+
+    /// Begins the witness of the current segment.
+    fn begin_witness(&mut self, map: &SegmentMap) {
+        let begun = WitnessWriter::begin(self.catalog.paths(), self.disk.clone(), map);
+        self.witness =
+            begun.inspect_err(|error| tracing::warn!(%error, "a segment has no witness")).ok();
     }
 
     /// Writes bytes at the segment's end and makes them durable.
@@ -300,6 +354,7 @@ impl SegmentWriter {
             cut.map_err(|error| error::from_io(error, "sealing", &segment.path))?;
         }
         self.segment = None;
+        self.witness = None;
         self.open_all();
         if let Some(map) = self.catalog.seal_own() {
             self.index(map);
@@ -307,16 +362,21 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Writes the index of a sealed segment on another thread.
+    /// Writes the index and the witness of a sealed segment on another thread.
     fn index(&mut self, map: Arc<SegmentMap>) {
         self.finish_indexing();
         if !map.damages.is_empty() {
             return;
         }
         let catalog = self.catalog.clone();
-        let index = move || match index::write(catalog.paths(), &map) {
-            Ok(()) => catalog.forget(map.segment),
-            Err(error) => tracing::debug!(%error, "a segment has no index for now"),
+        let index = move || {
+            match index::write(catalog.paths(), &map) {
+                Ok(()) => catalog.forget(map.segment),
+                Err(error) => tracing::debug!(%error, "a segment has no index for now"),
+            }
+            if let Err(error) = catalog.put_witness(&map) {
+                tracing::debug!(%error, "a segment has an unfinished witness for now");
+            }
         };
         let thread = std::thread::Builder::new().name("windlass-file-index".to_owned());
         // Without a thread it is written when it is asked for.
@@ -350,7 +410,9 @@ impl SegmentWriter {
             begun.map_err(|error: io::Error| error::from_io(error, "beginning", &path))?;
         self.next = self.next.saturating_add(1);
         self.open_all();
-        self.catalog.set_own(SegmentMap::empty(place, FIRST));
+        let map = SegmentMap::empty(place, FIRST);
+        self.begin_witness(&map);
+        self.catalog.set_own(map);
         self.segment = Some(OpenSegment {
             id: place,
             path,
@@ -378,7 +440,8 @@ impl Drop for SegmentWriter {
             return;
         }
         let left = if segment.end <= FIRST {
-            fs::remove_file(&segment.path)
+            let paths = self.catalog.paths();
+            witness::remove(paths, segment.id).and_then(|()| fs::remove_file(&segment.path))
         } else if segment.room_end > segment.end {
             segment.file.set_len(segment.end)
         } else {
@@ -388,5 +451,15 @@ impl Drop for SegmentWriter {
             let path = segment.path.display();
             tracing::debug!(%path, %error, "a segment was left with room behind its end");
         }
+        let catalog = self.catalog.clone();
+        if segment.end > FIRST {
+            self.witnessing(|witness| catalog.with_own(|map| witness.close(map)).unwrap_or(Ok(())));
+        }
     }
+}
+
+/// Returns true if no regular file is at a path.
+fn is_no_file(path: &Path, error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || fs::symlink_metadata(path).is_ok_and(|found| !found.is_file())
 }

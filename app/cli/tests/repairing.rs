@@ -94,10 +94,8 @@ fn a_damaged_log_is_repaired_and_all_that_is_sound_behind_the_damage_is_saved() 
     ok(place.run(&["verify", "s"]));
 }
 
-/// The only unit of a session is overwritten, as if it had never been there.
-#[test]
-fn a_session_that_damage_hides_is_told_and_its_loss_can_be_accepted() {
-    let place = Place::new();
+/// A store with sessions `a` and `x`, of which all that `x` has was overwritten, and where that was.
+fn overwritten(place: &Place) -> (usize, usize) {
     ok(place.run(&["run", "hello", "--session", "a"]));
     let segment = place.stored("lanes/0000/00000001.seg");
     let from = usize::try_from(fs::metadata(&segment).unwrap().len()).unwrap();
@@ -107,6 +105,56 @@ fn a_session_that_damage_hides_is_told_and_its_loss_can_be_accepted() {
     let mut bytes = fs::read(&segment).unwrap();
     bytes[from..to].fill(b'#');
     fs::write(&segment, bytes).unwrap();
+    (from, to)
+}
+
+/// The witness knows what was there, so the session is told by name and others go on.
+#[test]
+fn a_session_that_was_overwritten_is_told_by_name_and_its_loss_can_be_accepted() {
+    let place = Place::new();
+    let (from, _) = overwritten(&place);
+    let name = format!("0000/00000001@{from}");
+    for words in [vec!["verify"], vec!["copy", "--from", &place.store_url(), "--to", "file:there"]]
+    {
+        let told = place.run(&words);
+        assert_eq!(told.code, 5, "{words:?}: {}", told.err);
+        assert!(told.out.contains("a: "), "{}", told.out);
+        assert!(told.err.contains("the log of x"), "{}", told.err);
+        assert!(told.err.contains(&format!("repair --lost {name}")), "{}", told.err);
+    }
+    ok(place.run(&["run", "hello", "--session", "new"]));
+    ok(place.run(&["resume", "a", "and again"]));
+    assert_eq!(place.run(&["run", "hello", "--session", "x"]).code, 5);
+    ok(place.run(&["erase", "x", "--yes"]));
+    ok(place.run(&["verify"]));
+    ok(place.run(&["run", "hello", "--session", "x"]));
+}
+
+/// A segment that is gone takes whole sessions with it, and their loss is accepted at once.
+#[test]
+fn a_segment_that_is_gone_is_told_by_session_and_given_up() {
+    let place = Place::new();
+    for session in ["a", "b"] {
+        ok(place.run(&["run", "hello", "--session", session]));
+    }
+    fs::remove_file(place.stored("lanes/0000/00000001.seg")).unwrap();
+    let told = place.run(&["verify"]);
+    assert_eq!(told.code, 5, "{}", told.err);
+    for session in ["a", "b"] {
+        assert!(told.err.contains(&format!("the log of {session} ")), "{}", told.err);
+        assert_eq!(place.run(&["run", "hello", "--session", session]).code, 5);
+    }
+    ok(place.run(&["repair", "--lost", "0000/00000001@64"]));
+    ok(place.run(&["verify"]));
+    ok(place.run(&["run", "hello", "--session", "a"]));
+}
+
+/// The only unit of a session is overwritten, as if it had never been there, and no witness knows it.
+#[test]
+fn a_session_that_damage_hides_is_told_and_its_loss_can_be_accepted() {
+    let place = Place::new();
+    let (from, to) = overwritten(&place);
+    fs::remove_dir_all(place.stored("witness")).unwrap();
 
     let name = format!("0000/00000001@{from}");
     for words in [vec!["verify"], vec!["copy", "--from", &place.store_url(), "--to", "file:there"]]

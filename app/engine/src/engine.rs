@@ -299,7 +299,7 @@ impl Engine {
         if let Some(repair) = &claim.repaired {
             tracing::warn!(
                 session = %slot.id, kept = %repair.last, cut_bytes = repair.cut_bytes,
-                "a torn tail was cut off: it was never acknowledged"
+                "a torn tail was cut off: the rest of an unfinished append"
             );
         }
         let epoch = claim.epoch;

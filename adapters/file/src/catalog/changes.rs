@@ -1,16 +1,17 @@
 //! Changes of cached segments: removal, invalidation, and results of reads.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
 use std::sync::Arc;
 
 use windlass_ports::{SessionSummary, StoreError};
 
 use crate::catalog::reading::drop_erased;
 use crate::catalog::{CatalogSegment, LogPart, SegmentCatalog};
-use crate::error;
 use crate::format::{SegmentId, SessionKey};
-use crate::paths;
 use crate::segment_map::SegmentMap;
+use crate::witness::record::SegmentState;
+use crate::{erasing, error, paths, witness};
 
 impl SegmentCatalog {
     /// Hashes the state of the lanes of other processes. The value changes after each write of
@@ -102,10 +103,24 @@ impl SegmentCatalog {
         }
     }
 
-    /// Forgets a removed segment.
-    pub(crate) fn remove(&self, place: SegmentId) {
+    /// Writes the witness of a sealed segment, unless the segment was removed.
+    pub(crate) fn put_witness(&self, map: &SegmentMap) -> io::Result<()> {
+        let _writing = self.witnesses.lock();
+        match self.paths.segment(map.segment).exists() {
+            true => witness::put(&self.paths, map, SegmentState::Sealed),
+            false => Ok(()),
+        }
+    }
+
+    /// Removes a segment, first its witness, so that a crash leaves no claim without its segment.
+    pub(crate) fn remove(&self, place: SegmentId) -> io::Result<()> {
+        let _writing = self.witnesses.lock();
+        witness::remove(&self.paths, place)?;
+        erasing::remove(&self.paths.segment(place))?;
+        erasing::remove(&self.paths.index(place))?;
         if let Some(lane) = self.writers().get_mut(&place.writer) {
             lane.segments.remove(&place.number);
         }
+        Ok(())
     }
 }

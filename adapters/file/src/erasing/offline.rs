@@ -13,6 +13,7 @@ use crate::error;
 use crate::format::SessionKey;
 use crate::locks::SessionLocks;
 use crate::paths::StorePaths;
+use crate::segment_map::Damage;
 use crate::store::FileStore;
 use crate::unattributed::UnattributedDamage;
 
@@ -46,7 +47,8 @@ impl FileStore {
 /// Checks that some unit or damage belongs to the session.
 fn exists(catalog: &SegmentCatalog, session: &SessionId) -> Result<(), StoreError> {
     let layout = catalog.layout(session)?;
-    let says = layout.damages.iter().any(|(_, damage)| damage.half.is_some());
+    let names = |damage: &Damage| damage.half.is_some() || damage.lost.is_some();
+    let says = layout.damages.iter().any(|(_, damage)| names(damage));
     if says || !layout.parts.is_empty() {
         return Ok(());
     }

@@ -50,7 +50,7 @@ fn segment(units: &[(&str, u64, bool)]) -> (Vec<u8>, Vec<usize>) {
 
 fn scanned(bytes: &[u8], ending: ExpectedEnd) -> SegmentMap {
     let mut map = SegmentMap::empty(PLACE, 0);
-    scan(&InMemory(bytes), &mut map, ending).unwrap();
+    scan(&InMemory(bytes), &mut map, ending, None).unwrap();
     map
 }
 

@@ -346,9 +346,11 @@ async fn each_append_is_synced_after_its_write() {
     let _ = bench.faults.calls();
     bench.append(epoch, 1, 1).await.unwrap();
     let calls = bench.faults.calls();
-    assert_eq!(calls.len(), 2, "{calls:?}");
+    assert_eq!(calls.len(), 3, "{calls:?}");
     assert!(calls[0].starts_with("write "));
     assert_eq!(calls[1], "sync");
+    // The witness states what is durable, before the answer.
+    assert!(calls[2].starts_with("write "));
 }
 
 #[tokio::test]

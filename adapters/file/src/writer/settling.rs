@@ -10,9 +10,10 @@ use crate::error;
 use crate::format::{FIRST, segment_header};
 use crate::scan::{ExpectedEnd, ScanError, scan};
 use crate::segment_map::{SegmentMap, TornTail};
+use crate::witness::Witness;
 
 /// Makes the last segment of a lane durable and cuts off torn units. Returns `None` if the segment
-/// is damaged, and leaves it unchanged.
+/// is damaged or cannot be read, and leaves it unchanged.
 ///
 /// The last group may be only in the system's memory: its writer may have died before the sync, or
 /// the sync may have failed. Writing it again makes the next sync reliable.
@@ -20,9 +21,17 @@ pub(crate) fn settle(
     file: &dyn LogFile,
     map: &mut SegmentMap,
     path: &Path,
+    known: Option<&Witness>,
 ) -> Result<Option<Option<TornTail>>, StoreError> {
     let at = |error| error::from_io(error, "claiming", path);
-    scan(file, map, ExpectedEnd::Open).map_err(|refused| of_refused(refused, path))?;
+    match scan(file, map, ExpectedEnd::Open, known) {
+        Ok(()) => {}
+        Err(ScanError::Newer(format)) => return Err(error::newer(path, format)),
+        Err(ScanError::Io(error)) => {
+            tracing::warn!(path = %path.display(), %error, "a segment cannot be read");
+            return Ok(None);
+        }
+    }
     if !map.damages.is_empty() {
         return Ok(None);
     }
@@ -36,10 +45,16 @@ pub(crate) fn settle(
     }
     let torn = map.torn.take();
     if let Some(torn) = &torn {
-        tracing::warn!(
-            path = %path.display(), bytes = torn.bytes, sessions = torn.parts.len(),
-            "torn appends that were never acknowledged were cut off"
-        );
+        let (bytes, sessions) = (torn.bytes, torn.parts.len());
+        match torn.proven {
+            true => tracing::warn!(
+                path = %path.display(), bytes, sessions,
+                "torn appends that were never acknowledged were cut off"
+            ),
+            false => tracing::warn!(
+                path = %path.display(), bytes, sessions, "unfinished appends were cut off"
+            ),
+        }
         file.set_len(map.end).map_err(at)?;
     }
     let size = usize::try_from(map.end - map.group).unwrap_or_default();
@@ -50,11 +65,4 @@ pub(crate) fn settle(
     write_all_at(file, &group, map.group).map_err(at)?;
     file.sync().map_err(at)?;
     Ok(Some(torn))
-}
-
-fn of_refused(refused: ScanError, path: &Path) -> StoreError {
-    match refused {
-        ScanError::Io(error) => error::from_io(error, "checking", path),
-        ScanError::Newer(format) => error::newer(path, format),
-    }
 }

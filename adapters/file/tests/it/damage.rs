@@ -1,4 +1,5 @@
-//! Torn tails are cut off, damage is refused: every cut, every bit, every hole of a small log.
+//! Torn tails are cut off, damage is refused: every cut, every bit, every hole of a small log that
+//! has no witness.
 
 mod foreign;
 
@@ -64,9 +65,10 @@ impl LogOnDisk {
         file.set_len(bytes.len() as u64).unwrap();
     }
 
-    /// Puts other bytes in the log's place, with nothing behind, and opens the store anew. No store
-    /// may be open meanwhile.
+    /// Puts other bytes in the log's place, with nothing behind and no witness, and opens the store
+    /// anew. No store may be open meanwhile.
     fn with(&self, bytes: &[u8]) -> FileStore {
+        let _ = fs::remove_dir_all(self.dir.path().join("store/witness"));
         let _ = fs::remove_file(segment(self.dir.path(), 2));
         let _ = fs::remove_file(segment(self.dir.path(), 2).with_extension("idx"));
         let _ = fs::remove_file(path(self.dir.path()).with_extension("idx"));

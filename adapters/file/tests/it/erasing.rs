@@ -73,6 +73,7 @@ async fn what_is_not_there_or_held_is_not_erased() {
     drop(store);
     assert_eq!(open(dir.path()).verify(&id("s")).await.unwrap().last, Seq(3));
     // Where nobody can say whose the damage was, it is not said that nothing was there.
+    fs::remove_dir_all(dir.path().join("witness")).unwrap();
     let segment = dir.path().join("lanes/0000/00000001.seg");
     let len = fs::metadata(&segment).unwrap().len();
     fs::write(&segment, vec![0; usize::try_from(len).unwrap()]).unwrap();

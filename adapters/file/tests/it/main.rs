@@ -10,3 +10,4 @@ mod read_only;
 mod room;
 mod truncate;
 mod unattributed;
+mod witness;

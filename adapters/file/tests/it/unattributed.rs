@@ -1,5 +1,5 @@
-//! Damage of which nobody can say whose it was: it is told, nobody whose facts may have been there is
-//! let in, and once its loss is accepted the store goes on.
+//! Damage of which nobody can say whose it was, as there is no witness: it is told, nobody whose facts
+//! may have been there is let in, and once its loss is accepted the store goes on.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -36,7 +36,9 @@ async fn put(dir: &Path, name: &str, after: u64, count: u64) -> std::ops::Range<
     usize::try_from(from).unwrap()..usize::try_from(to).unwrap()
 }
 
+/// Fills a range of the segment, which then has no witness.
 fn fill(dir: &Path, range: std::ops::Range<usize>, byte: u8) {
+    fs::remove_dir_all(dir.join("witness")).unwrap();
     let mut bytes = fs::read(segment(dir)).unwrap();
     bytes.resize(bytes.len().max(range.end), 0);
     bytes[range].fill(byte);

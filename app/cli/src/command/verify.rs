@@ -80,7 +80,7 @@ async fn check(
     };
     let torn = match verified.torn_bytes {
         0 => String::new(),
-        bytes => format!(", {bytes} bytes of an append that was never acknowledged"),
+        bytes => format!(", {bytes} bytes of an unfinished append"),
     };
     let chain = format!(", chain {}", verified.chain);
     let outputs = outputs(store.clone(), blobs, id).await?;

@@ -17,6 +17,7 @@ pub mod explore;
 pub mod faulty;
 mod gate;
 pub mod golden;
+pub mod grants;
 mod heard;
 pub mod hooks;
 pub mod http;

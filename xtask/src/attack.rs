@@ -13,6 +13,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("logs that allow more than this process", "package(windlass-cli) and binary(ceilings)"),
     ("addresses of a log, and keys in the environment", "package(windlass-cli) and binary(keys)"),
     ("instructions of a repository", "package(windlass-cli) and binary(trust)"),
+    ("approvals that are stretched or planted", "package(windlass-cli) and binary(grants)"),
     (
         "sparse files, hostile streams and broken configurations",
         "package(windlass-cli) and binary(bad_input)",

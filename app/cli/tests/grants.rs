@@ -247,3 +247,24 @@ fn a_path_is_allowed_whatever_is_written_to_it() {
     std::os::unix::fs::symlink("kept.txt", place.file("a.txt")).unwrap();
     assert!(!makes(&place, "kept.txt", "write a.txt: three", &[]));
 }
+
+#[test]
+fn a_hook_that_asks_is_heard_whatever_was_granted() {
+    let place = Place::new();
+    answered(&place, "run: touch a", &[], "p");
+    for (event, output) in [
+        ("PreToolUse", serde_json::json!({"permissionDecision": "ask"})),
+        ("PreToolUse", serde_json::json!({"permissionDecision": "deny"})),
+    ] {
+        let mut output = output;
+        output["hookEventName"] = event.into();
+        let reply = serde_json::json!({ "hookSpecificOutput": output });
+        let script = format!("cat > /dev/null; echo '{reply}'");
+        let hook = serde_json::json!({"hooks": {event: [{
+            "matcher": "Bash", "hooks": [{"type": "command", "command": script}],
+        }]}});
+        std::fs::write(place.file("hooks.json"), hook.to_string()).unwrap();
+        assert!(!makes(&place, "b", "run: touch b", &["--hooks", "hooks.json"]), "{reply}");
+    }
+    assert!(makes(&place, "b", "run: touch b", &[]));
+}

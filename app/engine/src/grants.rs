@@ -82,9 +82,12 @@ impl GrantBook {
             return Err(GrantsError::new(GrantsErrorKind::Unsupported, words));
         };
         let grant = NewGrant { lifetime, tool: query.tool.clone(), calls, at_ms: at.0 };
-        let given = port.add(&query.session, query.workspace.as_deref(), grant).await?;
+        port.add(&query.session, query.workspace.as_deref(), grant).await
+    }
+
+    /// Compares the open questions with the grants.
+    pub(crate) fn announce(&self) {
         self.changed.send_replace(());
-        Ok(given)
     }
 
     /// Returns the news of grants that are given from now on.

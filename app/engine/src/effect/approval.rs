@@ -110,6 +110,7 @@ impl ApprovalEffect {
                 let text = calls.to_string();
                 match self.grants.add(&query, lifetime, calls, self.clock.now()).await {
                     Ok(_) => {
+                        self.grants.announce();
                         let grant = ApprovalGrant { used: false, lifetime, text };
                         (by, ApprovalAnswer::Granted { grant })
                     }

@@ -23,8 +23,8 @@ impl Engine {
     }
 
     /// Records a grant for calls like one that is asked about, and returns it with its record for
-    /// the log. The answer to the question is given apart from it. Open questions that the grant
-    /// covers are answered.
+    /// the log. The answer to the question is given apart from it, and
+    /// [`apply_grants`](Self::apply_grants) after that.
     ///
     /// # Errors
     /// [`GrantsError`] when no grant can be given, or it cannot be recorded.
@@ -50,6 +50,11 @@ impl Engine {
         let text = calls.to_string();
         let grant = book.add(&query, lifetime, calls, self.inner.ports.clock.now()).await?;
         Ok((grant, ApprovalGrant { used: false, lifetime, text }))
+    }
+
+    /// Answers the open questions that grants cover by now.
+    pub fn apply_grants(&self) {
+        self.book().announce();
     }
 
     /// Returns the approval grants of the user in this workspace; none without a record of them.

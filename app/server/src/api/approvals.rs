@@ -333,8 +333,10 @@ pub(crate) async fn decide(
     }
     let command = SessionCommand::Answer { call, arguments: digest, answer };
     let done = execute(&handle, (caller, id), key.as_deref(), command).await;
-    if let (Err(_), Some(grant)) = (&done, &given) {
-        grants::take_back(caller, grant).await;
+    match (&done, &given) {
+        (Err(_), Some(grant)) => grants::take_back(caller, grant).await,
+        (Ok(_), Some(_)) => caller.tenant.engine.apply_grants(),
+        (Ok(_) | Err(_), None) => {}
     }
     done.map(|_| given)
 }

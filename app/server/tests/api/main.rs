@@ -13,6 +13,7 @@ mod client;
 mod counting;
 mod description;
 mod forks;
+mod grants;
 mod nodes;
 mod programs;
 mod queue;

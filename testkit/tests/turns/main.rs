@@ -9,6 +9,7 @@ mod agents;
 mod agents_detached;
 mod agents_opened;
 mod answers;
+mod approval_grants;
 mod approvals;
 mod boundaries;
 mod budgets;

@@ -251,7 +251,8 @@ impl From<&StoreErrorKind> for BlobErrorKind {
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported
             | StoreErrorKind::Unavailable
-            | StoreErrorKind::Io => Self::Io,
+            | StoreErrorKind::Io
+            | StoreErrorKind::Ended => Self::Io,
         }
     }
 }

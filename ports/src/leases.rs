@@ -136,7 +136,8 @@ impl From<&StoreErrorKind> for LeaseErrorKind {
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported
             | StoreErrorKind::Full
-            | StoreErrorKind::Io => Self::Io,
+            | StoreErrorKind::Io
+            | StoreErrorKind::Ended => Self::Io,
         }
     }
 }

@@ -216,7 +216,8 @@ impl From<&StoreErrorKind> for MailboxErrorKind {
             | StoreErrorKind::Newer
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported
-            | StoreErrorKind::Io => Self::Io,
+            | StoreErrorKind::Io
+            | StoreErrorKind::Ended => Self::Io,
         }
     }
 }

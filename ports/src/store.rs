@@ -18,8 +18,8 @@ pub const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
 /// A larger append must be split.
 pub const MAX_APPEND_BYTES: usize = 64 * 1024 * 1024;
 
-/// Session to probe the store with; it need not exist.
-const PROBE_SESSION: &str = "ready";
+/// Session that the default probe reads; it need not exist.
+const PROBE_SESSION: &str = "probe";
 
 /// Stores session logs.
 ///
@@ -98,30 +98,22 @@ pub trait LogStore: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<RecordedFact>, StoreError>;
 
-    /// Checks that the store responds and would accept an append, as far as possible without one.
+    /// Writes a probe where appends are written, at the declared durability, and reads it back.
     ///
-    /// Changes nothing and needs no claim. Load balancers call it often, so it costs no more than a
-    /// small read. The default implementation is one.
+    /// The probe is no fact: it changes no session, no claim and no listing, and needs no claim. A
+    /// store that stopped after a failure and can be opened again is opened again. A server calls
+    /// it for its health, at most once a second, and the engine after a failure until it succeeds.
+    ///
+    /// The default implementation only reads: a store that can write overrides it.
     ///
     /// # Errors
-    /// `Unavailable`, `Io` when the store does not respond, `ReadOnly`, `Full` when it reports that
-    /// it accepts no appends.
-    async fn ready(&self) -> Result<(), StoreError> {
+    /// Those of an append: `Unavailable`, `Io`, `ReadOnly`, `Full`, `Ended`.
+    async fn probe(&self) -> Result<(), StoreError> {
         let Ok(session) = SessionId::new(PROBE_SESSION) else {
             return Ok(());
         };
         match self.read(&session, Seq::ZERO, 1).await {
-            Err(error)
-                if matches!(
-                    error.kind,
-                    StoreErrorKind::Unavailable
-                        | StoreErrorKind::Io
-                        | StoreErrorKind::ReadOnly
-                        | StoreErrorKind::Full
-                ) =>
-            {
-                Err(error)
-            }
+            Err(error) if error.kind.is_of_store() => Err(error),
             // The store responds, even with an error about one session.
             Ok(_) | Err(_) => Ok(()),
         }
@@ -335,12 +327,37 @@ pub enum StoreErrorKind {
     Unavailable,
     /// The operating system or the database failed.
     Io,
+    /// The store stopped and cannot be opened again in this process: only another process may
+    /// continue.
+    Ended,
+}
+
+impl StoreErrorKind {
+    /// Returns true if the store failed as a whole, not a session or a call of it. What failed may
+    /// succeed once the store works again.
+    #[must_use]
+    pub fn is_of_store(&self) -> bool {
+        match self {
+            Self::Full | Self::ReadOnly | Self::Unavailable | Self::Io | Self::Ended => true,
+            Self::Unknown
+            | Self::Locked
+            | Self::NotClaimed
+            | Self::Conflict { .. }
+            | Self::Invalid
+            | Self::TooLarge
+            | Self::Corrupt { .. }
+            | Self::Newer
+            | Self::Unsupported => false,
+        }
+    }
 }
 
 impl ErrorKind for StoreErrorKind {
     fn retry(&self) -> Retry {
         match self {
-            Self::Locked | Self::Full | Self::ReadOnly | Self::Unavailable => Retry::Soon,
+            Self::Locked | Self::Full | Self::ReadOnly | Self::Unavailable | Self::Ended => {
+                Retry::Soon
+            }
             Self::Unknown
             | Self::NotClaimed
             | Self::Conflict { .. }

@@ -56,6 +56,8 @@ pub enum Operation {
     Append,
     /// To read a page.
     Read,
+    /// To probe.
+    Probe,
 }
 
 /// What happens to an operation, in the order of a script's answer.
@@ -237,6 +239,7 @@ impl Operation {
             Self::Release => "release",
             Self::Append => "append",
             Self::Read => "read",
+            Self::Probe => "probe",
         }
     }
 }
@@ -409,6 +412,10 @@ impl LogStore for FaultyStore {
             Ok(page.map(|fact| RecordedFact::clone(fact)).collect())
         })
         .await
+    }
+
+    async fn probe(&self) -> Result<(), StoreError> {
+        self.with_faults(Operation::Probe, |_| Ok(())).await
     }
 
     async fn sessions(

@@ -78,7 +78,11 @@ async fn at_its_end_it_goes_on_with_what_was_appended_since() {
 async fn after_an_error_it_goes_on_where_it_was() {
     let store = FaultyStore::responding(|operation, number| match operation {
         Operation::Read if number == 2 => vec![Fault::Fail(StoreErrorKind::Unavailable)],
-        Operation::Append | Operation::Claim | Operation::Release | Operation::Read => Vec::new(),
+        Operation::Append
+        | Operation::Claim
+        | Operation::Release
+        | Operation::Read
+        | Operation::Probe => Vec::new(),
     });
     written(&store, 300).await;
     let mut log = read(&store, 0, usize::MAX);

@@ -111,7 +111,11 @@ async fn what_could_not_be_given_back_is_free_later() {
         Operation::Release if failing.0.load(Ordering::SeqCst) => {
             vec![Fault::Fail(StoreErrorKind::Unavailable)]
         }
-        Operation::Claim | Operation::Release | Operation::Append | Operation::Read => Vec::new(),
+        Operation::Claim
+        | Operation::Release
+        | Operation::Append
+        | Operation::Read
+        | Operation::Probe => Vec::new(),
     });
     let nodes = Nodes::over(Arc::new(logs));
     let (one, other) = (nodes.node().store(), nodes.node().store());

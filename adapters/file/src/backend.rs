@@ -19,6 +19,7 @@ use crate::log::SessionLogReader;
 use crate::maintainer::Maintainer;
 use crate::maintenance::MaintenancePolicy;
 use crate::paths::{self, StorePaths};
+use crate::probe;
 use crate::segment_map::SegmentMap;
 use crate::writer::{self, KeyedRequest, SegmentWriter};
 use crate::{scan, witness};
@@ -312,6 +313,15 @@ impl CommitBackend for FileBackend {
 
     fn has_failed(&self) -> bool {
         self.writer.as_ref().is_some_and(SegmentWriter::is_gone)
+    }
+
+    fn probe(&mut self) -> Result<(), StoreError> {
+        self.check_there()?;
+        self.settle()?;
+        let paths = self.catalog.paths();
+        let path = paths.probe();
+        let probed = paths.create().and_then(|()| probe::run(&*self.disk, &path));
+        probed.map_err(|error| error::from_io(error, "probing", &path))
     }
 
     fn maintain(&mut self) -> Result<Option<Duration>, StoreError> {

@@ -17,6 +17,7 @@ mod log;
 mod maintainer;
 mod maintenance;
 mod paths;
+mod probe;
 mod reader;
 mod salvage;
 mod scan;

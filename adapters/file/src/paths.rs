@@ -76,6 +76,11 @@ impl StorePaths {
         self.root.join("locks")
     }
 
+    /// File that probes of the store write. It has no content between them.
+    pub(crate) fn probe(&self) -> PathBuf {
+        self.root.join("probe")
+    }
+
     /// File that records that a session is being erased.
     pub(crate) fn erasing(&self, session: &SessionId) -> PathBuf {
         self.erasings().join(session.as_str())

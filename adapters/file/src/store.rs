@@ -182,6 +182,10 @@ impl LogStore for FileStore {
         self.reading(session, move |reader, id| reader.read(id, after, limit)).await
     }
 
+    async fn probe(&self) -> Result<(), StoreError> {
+        self.pipeline.probe().await
+    }
+
     async fn sessions(
         &self,
         filter: &SessionFilter,

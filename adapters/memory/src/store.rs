@@ -246,6 +246,10 @@ impl LogStore for MemoryStore {
         Ok(page.into_iter().map(Arc::unwrap_or_clone).collect())
     }
 
+    async fn probe(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     async fn sessions(
         &self,
         filter: &SessionFilter,

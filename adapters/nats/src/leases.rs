@@ -100,7 +100,7 @@ impl NatsLeases {
     }
 
     /// The server's time, in milliseconds since the Unix epoch: not before this was called.
-    async fn now_ms(&self) -> Result<u64, ServerError> {
+    pub(crate) async fn now_ms(&self) -> Result<u64, ServerError> {
         let names = &self.server.names;
         let post = OutgoingMessage {
             subject: names.clock_subject(),

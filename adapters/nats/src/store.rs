@@ -290,6 +290,12 @@ impl LogStore for NatsStore {
         self.facts(session, after, limit).await
     }
 
+    async fn probe(&self) -> Result<(), StoreError> {
+        // The clock is a message that is stored like any, and read back.
+        let read = self.leases().now_ms().await;
+        read.map(|_| ()).map_err(|error| error.in_store(&format!("probing {}", self.shown)))
+    }
+
     async fn sessions(
         &self,
         filter: &SessionFilter,

@@ -73,21 +73,28 @@ pub(crate) async fn inspect_server(
     Ok(ServerInfo { unique: row.get(5) })
 }
 
-/// Asks the server whether it takes writes now: a primary that became a standby answers all the same.
+/// Commits a row and reads it back: a lease of no time, under a name that no node has.
 ///
 /// # Errors
-/// `ReadOnly`, `Unavailable`, `Io`.
-pub(crate) async fn ready(database: &Database) -> Result<(), StoreError> {
-    const ASKED: &str =
-        "select pg_is_in_recovery() or current_setting('transaction_read_only') = 'on'";
-    let doing = "asking whether it takes writes";
-    let rows = database.rows(doing, ASKED, &[]).await?;
-    match rows.first().is_some_and(|row| row.get(0)) {
-        true => {
-            let context = format!("{doing} in {}: {READ_ONLY}", database.location);
-            Err(StoreError::new(StoreErrorKind::ReadOnly, context))
+/// `ReadOnly` for a primary that became a standby, `Unavailable`, `Full`, `Io`.
+pub(crate) async fn probe(database: &Database) -> Result<(), StoreError> {
+    const WRITTEN: &str = "insert into SCHEMA.leases as l (name, holder, epoch, ttl_ms, until) \
+        values ('\u{1}probe', 'probe', nextval('SCHEMA.epochs'), 0, clock_timestamp()) \
+        on conflict (name) do update set epoch = excluded.epoch, until = excluded.until \
+        returning epoch";
+    const READ: &str = "select epoch from SCHEMA.leases where name = '\u{1}probe'";
+    let doing = "probing";
+    let written = database.rows(doing, WRITTEN, &[]).await?;
+    let read = database.rows(doing, READ, &[]).await?;
+    let epoch = |rows: &[tokio_postgres::Row]| rows.first().map(|row| row.get::<_, i64>(0));
+    // Another node may have probed in between, with a larger epoch.
+    match epoch(&written) {
+        Some(written) if epoch(&read) >= Some(written) => Ok(()),
+        Some(_) | None => {
+            let context =
+                format!("{doing} {}: a committed row is not read back", database.location);
+            Err(StoreError::new(StoreErrorKind::Io, context))
         }
-        false => Ok(()),
     }
 }
 

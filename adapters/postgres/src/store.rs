@@ -382,8 +382,8 @@ impl LogStore for PostgresStore {
         read::read(self.database(), session, after, limit).await
     }
 
-    async fn ready(&self) -> Result<(), StoreError> {
-        schema::ready(self.database()).await
+    async fn probe(&self) -> Result<(), StoreError> {
+        schema::probe(self.database()).await
     }
 
     async fn sessions(

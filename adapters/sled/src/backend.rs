@@ -11,30 +11,56 @@ use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
 use windlass_kit_log::{AppendRequest, CommitBackend, LogEnd};
-use windlass_ports::{StoreError, TailRepair};
+use windlass_ports::{StoreError, StoreErrorKind, TailRepair};
 
-use crate::error::{io_error, sled_error};
+use crate::error::{corrupt_store, io_error, sled_error};
 use crate::folder::StoreFolder;
-use crate::head_entry::HeadEntry;
+use crate::head_entry::{HeadEntry, StoreId};
 use crate::head_index::{HeadCheck, LogHead};
 use crate::head_index_file::HeadIndexFile;
-use crate::open_store::OpenStore;
+use crate::open;
+use crate::open_store::{OpenStore, StoreCell};
 use crate::read::fold;
-use crate::record::{self, RecordDraft};
+use crate::record::{self, PROBE_KEY, RecordDraft};
 
-/// Database of an open store, and its only writer.
+/// Database of a store, and its only writer.
 #[derive(Debug)]
 pub(crate) struct Database {
-    shared: Arc<OpenStore>,
-    head_index_file: HeadIndexFile,
+    shared: Arc<StoreCell>,
+    /// `None` while the store is closed.
+    open: Option<OpenParts>,
+    /// Id of the store, once it had to be opened again.
+    id: Option<StoreId>,
+    /// Number of probes.
+    count: u64,
     over: bool,
     /// Dropped last: the store object waits for it.
     _alive: Sender<()>,
 }
 
+/// Parts of a database that is open.
+#[derive(Debug)]
+struct OpenParts {
+    shared: Arc<OpenStore>,
+    head_index_file: HeadIndexFile,
+}
+
 impl Database {
-    pub(crate) fn new(shared: Arc<OpenStore>, witness: HeadIndexFile, alive: Sender<()>) -> Self {
-        Self { shared, head_index_file: witness, over: false, _alive: alive }
+    pub(crate) fn new(
+        shared: Arc<StoreCell>,
+        witness: HeadIndexFile,
+        alive: Sender<()>,
+    ) -> Result<Self, StoreError> {
+        let open = Some(OpenParts { shared: shared.get()?, head_index_file: witness });
+        Ok(Self { shared, open, id: None, count: 0, over: false, _alive: alive })
+    }
+
+    fn parts(&mut self) -> Result<&mut OpenParts, StoreError> {
+        let dir = self.shared.dir();
+        self.open.as_mut().ok_or_else(|| {
+            let context = format!("the sled store {} is not open again yet", dir.display());
+            StoreError::new(StoreErrorKind::Unavailable, context)
+        })
     }
 
     /// Marks the store as failed if a call failed that may leave the database in an unknown state.
@@ -45,22 +71,23 @@ impl Database {
 
     /// Checks that all files are still at their paths. The store has failed if they are not.
     fn check_there(&mut self) -> Result<(), StoreError> {
-        let there = self.shared.check_there();
-        let there = there.and_then(|()| self.head_index_file.check_there());
+        let parts = self.parts()?;
+        let there = parts.shared.check_there();
+        let there = there.and_then(|()| parts.head_index_file.check_there());
         self.ending(there)
     }
 
     fn record_heads(&mut self, statements: &[HeadEntry]) -> Result<(), StoreError> {
-        let heads = self.shared.heads();
-        if !self.head_index_file.overgrown(heads.len()) {
+        let OpenParts { shared, head_index_file } = self.parts()?;
+        let heads = shared.heads();
+        if !head_index_file.overgrown(heads.len()) {
             drop(heads);
-            return self.head_index_file.state(statements);
+            return head_index_file.state(statements);
         }
         let all: Vec<_> = heads.statements().collect();
         drop(heads);
-        let folder = StoreFolder { dir: self.shared.dir.clone() };
-        self.head_index_file =
-            HeadIndexFile::create(&folder, self.head_index_file.id(), all.into_iter())?;
+        let folder = StoreFolder { dir: shared.dir.clone() };
+        *head_index_file = HeadIndexFile::create(&folder, head_index_file.id(), all.into_iter())?;
         Ok(())
     }
 }
@@ -68,7 +95,7 @@ impl Database {
 impl CommitBackend for Database {
     fn claim(&mut self, session: &SessionId) -> Result<(LogEnd, Option<TailRepair>), StoreError> {
         self.check_there()?;
-        let shared = self.shared.clone();
+        let shared = self.parts()?.shared.clone();
         let mut heads = shared.heads();
         let mut head = heads.admit(&shared.db, &shared.dir, session)?;
         if head.seen == HeadCheck::Whole {
@@ -98,7 +125,9 @@ impl CommitBackend for Database {
     }
 
     fn release(&mut self, session: &SessionId) {
-        self.shared.heads().forget_empty(session);
+        if let Some(parts) = &self.open {
+            parts.shared.heads().forget_empty(session);
+        }
     }
 
     fn commit(&mut self, requests: &[AppendRequest]) -> Result<(), StoreError> {
@@ -108,7 +137,7 @@ impl CommitBackend for Database {
             put(request, &mut batch);
             ends.insert(&request.batch.session, &request.end);
         }
-        let shared = self.shared.clone();
+        let shared = self.parts()?.shared.clone();
         self.ending(write(&shared, batch))?;
         let mut statements = Vec::with_capacity(ends.len());
         let mut heads = shared.heads();
@@ -135,19 +164,55 @@ impl CommitBackend for Database {
         self.over
     }
 
-    fn maintain(&mut self) -> Result<Option<Duration>, StoreError> {
-        if self.head_index_file.due().is_some_and(|wait| wait.is_zero()) {
-            let synced = self.head_index_file.sync();
-            self.ending(synced)?;
+    fn reopen(&mut self) -> Result<(), StoreError> {
+        let id = self.open.as_ref().map(|parts| parts.head_index_file.id());
+        self.id = self.id.or(id);
+        // While the disk takes nothing, what is open can still be read.
+        StoreFolder { dir: self.shared.dir().clone() }.try_write()?;
+        self.open = None;
+        self.shared.close()?;
+        let (store, head_index_file) = open::reopen(self.shared.dir().clone(), self.id)?;
+        self.shared.put(store);
+        self.open = Some(OpenParts { shared: self.shared.get()?, head_index_file });
+        self.over = false;
+        Ok(())
+    }
+
+    fn probe(&mut self) -> Result<(), StoreError> {
+        self.check_there()?;
+        let shared = self.parts()?.shared.clone();
+        self.count = self.count.wrapping_add(1);
+        let mut batch = sled::Batch::default();
+        batch.insert(PROBE_KEY, &self.count.to_le_bytes());
+        self.ending(write(&shared, batch))?;
+        let read = shared.db.get(PROBE_KEY);
+        let read = read.map_err(|error| sled_error("probing", &shared.dir, error));
+        match self.ending(read)? {
+            Some(read) if read == self.count.to_le_bytes() => Ok(()),
+            Some(_) | None => {
+                self.over = true;
+                Err(corrupt_store(&shared.dir, "its probe is not read back as it was written"))
+            }
         }
-        Ok(self.head_index_file.due())
+    }
+
+    fn maintain(&mut self) -> Result<Option<Duration>, StoreError> {
+        let file = &mut self.parts()?.head_index_file;
+        let synced = match file.due().is_some_and(|wait| wait.is_zero()) {
+            true => file.sync(),
+            false => Ok(()),
+        };
+        let due = file.due();
+        self.ending(synced)?;
+        Ok(due)
     }
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if self.head_index_file.due().is_some()
-            && let Err(error) = self.head_index_file.sync()
+        if let Some(parts) = &mut self.open
+            && parts.head_index_file.due().is_some()
+            && let Err(error) = parts.head_index_file.sync()
         {
             tracing::error!(%error, "the witness was not synced when the store was closed");
         }

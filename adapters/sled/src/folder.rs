@@ -14,6 +14,8 @@ use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::error::io_error;
 
+/// Bytes that a disk must take before the store is opened again.
+const TRIED_BYTES: usize = 1024 * 1024;
 /// Longest wait for a lock of another process.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Pause between two attempts.
@@ -160,6 +162,17 @@ impl StoreFolder {
         }
         sync_above(&self.dir)
             .map_err(|error| io_error("syncing the folders above", &self.dir, error))
+    }
+
+    /// Writes a file of some size, makes it durable, and removes it.
+    pub(crate) fn try_write(&self) -> Result<(), StoreError> {
+        let path = self.dir.join("probe");
+        let tried = File::create(&path).and_then(|mut file| {
+            file.write_all(&vec![0; TRIED_BYTES])?;
+            file.sync_all()
+        });
+        let removed = fs::remove_file(&path);
+        tried.and(removed).map_err(|error| io_error("writing a file beside", &path, error))
     }
 
     /// Lock file of an open store.

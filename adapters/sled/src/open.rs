@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -33,6 +35,9 @@ const CACHE_BYTES: u64 = 64 * 1024 * 1024;
 /// Longest time of opening, and the extra time per bytes of the database.
 const OPEN_BASE: Duration = Duration::from_secs(30);
 const OPEN_BYTES_A_SECOND: u64 = 10 * 1024 * 1024;
+
+/// Bytes of one read of a file that is written again.
+const REWRITE_BYTES: usize = 1024 * 1024;
 
 /// Longest wait for a database object of this process that was just dropped.
 const LET_GO: Duration = Duration::from_secs(5);
@@ -70,6 +75,56 @@ pub(crate) fn open(
     let inside = folder.clone();
     let opened = within(bound, move || assemble(&inside, mode, data, lock));
     opened.unwrap_or_else(|silence| Err(silent(&folder, bound, &silence)))
+}
+
+/// Opens a store again that failed in this process, and of which `id` is known if it ever opened.
+///
+/// After a failed sync the system may take data for written that is not ("fsyncgate"). The file is
+/// written again in place first, so that the sync of opening it is reliable.
+///
+/// # Errors
+/// `Ended` when the store is gone, damaged or another one; else those of [`open`].
+pub(crate) fn reopen(
+    dir: PathBuf,
+    id: Option<StoreId>,
+) -> Result<(OpenStore, HeadIndexFile), StoreError> {
+    let folder = StoreFolder { dir };
+    let ended = |what: String| {
+        let context = format!("{what}: end this process, and start it again once that is repaired");
+        StoreError::new(StoreErrorKind::Ended, context)
+    };
+    if !matches!(folder.data()?, DataFile::Present { .. }) {
+        let file = folder.data_file();
+        return Err(ended(format!("the database file {} is gone or empty", file.display())));
+    }
+    let path = folder.data_file();
+    rewrite(&path).map_err(|error| io_error("writing again", &path, error))?;
+    let opened = open(folder.dir.clone(), OpenMode::Open, None);
+    let (store, heads) = opened.map_err(|error| match error.kind.is_of_store() {
+        true => error,
+        false if error.kind == StoreErrorKind::Locked => error,
+        false => ended(error.context),
+    })?;
+    if id.is_some_and(|id| id != heads.id()) {
+        let dir = folder.dir.display();
+        return Err(ended(format!("another store was put in the place of {dir}")));
+    }
+    Ok((store, heads))
+}
+
+/// Writes the content of a file again, in place.
+fn rewrite(path: &Path) -> io::Result<()> {
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    let mut piece = vec![0; REWRITE_BYTES];
+    let mut at = 0;
+    loop {
+        let read = file.read_at(&mut piece, at)?;
+        if read == 0 {
+            return file.sync_all();
+        }
+        file.write_all_at(piece.get(..read).unwrap_or_default(), at)?;
+        at += read as u64;
+    }
 }
 
 fn assemble(
@@ -153,7 +208,7 @@ pub(crate) fn database(path: &Path) -> sled::Result<Db> {
 }
 
 /// Returns true for the error of a held file, which has no kind in sled.
-fn is_held(error: &std::io::Error) -> bool {
+fn is_held(error: &io::Error) -> bool {
     error.to_string().contains("could not acquire lock")
 }
 

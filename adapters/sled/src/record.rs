@@ -16,6 +16,8 @@ pub(crate) const CHUNK: usize = 64 * 1024;
 
 /// Key of the row that names the store. No session's key begins with a zero byte.
 pub(crate) const STORE_KEY: &[u8] = b"\0store";
+/// Key of the probe, before all records.
+pub(crate) const PROBE_KEY: &[u8] = b"\0probe";
 
 const HEADER: usize = 1 + 4 + 4 + 4 + 32 + 4;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
-use windlass_core::{Epoch, RecordedFact, Retry, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_kit_log::{Batch, Pipeline, PipelineLimits};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{
@@ -23,7 +23,7 @@ use crate::checkpoint;
 use crate::error::{corrupt_store, io_error};
 use crate::head_index_file::HeadIndexFile;
 use crate::open::{self, OpenMode};
-use crate::open_store::OpenStore;
+use crate::open_store::{OpenStore, StoreCell};
 use crate::pool::{self, ReadJob};
 use crate::read::{FactSpan, ReadCursor, decode, fact_span, head_of, sessions};
 use crate::watchdog::message;
@@ -49,7 +49,7 @@ pub struct SledStore {
     pipeline: Option<Pipeline>,
     /// True if the store takes no claims and no appends.
     is_salvaged: bool,
-    shared: Weak<OpenStore>,
+    shared: Weak<StoreCell>,
     jobs: Option<Sender<ReadJob>>,
     room: Arc<Semaphore>,
     /// Closes when the last thread has dropped the database. Nothing is sent.
@@ -103,11 +103,11 @@ impl SledStore {
         let dir = shared.dir.clone();
         let no_thread = |error| io_error("starting the threads of", &dir, error);
         let place = format!("the sled store {}", dir.display());
-        let shared = Arc::new(shared);
+        let shared = Arc::new(StoreCell::new(shared));
         let (alive, closed) = channel();
         let jobs = pool::start(&shared, &alive).map_err(no_thread)?;
         let seen = Arc::downgrade(&shared);
-        let medium = Database::new(shared, witness, alive);
+        let medium = Database::new(shared, witness, alive)?;
         let bounds = PipelineLimits { timeout: PATIENCE, ..PipelineLimits::default() };
         Ok(Self {
             dir,
@@ -124,7 +124,7 @@ impl SledStore {
     /// Returns the database, to change it behind the store.
     #[cfg(test)]
     pub(crate) fn database(&self) -> Option<sled::Db> {
-        self.shared.upgrade().map(|shared| shared.db.clone())
+        self.shared.upgrade()?.get().ok().map(|shared| shared.db.clone())
     }
 
     fn pipeline(&self) -> Result<&Pipeline, StoreError> {
@@ -146,11 +146,13 @@ impl SledStore {
         let asked = async {
             let room = self.room.clone().acquire_owned().await;
             let room = room.map_err(|_| self.silent(doing, "closed"))?;
-            let job = move |shared: &OpenStore| {
-                let done = catch_unwind(AssertUnwindSafe(|| read(shared)));
-                let done = done.unwrap_or_else(|panic| {
-                    let what = format!("the database panicked: {}", message(&*panic));
-                    Err(corrupt_store(&shared.dir, &what))
+            let job = move |shared: Result<&OpenStore, StoreError>| {
+                let done = shared.and_then(|shared| {
+                    let done = catch_unwind(AssertUnwindSafe(|| read(shared)));
+                    done.unwrap_or_else(|panic| {
+                        let what = format!("the database panicked: {}", message(&*panic));
+                        Err(corrupt_store(&shared.dir, &what))
+                    })
                 });
                 let _ = answer.send(done);
                 drop(room);
@@ -167,15 +169,11 @@ impl SledStore {
     }
 
     fn silent(&self, doing: &str, what: &str) -> StoreError {
-        let mut error = StoreError::new(
-            StoreErrorKind::Io,
-            format!(
-                "{doing} in the sled store {}: {what}; end this process and open the store again",
-                self.dir.display()
-            ),
+        let context = format!(
+            "{doing} in the sled store {}: {what}; end this process, and start it again",
+            self.dir.display()
         );
-        error.retry = Retry::Soon;
-        error
+        StoreError::new(StoreErrorKind::Ended, context)
     }
 
     async fn page(&self, session: &SessionId, cursor: ReadCursor) -> Result<FactSpan, StoreError> {
@@ -186,7 +184,8 @@ impl SledStore {
 
     /// Returns the last position of a log.
     async fn last(&self, session: &SessionId) -> Result<Seq, StoreError> {
-        if let Some(shared) = self.shared.upgrade()
+        if let Some(cell) = self.shared.upgrade()
+            && let Ok(shared) = cell.get()
             && let Some(head) = shared.heads().checked_head(session)
             && head.seq > Seq::ZERO
         {
@@ -251,6 +250,10 @@ impl LogStore for SledStore {
                 return Ok(facts);
             }
         }
+    }
+
+    async fn probe(&self) -> Result<(), StoreError> {
+        self.pipeline()?.probe().await
     }
 
     async fn sessions(

@@ -137,7 +137,8 @@ impl From<StoreError> for Failure {
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported
             | StoreErrorKind::Unavailable
-            | StoreErrorKind::Io => ExitKind::Store,
+            | StoreErrorKind::Io
+            | StoreErrorKind::Ended => ExitKind::Store,
         };
         let mut words = error.to_string();
         if error.kind == StoreErrorKind::Unavailable {

@@ -198,7 +198,7 @@ impl BackgroundAgents {
                         return;
                     }
                 }
-                Ok(Event::Live(_) | Event::Lagged { .. } | Event::Ended(_)) => {}
+                Ok(Event::Live(_) | Event::Lagged { .. } | Event::Store(_) | Event::Ended(_)) => {}
                 Err(_) => sleep(PAUSE).await,
             }
         }

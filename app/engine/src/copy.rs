@@ -165,7 +165,8 @@ fn is_readable_unclaimed(kind: &StoreErrorKind) -> bool {
         | StoreErrorKind::Newer
         | StoreErrorKind::Unsupported
         | StoreErrorKind::Unavailable
-        | StoreErrorKind::Io => false,
+        | StoreErrorKind::Io
+        | StoreErrorKind::Ended => false,
     }
 }
 
@@ -192,7 +193,8 @@ async fn copy_claimed(
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported
             | StoreErrorKind::Unavailable
-            | StoreErrorKind::Io => return Err(CopyError::Source(error)),
+            | StoreErrorKind::Io
+            | StoreErrorKind::Ended => return Err(CopyError::Source(error)),
         },
     };
     let claim = to.store.claim(session).await.map_err(CopyError::Target)?;

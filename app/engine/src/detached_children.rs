@@ -220,7 +220,13 @@ impl ParentWatch {
         loop {
             match watch.next().await {
                 Ok(Event::Fact(fact)) if self.parent.is_end(&fact) => return Some(()),
-                Ok(Event::Fact(_) | Event::Live(_) | Event::Lagged { .. } | Event::Ended(_)) => {}
+                Ok(
+                    Event::Fact(_)
+                    | Event::Live(_)
+                    | Event::Lagged { .. }
+                    | Event::Store(_)
+                    | Event::Ended(_),
+                ) => {}
                 Err(error) if is_log_missing(&error) => return Some(()),
                 Err(error) => self.pause_after(&error).await,
             }
@@ -240,7 +246,7 @@ impl ParentWatch {
                         return Some(());
                     }
                 }
-                Ok(Event::Live(_) | Event::Lagged { .. } | Event::Ended(_)) => {}
+                Ok(Event::Live(_) | Event::Lagged { .. } | Event::Store(_) | Event::Ended(_)) => {}
                 Err(error) => self.pause_after(&error).await,
             }
         }

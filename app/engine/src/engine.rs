@@ -8,6 +8,7 @@ mod grants;
 mod hand_off;
 mod recover;
 mod remote;
+mod supervise;
 mod suspend;
 
 use std::collections::HashMap;
@@ -45,6 +46,7 @@ use crate::peers::{DriverPermit, Peers};
 use crate::program::ComputeSlots;
 use crate::session::{DriverRef, SessionHandle};
 use crate::slot::{DriverGuard, DriverLink, Slot};
+use crate::store_watch::StoreWatch;
 use crate::stream::EventStream;
 
 pub use adopt::AdoptionPolicy;
@@ -83,6 +85,8 @@ pub(crate) struct Inner {
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
     /// True once no further session may be opened.
     pub(crate) is_shut_down: AtomicBool,
+    /// State of the store, and sessions to open again after its failure.
+    pub(crate) store_watch: StoreWatch,
     /// Cached lookups of sessions.
     lookups: LookupCache,
     /// Results of detached children that are being delivered.
@@ -410,6 +414,7 @@ impl Engine {
                 () = killed.cancelled() => Ok(Arc::new(DriverEnd::Abandoned)),
             };
             let slot = stay.slot.clone();
+            let engine = slot.engine();
             stay.ended = match ended {
                 Ok(ended) => ended,
                 Err(_) => {
@@ -419,9 +424,13 @@ impl Engine {
                     stay.ended.clone()
                 }
             };
+            let ended = stay.ended.clone();
             // Dropped before leaving, since the next opening may wait for it.
             drop(stay);
             drop(driven);
+            if let Some(engine) = engine {
+                engine.inner.on_driver_end(&slot.id, &ended);
+            }
             slot.leave().await;
         });
         DriverRef::new(slot.clone(), link)

@@ -96,7 +96,8 @@ impl From<StoreError> for StartError {
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported
             | StoreErrorKind::Unavailable
-            | StoreErrorKind::Io => Self::Store(error),
+            | StoreErrorKind::Io
+            | StoreErrorKind::Ended => Self::Store(error),
         }
     }
 }

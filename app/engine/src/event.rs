@@ -10,6 +10,7 @@ use windlass_ports::codec::CodecError;
 
 use crate::error::DriverEnd;
 use crate::published::{LiveBatch, PublishedFact};
+use crate::store_watch::StoreStatus;
 
 /// Event of a session, as a subscriber receives it.
 #[derive(Debug, Clone)]
@@ -28,6 +29,9 @@ pub enum Event {
         /// Number of missed events, at least one.
         missed: u64,
     },
+    /// The store failed, or works again. A stream that begins while it has failed receives that
+    /// first. Streams of a bound handle do not receive it: a failure ends their driver.
+    Store(StoreStatus),
     /// The session's driver ended; nothing follows.
     Ended(Arc<DriverEnd>),
 }
@@ -46,7 +50,7 @@ impl Event {
         match self {
             Self::Fact(fact) => fact.texts(),
             Self::Live(all) => all.texts(),
-            Self::Lagged { .. } | Self::Ended(_) => Ok(&[]),
+            Self::Lagged { .. } | Self::Store(_) | Self::Ended(_) => Ok(&[]),
         }
     }
 }

@@ -64,7 +64,7 @@ impl FollowedChild {
                         return Some(Ok(report));
                     }
                 }
-                Ok(Event::Live(_) | Event::Lagged { .. } | Event::Ended(_)) => {}
+                Ok(Event::Live(_) | Event::Lagged { .. } | Event::Store(_) | Event::Ended(_)) => {}
                 Err(error) => {
                     if let Err(fault) = self.pause_after(error.into(), &mut retries).await {
                         return Some(Err(fault));

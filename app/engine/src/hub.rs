@@ -16,6 +16,7 @@ use windlass_ports::sync::{Mutex, MutexGuard};
 use crate::bus::{EventBus, EventFeed};
 use crate::error::DriverEnd;
 use crate::live::{LiveJoin, LiveNotice};
+use crate::store_watch::StoreStatus;
 
 /// Bound on pending events of other writers; a subscriber that exceeds it lags.
 const RING: usize = 32;
@@ -74,13 +75,15 @@ pub(crate) struct PendingNotices {
 }
 
 /// Notices that apply at once, to the current feed.
-#[derive(Default, Clone, Copy)]
+#[derive(Default)]
 pub(crate) struct FeedNotices {
     /// True if the subscriber must read the log itself, since no follower runs or the follower
     /// failed.
     pub(crate) read: bool,
     /// True if the live state is known now, so that another feed must replace a bare one.
     pub(crate) again: bool,
+    /// State of the store, if it has changed.
+    pub(crate) store: Option<StoreStatus>,
 }
 
 /// Subscription that has just begun.
@@ -229,6 +232,20 @@ impl Hub {
                 state.bus = None;
             }
             state.seen = Seq::ZERO;
+        }
+    }
+
+    /// Notifies all subscribers that the state of the store has changed.
+    pub(crate) fn notify_store(&self, status: &StoreStatus) {
+        for subscriber in self.state().subscribers.values_mut() {
+            subscriber.notify(|notices| notices.store = Some(status.clone()));
+        }
+    }
+
+    /// Notifies one subscriber of the state of the store.
+    pub(crate) fn notify_store_of(&self, name: u64, status: &StoreStatus) {
+        if let Some(subscriber) = self.state().subscribers.get_mut(&name) {
+            subscriber.notify(|notices| notices.store = Some(status.clone()));
         }
     }
 

@@ -50,6 +50,7 @@ mod rewind;
 mod rules;
 mod session;
 mod slot;
+mod store_watch;
 mod stream;
 mod toolbox;
 
@@ -83,6 +84,7 @@ pub use replay::replay;
 pub use report::{TurnFold, TurnReport};
 pub use rewind::{RewindError, RewindReport, RewindRequest, RewindTarget, rewind};
 pub use session::{AwaitedTurn, NewInput, SessionCommand, SessionHandle, TurnStream, UserInput};
+pub use store_watch::StoreStatus;
 pub use stream::EventStream;
 pub use toolbox::{Toolbox, ToolboxError};
 

@@ -69,7 +69,7 @@ impl LiveCheck {
                 self.clear();
                 false
             }
-            Event::Ended(_) => false,
+            Event::Store(_) | Event::Ended(_) => false,
         }
     }
 

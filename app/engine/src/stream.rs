@@ -22,6 +22,7 @@ use crate::hub::{FeedNotices, HubSubscription};
 use crate::live_check::LiveCheck;
 use crate::published::LiveBatch;
 use crate::slot::Slot;
+use crate::store_watch::StoreStatus;
 
 /// Limit on the facts of one read. Each of many streams may hold as many.
 const PAGE: usize = 128;
@@ -43,6 +44,8 @@ pub struct EventStream {
     check: LiveCheck,
     /// Event that follows a lag.
     held: Option<Event>,
+    /// State of the store that is not returned yet.
+    store_status: Option<StoreStatus>,
     /// Facts up to this position were received, or precede the feed in the log.
     reached: Seq,
     /// Last position returned; `None` until the present position is known.
@@ -133,6 +136,7 @@ impl EventStream {
             live: LiveHandling::Return,
             check: LiveCheck::default(),
             held: None,
+            store_status: None,
             reached: Seq::ZERO,
             cursor: None,
             begun: false,
@@ -156,7 +160,8 @@ impl EventStream {
     pub fn cursor(&self) -> Option<Seq> {
         match &self.held {
             Some(Event::Fact(fact)) => Some(Seq(fact.seq.0.saturating_sub(1))),
-            Some(Event::Live(_) | Event::Lagged { .. } | Event::Ended(_)) | None => self.cursor,
+            Some(Event::Live(_) | Event::Lagged { .. } | Event::Store(_) | Event::Ended(_))
+            | None => self.cursor,
         }
     }
 
@@ -200,6 +205,9 @@ impl EventStream {
 
     async fn next_event(&mut self) -> Result<Event, StoreError> {
         loop {
+            if let Some(status) = self.store_status.take() {
+                return Ok(Event::Store(status));
+            }
             if let Some(fact) = self.backlog.pop_front() {
                 self.cursor = Some(fact.seq);
                 return Ok(Event::Fact(Arc::new(fact).into()));
@@ -208,6 +216,9 @@ impl EventStream {
                 && let Some(missed) = self.next_feed()
             {
                 return Ok(Event::Lagged { missed });
+            }
+            if self.store_status.is_some() {
+                continue;
             }
             let cursor = self.start().await?;
             if !self.backlog.is_empty() {
@@ -259,6 +270,9 @@ impl EventStream {
         }
         if notices.again {
             self.replace_feed();
+        }
+        if notices.store.is_some() {
+            self.store_status = notices.store;
         }
     }
 
@@ -380,7 +394,7 @@ impl EventStream {
                 event
             }
             Ok(Event::Live(live)) => self.stream(cursor, live),
-            Ok(other @ Event::Lagged { .. }) => Some(other),
+            Ok(other @ (Event::Lagged { .. } | Event::Store(_))) => Some(other),
             // The end is found above, once the feed is empty.
             Ok(Event::Ended(_)) | Err(RecvError::Closed) => None,
             Err(RecvError::Lagged(missed)) => {

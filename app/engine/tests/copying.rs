@@ -70,7 +70,11 @@ fn texts(store: &FaultyStore) -> Vec<Vec<u8>> {
 fn failing_at(append: usize) -> FaultyStore {
     FaultyStore::responding(move |operation, number| match operation {
         Operation::Append if number == append => vec![Fault::Fail(StoreErrorKind::Full)],
-        Operation::Append | Operation::Claim | Operation::Release | Operation::Read => Vec::new(),
+        Operation::Append
+        | Operation::Claim
+        | Operation::Release
+        | Operation::Read
+        | Operation::Probe => Vec::new(),
     })
 }
 
@@ -149,7 +153,11 @@ async fn what_is_being_written_is_copied_as_far_as_it_is_and_that_is_told() {
     let facts = log("a_goal_is_met", &[]);
     let source = FaultyStore::responding(|operation, number| match operation {
         Operation::Claim if number > 1 => vec![Fault::Fail(StoreErrorKind::Locked)],
-        Operation::Append | Operation::Claim | Operation::Release | Operation::Read => Vec::new(),
+        Operation::Append
+        | Operation::Claim
+        | Operation::Release
+        | Operation::Read
+        | Operation::Probe => Vec::new(),
     });
     let from = keeper(&source, &blobs, &facts).await;
     let target = FaultyStore::new();

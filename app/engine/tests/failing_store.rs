@@ -238,9 +238,11 @@ async fn a_store_that_is_away_ends_the_driver_and_the_turn_goes_on_once_it_is_ba
                     false => Fault::Fail(StoreErrorKind::Unavailable),
                     true => Fault::FailAfter(StoreErrorKind::Unavailable),
                 }],
-                Operation::Append | Operation::Claim | Operation::Release | Operation::Read => {
-                    Vec::new()
-                }
+                Operation::Append
+                | Operation::Claim
+                | Operation::Release
+                | Operation::Read
+                | Operation::Probe => Vec::new(),
             });
             let counter = CounterTool::new("count", EffectClass::Effectful);
             let provider = ScriptedProvider::responding(|request| {
@@ -265,7 +267,10 @@ async fn a_store_that_is_away_ends_the_driver_and_the_turn_goes_on_once_it_is_ba
                     match events.next().await.unwrap() {
                         Event::Ended(ended) => break Some(ended),
                         Event::Fact(fact) if fact.fact.kind() == "TurnSettled" => break None,
-                        Event::Fact(_) | Event::Live(_) | Event::Lagged { .. } => {}
+                        Event::Fact(_)
+                        | Event::Live(_)
+                        | Event::Lagged { .. }
+                        | Event::Store(_) => {}
                     }
                 };
                 match ended {

@@ -1,10 +1,13 @@
 //! Server: its parts, shared state and routes.
 
 use std::collections::BTreeSet;
+use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use tokio::sync::{Semaphore, watch};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -102,6 +105,18 @@ impl Server {
                 stores,
                 draining: watch::Sender::new(false),
             }),
+        }
+    }
+
+    /// Waits until the store of a tenant has ended for this process, and returns what ended it:
+    /// only another process can continue its sessions. The process should end.
+    pub async fn store_ended(&self) -> String {
+        let tenants = self.app.tenants.values();
+        let mut ended: FuturesUnordered<_> =
+            tenants.map(|tenant| tenant.engine.store_ended()).collect();
+        match ended.next().await {
+            Some(reason) => reason,
+            None => pending().await,
         }
     }
 

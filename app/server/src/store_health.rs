@@ -1,4 +1,4 @@
-//! Store health: checks that the stores accept appends, for the readiness of the server.
+//! Store health: writes and reads a probe in each store, for the health of the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,8 +30,8 @@ impl StoreHealth {
         Self { stores: each, latest: Mutex::new(None) }
     }
 
-    /// Returns true if all stores accept appends, or did within the last second. One caller at a
-    /// time runs the check.
+    /// Returns true if a probe of all stores succeeds, or did within the last second. One caller at
+    /// a time runs the check.
     pub(crate) async fn is_healthy(&self) -> bool {
         let mut latest = self.latest.lock().await;
         if let Some((at, answered)) = *latest
@@ -46,8 +46,8 @@ impl StoreHealth {
 
     async fn check(&self) -> bool {
         for store in &self.stores {
-            if let Err(error) = store.ready().await {
-                tracing::warn!(%error, "the store accepts no appends: this server accepts no work");
+            if let Err(error) = store.probe().await {
+                tracing::warn!(%error, "a probe of the store failed: this server accepts no work");
                 return false;
             }
         }

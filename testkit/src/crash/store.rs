@@ -79,7 +79,7 @@ fn die() -> ! {
 
 #[async_trait]
 impl LogStore for CrashingStore {
-    crate::forward!(inner: capabilities, release, read, sessions, verify, tail, write_checkpoint, read_checkpoint);
+    crate::forward!(inner: capabilities, probe, release, read, sessions, verify, tail, write_checkpoint, read_checkpoint);
 
     async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
         let doing = format!("claiming session {session}");

@@ -53,8 +53,8 @@ impl LogStore for NodeStore {
         StoreCapabilities { fencing: Fencing::AllWriters, ..self.0.place.logs.capabilities() }
     }
 
-    async fn ready(&self) -> Result<(), StoreError> {
-        self.taking().await?.ready().await
+    async fn probe(&self) -> Result<(), StoreError> {
+        self.taking().await?.probe().await
     }
 
     async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {

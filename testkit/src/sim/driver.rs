@@ -461,7 +461,8 @@ pub(super) fn is_superseded(error: &StoreError) -> bool {
         | StoreErrorKind::ReadOnly
         | StoreErrorKind::Unsupported
         | StoreErrorKind::Unavailable
-        | StoreErrorKind::Io => false,
+        | StoreErrorKind::Io
+        | StoreErrorKind::Ended => false,
     }
 }
 

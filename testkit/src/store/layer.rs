@@ -56,6 +56,17 @@ macro_rules! forward {
             session: &'s SessionId, version: &'v Version
         ) -> FoundCheckpoint);
     };
+    (@probe $inner:ident) => {
+        fn probe<'this, 'async_trait>(
+            &'this self,
+        ) -> $crate::store::layer::Answer<'async_trait, $crate::store::layer::Unit>
+        where
+            'this: 'async_trait,
+            Self: 'async_trait,
+        {
+            self.$inner.probe()
+        }
+    };
     // A method as `async_trait` writes it.
     (@@ $inner:ident $method:ident<$($life:lifetime),+>(
         $($name:ident: $(& $ref:lifetime)? $kind:ident $(<&$opt:lifetime $of:ident>)?),+

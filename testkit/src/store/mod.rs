@@ -23,6 +23,7 @@ mod image;
 #[doc(hidden)]
 pub mod layer;
 mod listing;
+mod probing;
 mod racing;
 mod reading;
 mod recognised;
@@ -48,6 +49,7 @@ pub use erasing::*;
 pub use facts::{NASTY_TEXTS, fact_of_size, numbered_facts, sample_facts};
 pub use image::*;
 pub use listing::*;
+pub use probing::*;
 pub use racing::*;
 pub use reading::*;
 pub use recognised::*;
@@ -184,6 +186,7 @@ macro_rules! log_store_cases {
             a_snapshot_that_is_too_large_is_refused,
             a_snapshot_of_no_session_is_unknown,
             a_reopened_store_answers_no_wrong_snapshot,
+            a_probe_changes_nothing,
         }
     };
 }

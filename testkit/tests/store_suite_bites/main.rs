@@ -14,6 +14,9 @@ windlass_testkit::log_store_suite!(Place::sound());
 /// A case, a fault that it must find, and words of what it must say.
 const BITES: &[(&str, Fault, &str)] = &[
     ("an_append_is_read_back", Fault::ReadsBackwards, "was read where"),
+    ("a_probe_changes_nothing", Fault::ProbesNothing, "probing an empty store failed"),
+    ("a_probe_changes_nothing", Fault::ProbesInASession, "a store that was probed gave"),
+    ("a_probe_changes_nothing", Fault::ProbesOverTheLastAppend, "repeating the last append"),
     ("a_wrong_position_is_a_conflict", Fault::TakesAnyPosition, "succeeded and must be refused"),
     ("an_append_without_a_claim_is_refused", Fault::NeedsNoClaim, "without a claim succeeded"),
     ("an_empty_batch_is_invalid", Fault::TakesEmptyBatches, "appending nothing succeeded"),

@@ -177,6 +177,7 @@ async fn hear(events: &mut EventStream, on_text: OnText<'_>) -> anyhow::Result<T
                     return Ok(told);
                 }
             }
+            Event::Store(_) => {}
             Event::Lagged { missed } => anyhow::bail!("{missed} events were missed"),
             Event::Ended(ended) => anyhow::bail!("the session ended within the turn: {ended}"),
         }

@@ -94,7 +94,8 @@ async fn refuses(store: &FileStore, epoch: Epoch) {
     assert_eq!(refused.kind, StoreErrorKind::Io, "{refused}");
     assert!(refused.context.contains("while the store was open"), "{refused}");
     let refused = store.claim(&id("another")).await.unwrap_err();
-    assert_eq!(refused.kind, StoreErrorKind::Io, "{refused}");
+    assert_eq!(refused.kind, StoreErrorKind::Ended, "{refused}");
+    assert!(refused.context.contains("while the store was open"), "{refused}");
 }
 
 fn segment(root: &Path) -> PathBuf {

@@ -262,7 +262,7 @@ async fn a_defect_stops_the_store_and_costs_no_fact() {
     bench.faults.panics.store(true, Ordering::SeqCst);
     assert_eq!(bench.append(epoch, 3, 1).await, Err(StoreErrorKind::Io));
     let error = bench.store.claim(&bench.id).await.unwrap_err();
-    assert_eq!(error.kind, StoreErrorKind::Io);
+    assert_eq!(error.kind, StoreErrorKind::Ended);
     assert!(bench.last().await >= 3);
     let bench = bench.reopen();
     let claimed = bench.store.claim(&bench.id).await.unwrap();

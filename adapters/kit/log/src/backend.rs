@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{ChainLink, SessionSummary, StoreError, TailRepair};
+use windlass_ports::{ChainLink, SessionSummary, StoreError, StoreErrorKind, TailRepair};
 
 use crate::batch::Batch;
 
@@ -92,6 +92,28 @@ pub trait CommitBackend: Send + 'static {
     /// after each error; a panic of the backend counts too.
     fn has_failed(&self) -> bool {
         false
+    }
+
+    /// Opens the storage again after [`has_failed`](Self::has_failed), or after a panic. All claims
+    /// have ended. The pipeline calls it before a claim or a probe, at most once a second.
+    ///
+    /// The default is for storage that cannot be opened again while this process has it.
+    ///
+    /// # Errors
+    /// `Ended` when no further attempt can succeed; others when one may.
+    fn reopen(&mut self) -> Result<(), StoreError> {
+        let context =
+            "it cannot be opened again in this process: end the process, and start it again";
+        Err(StoreError::new(StoreErrorKind::Ended, context))
+    }
+
+    /// Writes a probe beside the logs, makes it durable, and reads it back. The default does
+    /// nothing.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    fn probe(&mut self) -> Result<(), StoreError> {
+        Ok(())
     }
 
     /// Runs a bounded piece of maintenance while no request waits. Returns the delay until the next

@@ -34,6 +34,8 @@ pub(crate) struct Claims {
 struct ClaimTable {
     claims: Sessions<Claim>,
     epoch: u64,
+    /// Last epoch of the claims that ended when the storage was opened again.
+    lost: u64,
 }
 
 #[derive(Debug)]
@@ -103,12 +105,19 @@ impl Claims {
         let mut table = self.table();
         match table.writer(session, epoch) {
             Some(_) => Ok(()),
-            None => Err(not_claimed(&self.location, session, epoch)),
+            None => Err(table.refuse(&self.location, session, epoch)),
         }
     }
 
     pub(crate) fn remove(&self, session: &SessionId) {
         self.table().claims.remove(session);
+    }
+
+    /// Ends all claims, since the storage is opened again.
+    pub(crate) fn lose(&self) {
+        let mut table = self.table();
+        table.claims.clear();
+        table.lost = table.epoch;
     }
 
     /// Records that appends are durable.
@@ -131,11 +140,13 @@ impl Claims {
     /// Checks an append and moves the end of its log.
     pub(crate) fn admit(&self, batch: Batch, epoch: Epoch) -> Admission {
         let mut table = self.table();
-        let Some(claim) = table.writer(&batch.session, epoch) else {
-            return Admission::Answered {
-                answer: Err(not_claimed(&self.location, &batch.session, epoch)),
-                with_group: false,
-            };
+        if table.writer(&batch.session, epoch).is_none() {
+            let answer = Err(table.refuse(&self.location, &batch.session, epoch));
+            return Admission::Answered { answer, with_group: false };
+        }
+        let Some(claim) = table.claims.get_mut(&batch.session) else {
+            let answer = Err(not_claimed(&self.location, &batch.session, epoch));
+            return Admission::Answered { answer, with_group: false };
         };
         if claim.end.last != batch.after {
             let answer = match claim.is_latest(&batch) {
@@ -152,6 +163,19 @@ impl Claims {
 }
 
 impl ClaimTable {
+    /// The error of a writer that may not write. Without a later claim nobody has taken over from
+    /// one whose claim ended with the storage.
+    fn refuse(&self, place: &str, session: &SessionId, epoch: Epoch) -> StoreError {
+        if epoch.0 > self.lost || self.claims.contains_key(session) {
+            return not_claimed(place, session, epoch);
+        }
+        let context = format!(
+            "writing to session {session} in {place}: it failed and was opened again since the \
+             claim {epoch}: claim the session again"
+        );
+        StoreError::new(StoreErrorKind::Unavailable, context)
+    }
+
     /// The claim with this epoch, if it may write.
     fn writer(&mut self, session: &SessionId, epoch: Epoch) -> Option<&mut Claim> {
         let claim = self.claims.get_mut(session)?;

@@ -162,12 +162,19 @@ impl<B: CommitBackend> Committer<B> {
 
     fn serve_session(&mut self, deferred: DeferredRequest) -> Result<(), WatchdogFired> {
         let DeferredRequest { request, at, .. } = deferred;
-        if let Err(error) = self.check_begin(at, Instant::now()) {
+        let begin = match &request {
+            SessionRequest::Claim { .. } | SessionRequest::Probe { .. } => {
+                self.reopen_if_stopped()?
+            }
+            SessionRequest::Release { .. } | SessionRequest::Erase { .. } => Ok(()),
+        };
+        if let Err(error) = begin.and_then(|()| self.check_begin(at, Instant::now())) {
             request.refuse(error);
             return Ok(());
         }
         match request {
             SessionRequest::Claim { session, answer } => self.claim(&session, answer),
+            SessionRequest::Probe { answer } => self.probe(answer),
             SessionRequest::Release { session, epoch, answer } => {
                 self.release(&session, epoch, answer)
             }
@@ -241,6 +248,32 @@ impl<B: CommitBackend> Committer<B> {
         Ok(())
     }
 
+    fn probe(&mut self, answer: ResultSender) -> Result<(), WatchdogFired> {
+        let waiting = vec![PendingCaller::Done(answer, Ok(()))];
+        let (done, waiting) = self.guarded("probing", waiting, B::probe)?;
+        answer_all(done, waiting);
+        Ok(())
+    }
+
+    /// Opens the storage again if the pipeline has stopped. The claims from before have ended.
+    fn reopen_if_stopped(&mut self) -> Result<Result<(), StoreError>, WatchdogFired> {
+        let shared = self.shared.clone();
+        let PipelineState { location: place, stopped, claims, .. } = &*shared;
+        if let Err(error) = stopped.check_reopening() {
+            return Ok(Err(error));
+        }
+        if !stopped.begin_reopening() {
+            return Ok(Ok(()));
+        }
+        claims.lose();
+        let (done, _) = self.guarded("opening again", Vec::new(), B::reopen)?;
+        let done = done.map_err(|error| stopped.on_not_reopened(place, error));
+        if done.is_ok() {
+            stopped.resume(place);
+        }
+        Ok(done)
+    }
+
     /// Runs the backend's maintenance. Returns the delay until the next piece.
     fn maintain(&mut self) -> Result<Option<Duration>, WatchdogFired> {
         if self.shared.stopped.check().is_err() {
@@ -276,6 +309,7 @@ impl<B: CommitBackend> Committer<B> {
             let done = call(backend);
             if let Err(error) = &done
                 && backend.has_failed()
+                && error.kind != StoreErrorKind::Ended
             {
                 stopped.stop(place, error);
             }
@@ -284,11 +318,7 @@ impl<B: CommitBackend> Committer<B> {
         let done = done.unwrap_or_else(|panic| {
             let error = StoreError::new(
                 StoreErrorKind::Io,
-                format!(
-                    "{doing} {place}: its disk or database panicked: {}; end this process and \
-                     open the store again",
-                    message(&*panic)
-                ),
+                format!("{doing} {place}: its disk or database panicked: {}", message(&*panic)),
             );
             stopped.stop(place, &error);
             Err(error)

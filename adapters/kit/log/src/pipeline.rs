@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant as TokioInstant, timeout, timeout_at};
-use windlass_core::{Epoch, Retry, Seq, SessionId};
+use windlass_core::{Epoch, Seq, SessionId};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{SessionClaim, StoreError, StoreErrorKind};
 
@@ -116,6 +116,15 @@ impl Pipeline {
         Ok(Self { shared, requests: Some(requests), alive: Mutex::new(alive) })
     }
 
+    /// Writes a probe, as [`CommitBackend::probe`] does.
+    ///
+    /// # Errors
+    /// As [`LogStore::probe`](windlass_ports::LogStore::probe).
+    pub async fn probe(&self) -> Result<(), StoreError> {
+        self.shared.stopped.check_reopening()?;
+        self.ask(0, |answer| PipelineRequest::Session(SessionRequest::Probe { answer })).await
+    }
+
     /// Becomes the one writer of a session.
     ///
     /// # Errors
@@ -123,6 +132,7 @@ impl Pipeline {
     pub async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
         let session = session.clone();
         let claim = |answer| PipelineRequest::Session(SessionRequest::Claim { session, answer });
+        self.shared.stopped.check_reopening()?;
         self.ask(0, claim).await
     }
 
@@ -148,6 +158,7 @@ impl Pipeline {
     pub async fn append(&self, batch: Batch, epoch: Epoch) -> Result<(), StoreError> {
         let bytes = batch.bytes;
         let append = |answer| PipelineRequest::Append(PendingAppend { batch, epoch, answer });
+        self.check()?;
         self.ask(bytes, append).await
     }
 
@@ -159,6 +170,7 @@ impl Pipeline {
         let session = session.clone();
         let erase =
             |answer| PipelineRequest::Session(SessionRequest::Erase { session, epoch, answer });
+        self.check()?;
         self.ask(0, erase).await
     }
 
@@ -221,8 +233,8 @@ impl Pipeline {
         TailWaker(self.shared.clone())
     }
 
-    /// Checks that the pipeline has not stopped. A stopped one writes nothing until the store is
-    /// opened again.
+    /// Checks that the pipeline has not stopped. A stopped one writes nothing until a claim or a
+    /// probe has opened the storage again.
     ///
     /// # Errors
     /// The reason why it stopped.
@@ -242,7 +254,6 @@ impl Pipeline {
         request: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> PipelineRequest,
     ) -> Result<T, StoreError> {
         let permits = self.room(bytes).await?;
-        self.check()?;
         let (answer, answered) = oneshot::channel();
         let queued = QueuedRequest { request: request(answer), at: Instant::now(), permits };
         // The thread drops the queue only after the watchdog has abandoned the backend.
@@ -265,15 +276,11 @@ impl Pipeline {
 
     fn gone(&self) -> StoreError {
         let silent = || {
-            let mut error = StoreError::new(
-                StoreErrorKind::Io,
-                format!(
-                    "writing to {}: its thread is gone; end this process and open the store again",
-                    self.shared.location
-                ),
+            let context = format!(
+                "writing to {}: its thread is gone; end this process, and start it again",
+                self.shared.location
             );
-            error.retry = Retry::Soon;
-            error
+            StoreError::new(StoreErrorKind::Ended, context)
         };
         self.check().err().unwrap_or_else(silent)
     }

@@ -1,13 +1,16 @@
 //! Requests that wait for the commit thread, and the answers to them.
 
-use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
-use windlass_core::{Epoch, Retry, SessionId};
+use windlass_core::{Epoch, SessionId};
+use windlass_ports::sync::Mutex;
 use windlass_ports::{SessionClaim, StoreError, StoreErrorKind};
 
 use crate::batch::Batch;
+
+/// Pause between two attempts to open the storage again.
+const REOPEN_PAUSE: Duration = Duration::from_secs(1);
 
 /// Sends the answer to a request that returns no value.
 pub(crate) type ResultSender = oneshot::Sender<Result<(), StoreError>>;
@@ -41,6 +44,7 @@ pub(crate) enum SessionRequest {
     Claim { session: SessionId, answer: oneshot::Sender<Result<SessionClaim, StoreError>> },
     Release { session: SessionId, epoch: Epoch, answer: ResultSender },
     Erase { session: SessionId, epoch: Epoch, answer: ResultSender },
+    Probe { answer: ResultSender },
 }
 
 impl PipelineRequest {
@@ -56,7 +60,7 @@ impl SessionRequest {
     pub(crate) fn refuse(self, error: StoreError) {
         match self {
             Self::Claim { answer, .. } => PendingCaller::Claim(answer).refuse(error),
-            Self::Release { answer, .. } | Self::Erase { answer, .. } => {
+            Self::Release { answer, .. } | Self::Erase { answer, .. } | Self::Probe { answer } => {
                 PendingCaller::Done(answer, Ok(())).refuse(error);
             }
         }
@@ -111,31 +115,86 @@ pub(crate) fn copy_of(error: &StoreError) -> StoreError {
     copy
 }
 
-/// The reason why the pipeline stopped, once it has.
+/// The reason why the pipeline stopped, while it has.
 #[derive(Debug, Default)]
-pub(crate) struct StopCause(OnceLock<(StoreErrorKind, Retry, String)>);
+pub(crate) struct StopCause(Mutex<Option<StopReason>>);
+
+#[derive(Debug, Clone)]
+struct StopReason {
+    kind: StoreErrorKind,
+    context: String,
+    /// Time of the last attempt to open the storage again.
+    tried: Option<Instant>,
+}
 
 impl StopCause {
-    /// Stops for this reason. The first reason stays.
+    /// Stops for this reason, unless it has stopped for good.
     pub(crate) fn stop(&self, place: &str, error: &StoreError) {
-        let reason = (error.kind.clone(), error.retry, error.context.clone());
-        if self.0.set(reason).is_ok() {
+        let mut stopped = self.0.lock();
+        let ended = stopped.as_ref().is_some_and(|reason| reason.kind == StoreErrorKind::Ended);
+        if ended {
+            return;
+        }
+        let tried = stopped.as_ref().and_then(|reason| reason.tried);
+        if stopped.is_none() || error.kind == StoreErrorKind::Ended {
             tracing::error!(%error, "{place} has stopped; it must be opened again");
+        }
+        let reason = StopReason { kind: error.kind.clone(), context: error.context.clone(), tried };
+        *stopped = Some(reason);
+    }
+
+    /// Returns the reason as an error while stopped.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        match &*self.0.lock() {
+            None => Ok(()),
+            Some(reason) => Err(reason.error()),
         }
     }
 
-    /// Returns the reason as an error once stopped.
-    pub(crate) fn check(&self) -> Result<(), StoreError> {
-        match self.0.get() {
-            None => Ok(()),
-            Some((kind, retry, context)) => {
-                let context = format!(
-                    "the store takes no more appends until it is opened again, since {context}"
-                );
-                let mut error = StoreError::new(kind.clone(), context);
-                error.retry = *retry;
-                Err(error)
+    /// Checks that a request may begin that opens the storage again if it must. Attempts have a
+    /// pause between them.
+    pub(crate) fn check_reopening(&self) -> Result<(), StoreError> {
+        match &*self.0.lock() {
+            Some(reason) if reason.kind == StoreErrorKind::Ended => Err(reason.error()),
+            Some(reason) if reason.tried.is_some_and(|tried| tried.elapsed() < REOPEN_PAUSE) => {
+                Err(reason.error())
             }
+            None | Some(_) => Ok(()),
         }
+    }
+
+    /// Returns true if the storage must be opened again, and notes the attempt.
+    pub(crate) fn begin_reopening(&self) -> bool {
+        let mut stopped = self.0.lock();
+        let reason = stopped.as_mut();
+        reason.map(|reason| reason.tried = Some(Instant::now())).is_some()
+    }
+
+    /// Notes that the storage did not open again. Returns the error for the caller.
+    pub(crate) fn on_not_reopened(&self, place: &str, error: StoreError) -> StoreError {
+        if error.kind != StoreErrorKind::Ended {
+            return error;
+        }
+        let first = self.0.lock().as_ref().map(|reason| reason.context.clone());
+        let context = format!("{}; {}", first.unwrap_or_default(), error.context);
+        let ended = StoreError::new(StoreErrorKind::Ended, context).caused_by(error);
+        self.stop(place, &ended);
+        ended
+    }
+
+    /// Notes that the storage is open again.
+    pub(crate) fn resume(&self, place: &str) {
+        *self.0.lock() = None;
+        tracing::warn!("{place} was opened again after its failure");
+    }
+}
+
+impl StopReason {
+    fn error(&self) -> StoreError {
+        let again = match self.kind == StoreErrorKind::Ended {
+            true => "this process writes nothing more to the store",
+            false => "the store takes no appends until it is opened again",
+        };
+        StoreError::new(self.kind.clone(), format!("{again}, since {}", self.context))
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
-use windlass_core::Retry;
 use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{StoreError, StoreErrorKind};
 
@@ -141,15 +140,13 @@ pub(crate) fn watch(shared: &PipelineState, ended: &Receiver<()>) {
 }
 
 fn late(place: &str, patience: Duration) -> StoreError {
-    let mut error = StoreError::new(
-        StoreErrorKind::Io,
+    StoreError::new(
+        StoreErrorKind::Ended,
         format!(
             "writing to {place}: its disk or database did not answer within {} s, so nobody knows \
              what of this was kept; look to the disk and the kernel's log, end this process and \
              open the store again",
             patience.as_secs_f32()
         ),
-    );
-    error.retry = Retry::Soon;
-    error
+    )
 }

@@ -58,11 +58,11 @@ fn a_server_that_takes_no_writes_for_a_while_is_not_ready_and_reads() {
         let epoch = store.claim(&id).await.unwrap().epoch;
         let facts = numbered_facts(&id, Seq::ZERO, 3);
         store.append(&id, epoch, Seq::ZERO, &facts).await.unwrap();
-        store.ready().await.unwrap();
+        store.probe().await.unwrap();
         server.refuse_writes(true).unwrap();
         // Its connections take that up when they come to it.
         let error = loop {
-            if let Err(error) = store.ready().await {
+            if let Err(error) = store.probe().await {
                 break error;
             }
             tokio::task::yield_now().await;
@@ -70,7 +70,7 @@ fn a_server_that_takes_no_writes_for_a_while_is_not_ready_and_reads() {
         assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error}");
         assert_eq!(store.read(&id, Seq::ZERO, 10).await.unwrap().len(), 3);
         server.refuse_writes(false).unwrap();
-        while let Err(error) = store.ready().await {
+        while let Err(error) = store.probe().await {
             assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error}");
             tokio::task::yield_now().await;
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use windlass_engine::core::{CallId, Delta, Seq, SessionId, Timestamp, TurnId};
-use windlass_engine::ports::codec;
-use windlass_engine::{Event, LiveEvent, LiveKind};
+use windlass_engine::ports::{StoreErrorKind, codec};
+use windlass_engine::{Event, LiveEvent, LiveKind, StoreStatus};
 use windlass_http::{SseCaps, SseParser};
 
 /// Most bytes of one event: a fact has up to 16 MiB, and JSON may need six bytes for each.
@@ -73,6 +73,10 @@ fn frame(name: &[u8], data: &[u8]) -> Result<Option<StreamFrame>, String> {
             Some(live) => StreamFrame::Event(Event::Live(vec![live].into())),
             None => return Ok(None),
         },
+        b"store" => {
+            let store: StoreFrame = json(data)?;
+            StreamFrame::Event(Event::Store(store.into()))
+        }
         b"lagged" => {
             let lag: LagFrame = json(data)?;
             StreamFrame::Lagged { missed: lag.missed }
@@ -83,6 +87,28 @@ fn frame(name: &[u8], data: &[u8]) -> Result<Option<StreamFrame>, String> {
         }
         _ => return Ok(None),
     }))
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+enum StoreFrame {
+    Works,
+    Failed { reason: String },
+}
+
+impl From<StoreFrame> for StoreStatus {
+    fn from(frame: StoreFrame) -> Self {
+        let StoreFrame::Failed { reason } = frame else {
+            return Self::Works;
+        };
+        Self::Failed(match reason.as_str() {
+            "full" => StoreErrorKind::Full,
+            "read_only" => StoreErrorKind::ReadOnly,
+            "unavailable" => StoreErrorKind::Unavailable,
+            "ended" => StoreErrorKind::Ended,
+            _ => StoreErrorKind::Io,
+        })
+    }
 }
 
 #[derive(Deserialize)]

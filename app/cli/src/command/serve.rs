@@ -28,6 +28,7 @@ pub(super) async fn serve(args: ServeArgs, layer: StoreLayer) -> Result<ExitKind
     let stopped = async move {
         let _ = stop.recv().await;
     };
+    let watched = server.clone();
     let serving = async {
         let served = server.serve(listener, stopped).await;
         // Other nodes continue the sessions that did not come to rest in time.
@@ -45,6 +46,11 @@ pub(super) async fn serve(args: ServeArgs, layer: StoreLayer) -> Result<ExitKind
             )),
         },
         Some(exit) = again.recv() => Ok(exit),
+        // Whoever supervises the process starts it again, and every turn continues.
+        reason = watched.store_ended() => Err(Failure::new(
+            ExitKind::Store,
+            format!("{reason}. This process ends; the next one continues the turns"),
+        )),
     }
 }
 

@@ -235,6 +235,12 @@ impl Presenter for HumanPresenter {
                 }
             }
             Event::Lagged { .. } => self.parts.on_lagged(),
+            Event::Store(status) => match status.failure() {
+                None => print_notice("  the store works again"),
+                Some(reason) => print_notice(&format!(
+                    "  the store failed ({reason}): turns continue once it works again"
+                )),
+            },
             Event::Live(_) | Event::Ended(_) => {}
         }
         Ok(())

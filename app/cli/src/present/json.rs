@@ -33,16 +33,21 @@ pub(crate) struct JsonPresenter {
 }
 
 impl JsonPresenter {
-    /// Prints a lag, at the time of the last event.
+    /// Prints a lag.
     fn lagged(&self, missed: u64) -> io::Result<()> {
+        self.notice("Lagged", json!({"missed": missed, "after": self.after.map_or(0, |seq| seq.0)}))
+    }
+
+    /// Prints an event that is in no log, at the time of the last event.
+    fn notice(&self, kind: &'static str, body: Value) -> io::Result<()> {
         let line = JsonEnvelope {
             v: FACT_VERSION,
             session: self.last.as_ref().map(|(session, _)| session),
             seq: None,
             turn: None,
             ts: self.last.as_ref().map_or(Timestamp(0), |(_, ts)| *ts),
-            kind: "Lagged",
-            body: json!({"missed": missed, "after": self.after.map_or(0, |seq| seq.0)}),
+            kind,
+            body,
         };
         super::print_json(&serde_json::to_string(&line)?)
     }
@@ -66,6 +71,10 @@ impl Presenter for JsonPresenter {
                 }
             }
             Event::Lagged { missed } => self.lagged(*missed)?,
+            Event::Store(status) => match status.failure() {
+                None => self.notice("StoreWorks", json!({}))?,
+                Some(reason) => self.notice("StoreFailed", json!({"reason": reason}))?,
+            },
             Event::Ended(_) => {}
         }
         io::stdout().flush()

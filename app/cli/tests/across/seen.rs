@@ -82,6 +82,7 @@ impl Seen {
                 let is_item = |run: &Seq, slot: &u32| *slot < items.get(run).copied().unwrap_or(0);
                 self.live.retain(|(run, slot), _| is_item(run, slot));
             }
+            Event::Store(_) => {}
             Event::Ended(ended) => panic!("{ended:?}"),
         }
     }

@@ -38,7 +38,8 @@ impl Server {
         Self::of(place.command(&all).env("WINDLASS_LOG", filter))
     }
 
-    fn of(command: &mut Command) -> Self {
+    /// The same by a command that serves.
+    pub(crate) fn of(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut link = String::new();

@@ -76,7 +76,7 @@ impl Lagging {
 
 #[async_trait]
 impl LogStore for Lagging {
-    windlass_testkit::forward!(inner: capabilities, claim, sessions, verify);
+    windlass_testkit::forward!(inner: capabilities, probe, claim, sessions, verify);
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         self.keep().await?;

@@ -75,6 +75,7 @@ fn append_end(error: StoreError) -> DriverEnd {
         | StoreErrorKind::ReadOnly
         | StoreErrorKind::Unsupported
         | StoreErrorKind::Unavailable
-        | StoreErrorKind::Io => DriverEnd::Store(error),
+        | StoreErrorKind::Io
+        | StoreErrorKind::Ended => DriverEnd::Store(error),
     }
 }

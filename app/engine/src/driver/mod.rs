@@ -162,6 +162,11 @@ impl Driver {
             Ok(()) => DriverEnd::Closed,
             Err(ended) => ended,
         };
+        if let DriverEnd::Store(error) = &ended {
+            let session = self.machine.session();
+            let turn = session.turn().map(|turn| turn.id.0);
+            tracing::warn!(session = %session.id, turn, %error, "the store failed under a session");
+        }
         let ended = Arc::new(ended);
         // Nobody attaches from here on. Later callers wait for the end.
         self.slot.retire(true);

@@ -15,6 +15,7 @@ use crate::live::CatchUpTask;
 use crate::lookup::LookupCache;
 use crate::peers::Peers;
 use crate::program::ComputeSlots;
+use crate::store_watch::StoreWatch;
 
 impl Engine {
     /// Creates an engine that is the only user of its store.
@@ -48,6 +49,7 @@ impl Engine {
                 config,
                 slots: Mutex::default(),
                 is_shut_down: AtomicBool::new(false),
+                store_watch: StoreWatch::default(),
                 lookups: LookupCache::default(),
                 deliveries: ResultDeliveries::default(),
                 catch_up: CatchUpTask::default(),

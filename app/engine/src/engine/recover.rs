@@ -40,7 +40,8 @@ impl Engine {
     /// sessions are opened, else all in the store, including those of the system. Engines of
     /// several tenants over one store each name theirs.
     ///
-    /// No user stays attached: each driver stays as long as its turn is open.
+    /// No user stays attached: each driver stays as long as its turn is open. If the engine is
+    /// [supervised](Engine::supervise), sessions that the store failed to open are opened again.
     ///
     /// A session whose summary cannot be read is in none of the lists; `windlass verify` finds it.
     ///
@@ -104,7 +105,12 @@ impl Engine {
                 match opened {
                     Ok(None) => recovered.of_other_workspace += 1,
                     Ok(Some(())) => recovered.count(id, Ok(())),
-                    Err(error) => recovered.count(id, Err(error)),
+                    Err(error) => {
+                        if let StartError::Store(error) = &error {
+                            self.inner.on_store_error(&id, error);
+                        }
+                        recovered.count(id, Err(error));
+                    }
                 }
             }
             if !more {

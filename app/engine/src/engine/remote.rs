@@ -10,6 +10,7 @@ use crate::bus::EventBus;
 use crate::hub::HubSubscription;
 use crate::live::LivePublisher;
 use crate::slot::Slot;
+use crate::store_watch::StoreStatus;
 
 impl Engine {
     /// Returns the publisher of a session to other nodes, if the engine is in a cluster.
@@ -33,6 +34,10 @@ impl Inner {
         let new = || Arc::new(Slot::new(id.clone(), Arc::downgrade(self)));
         let slot = slots.entry(id.clone()).or_insert_with(new).clone();
         let subscribed = slot.hub.subscribe();
+        let status = self.store_watch.status();
+        if status != StoreStatus::Works {
+            slot.hub.notify_store_of(subscribed.name, &status);
+        }
         (slot, subscribed)
     }
 }

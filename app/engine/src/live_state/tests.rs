@@ -125,7 +125,7 @@ impl Screen {
                     self.items.push(shown);
                 }
             }
-            Event::Lagged { .. } | Event::Ended(_) => panic!("{event:?}"),
+            Event::Lagged { .. } | Event::Store(_) | Event::Ended(_) => panic!("{event:?}"),
         }
     }
 }

@@ -121,7 +121,7 @@ impl TurnStream {
         };
         let report = match &event {
             Event::Ended(ended) => return Err(AwaitError::Ended(ended.clone())),
-            Event::Live(_) | Event::Lagged { .. } => None,
+            Event::Live(_) | Event::Lagged { .. } | Event::Store(_) => None,
             Event::Fact(fact) => {
                 let fact = Arc::<RecordedFact>::from(fact.clone());
                 // Stored while the log is read, in case this call is dropped.
@@ -216,7 +216,7 @@ impl SessionHandle {
     async fn driver_lost(&self) -> (Arc<DriverEnd>, Seq) {
         if let (Route::Session(_), Some(driver)) = (&self.0.route, self.driver()) {
             let ended = driver.bus().wait_ended().await;
-            if !ended.is_of_driver() || self.0.engine.inner.peers.is_none() {
+            if !self.0.engine.is_continued(&ended) {
                 return (ended, driver.bus().durable());
             }
         }

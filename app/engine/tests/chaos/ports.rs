@@ -22,7 +22,7 @@ pub(crate) fn store(time: Time, luck: Luck, fair: Arc<AtomicBool>) -> FaultyStor
             Operation::Claim if luck.percent(3) => vec![Fault::FailAfter(StoreErrorKind::Io)],
             Operation::Read if luck.percent(4) => vec![Fault::Fail(StoreErrorKind::Io)],
             Operation::Release if luck.percent(10) => vec![Fault::Fail(StoreErrorKind::Io)],
-            Operation::Claim | Operation::Read | Operation::Release => {
+            Operation::Claim | Operation::Read | Operation::Release | Operation::Probe => {
                 if luck.percent(30) {
                     vec![Fault::Wait(opening(time, luck.below(20)))]
                 } else {

@@ -163,6 +163,7 @@ pub(crate) fn look_on(world: &World, engine: &Engine, id: &SessionId) {
                     watched.lags.fetch_add(1, Ordering::SeqCst);
                 }
                 Ok(Event::Live(_)) => {}
+                Ok(Event::Store(_)) => {}
                 Ok(Event::Ended(ended)) => world.broke(format!("a watch has ended: {ended}")),
                 // The log could not be read, or there is none yet; the cursor stands.
                 Err(_) => pause(world.time, 1).await,
@@ -195,6 +196,7 @@ fn watch(world: &World, conversation: &SessionHandle, after: Option<Seq>) {
                     watched.lags.fetch_add(1, Ordering::SeqCst);
                 }
                 Ok(Event::Live(_)) => {}
+                Ok(Event::Store(_)) => {}
                 Ok(Event::Ended(_)) => return watched.ended.store(true, Ordering::SeqCst),
                 // The log could not be read; the cursor stands.
                 Err(_) => pause(world.time, 1).await,

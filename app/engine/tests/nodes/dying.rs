@@ -94,7 +94,7 @@ async fn streamed(mut watch: EventStream) -> String {
     loop {
         match soon(watch.next()).await.unwrap() {
             Event::Fact(fact) if matches!(fact.fact, Fact::TurnSettled(_)) => return streamed,
-            Event::Fact(_) | Event::Lagged { .. } => {}
+            Event::Fact(_) | Event::Lagged { .. } | Event::Store(_) => {}
             Event::Live(all) => {
                 for live in all.iter() {
                     if let LiveKind::Delta { delta: Delta::Text { text, .. }, .. } = &live.kind {

@@ -43,6 +43,7 @@ fn observe(mut events: EventStream, pace: Pace) -> JoinHandle<HeardSum> {
                         sum.take(&envelope).unwrap_or_else(|why| panic!("{pace:?}: {why}"));
                     }
                 }
+                Event::Store(_) => {}
                 Event::Ended(_) => return sum,
             }
             if matches!(&event, Event::Fact(fact) if fact.fact.kind() == "TurnSettled") {

@@ -94,7 +94,7 @@ impl Long {
                 match events.next().await.unwrap() {
                     Event::Live(all) => live.extend(all.iter().map(|one| one.kind.clone())),
                     Event::Ended(_) => return live,
-                    Event::Fact(_) | Event::Lagged { .. } => {}
+                    Event::Fact(_) | Event::Lagged { .. } | Event::Store(_) => {}
                 }
             }
         });

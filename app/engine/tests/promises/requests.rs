@@ -74,7 +74,7 @@ async fn what_a_redactor_takes_out_is_in_no_delta_no_fact_and_no_request() {
                     }
                 }
                 Event::Ended(_) => return live,
-                Event::Fact(_) | Event::Lagged { .. } => {}
+                Event::Fact(_) | Event::Lagged { .. } | Event::Store(_) => {}
             }
         }
     });

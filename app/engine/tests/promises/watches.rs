@@ -48,6 +48,7 @@ async fn up_to(watch: &mut EventStream, last: u64) -> (Vec<RecordedFact>, String
                 }
             }
             Event::Lagged { .. } => lags += 1,
+            Event::Store(_) => {}
             Event::Ended(_) => panic!("a watch does not end"),
         }
     }

@@ -36,6 +36,7 @@ async fn a_subscriber_that_lags_is_told_and_misses_no_fact() {
                 };
                 deltas += live.iter().filter(|live| text(&live.kind)).count();
             }
+            Event::Store(_) => {}
             Event::Ended(ended) => {
                 assert!(matches!(&*ended, DriverEnd::Closed));
                 break;
@@ -100,7 +101,7 @@ async fn a_report_after_its_run_is_not_heard() {
                     }))
                 }
                 Event::Ended(_) => return reports,
-                Event::Fact(_) | Event::Lagged { .. } => {}
+                Event::Fact(_) | Event::Lagged { .. } | Event::Store(_) => {}
             }
         }
     });

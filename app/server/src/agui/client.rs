@@ -136,7 +136,8 @@ impl AguiClient {
                     self.projection.on_live(live, &mut out);
                 }
             }
-            StreamMessage::Event(Event::Lagged { .. } | Event::Ended(_)) => {}
+            StreamMessage::Event(Event::Lagged { .. } | Event::Store(_) | Event::Ended(_)) => {}
+            StreamMessage::Store(store) => self.projection.on_store(store, &mut out),
             StreamMessage::Lagged(_) => self.projection.on_lagged(),
             StreamMessage::Heartbeat => self.lines.heartbeat(),
             StreamMessage::End(EndNotice { reason }) => {

@@ -20,6 +20,7 @@ use windlass_engine::{LiveEvent, LiveKind};
 use super::event::{AguiEvent, Metadata, PROTOCOL, TokenUsage};
 use super::question;
 use super::sample::{AguiPartKind, Sample};
+use crate::stream::client_stream::StoreNotice;
 
 /// Turns that are presented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -434,6 +435,11 @@ impl Projection {
         if let (Some(run), Some(usage)) = (&mut self.run, usage) {
             run.usage.add(usage);
         }
+    }
+
+    /// Presents a change of the state of the store.
+    pub(super) fn on_store(&self, store: StoreNotice, out: &mut Vec<AguiEvent>) {
+        self.custom("Store", json!(store), out);
     }
 
     fn custom(&self, name: &str, value: Value, out: &mut Vec<AguiEvent>) {

@@ -165,7 +165,7 @@ pub(crate) fn store(error: &StoreError) -> Problem {
                           make room";
             Problem::new(ProblemCode::StoreFull, detail)
         }
-        StoreErrorKind::Unavailable | StoreErrorKind::Io => {
+        StoreErrorKind::Unavailable | StoreErrorKind::Io | StoreErrorKind::Ended => {
             tracing::error!(%error, "the store does not answer");
             store_unavailable()
         }

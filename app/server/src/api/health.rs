@@ -15,11 +15,18 @@ use crate::problem::{Problem, ProblemBody, ProblemCode};
 pub(crate) struct Health {
     /// Always the word `ok`.
     status: &'static str,
+    /// `works` if a probe could be written and read back, else `failed`.
+    store: &'static str,
 }
 
-const OK: Health = Health { status: "ok" };
+impl Health {
+    fn of(store_works: bool) -> Self {
+        Self { status: "ok", store: if store_works { "works" } else { "failed" } }
+    }
+}
 
-/// Answers while the process lives.
+/// Answers while the process lives, and tells the state of the store. A failed store is no reason to
+/// restart the process: it opens the sessions again once the store works, or ends by itself.
 #[utoipa::path(
     get,
     path = "/health",
@@ -27,8 +34,8 @@ const OK: Health = Health { status: "ok" };
     security(()),
     responses((status = 200, description = "It lives.", body = Health))
 )]
-pub(crate) async fn health() -> Json<Health> {
-    Json(OK)
+pub(crate) async fn health(State(app): State<Arc<App>>) -> Json<Health> {
+    Json(Health::of(app.stores.is_healthy().await))
 }
 
 /// Answers while the server accepts work.
@@ -39,7 +46,7 @@ pub(crate) async fn health() -> Json<Health> {
     security(()),
     responses(
         (status = 200, description = "It takes work.", body = Health),
-        (status = 503, description = "It is going away, or its store is away or takes no writes.", body = ProblemBody,
+        (status = 503, description = "It is going away, or its store fails a probe.", body = ProblemBody,
          content_type = "application/problem+json"),
     )
 )]
@@ -52,5 +59,5 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Health>, P
         let detail = "the store does not answer, or accepts no writes: use another server";
         return Err(Problem::new(ProblemCode::StoreAway, detail).retry_after(1));
     }
-    Ok(Json(OK))
+    Ok(Json(Health::of(true)))
 }

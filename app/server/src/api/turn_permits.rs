@@ -41,7 +41,7 @@ async fn settled(handle: &SessionHandle, awaited: AwaitedTurn) {
             Event::Fact(fact) => {
                 matches!(TimelineEntry::of(fact), TimelineEntry::Turn(TurnEntry::Settled(_)))
             }
-            Event::Live(_) | Event::Lagged { .. } | Event::Ended(_) => false,
+            Event::Live(_) | Event::Lagged { .. } | Event::Store(_) | Event::Ended(_) => false,
         };
         if report.is_some() || (settles && is_idle(handle).await) {
             return;

@@ -251,7 +251,7 @@ async fn follow(
             match watch.next().await {
                 Ok(Event::Fact(fact)) if ends(view, &fact) => return Ok(()),
                 Ok(Event::Ended(_)) => return Ok(()),
-                Ok(Event::Fact(_) | Event::Live(_) | Event::Lagged { .. }) => {}
+                Ok(Event::Fact(_) | Event::Live(_) | Event::Lagged { .. } | Event::Store(_)) => {}
                 Err(error) => return Err(failure::store(&error)),
             }
         }

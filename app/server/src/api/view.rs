@@ -315,7 +315,8 @@ async fn first(store: &dyn LogStore, id: &SessionId) -> Result<Option<RecordedFa
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported
             | StoreErrorKind::Unavailable
-            | StoreErrorKind::Io => Err(failure::store(&error)),
+            | StoreErrorKind::Io
+            | StoreErrorKind::Ended => Err(failure::store(&error)),
         },
     }
 }
@@ -406,7 +407,8 @@ fn damaged(error: &StartError, first: &RecordedFact) -> Result<SessionDetails, P
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported
             | StoreErrorKind::Unavailable
-            | StoreErrorKind::Io => first.seq,
+            | StoreErrorKind::Io
+            | StoreErrorKind::Ended => first.seq,
         },
         StartError::InvalidFact { cause, .. } => Seq(cause.at.0.saturating_sub(1)),
         StartError::Unknown(_)

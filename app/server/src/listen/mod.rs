@@ -29,11 +29,13 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Server {
     /// Serves connections until told to stop. Then it accepts no further connection and ends
-    /// streams and idle connections. Running steps have [`ServerLimits::drain_ms`] to end.
+    /// streams and idle connections. Sessions that a failure of the store ends are opened again once
+    /// it works ([`Engine::supervise`]). Running steps have [`ServerLimits::drain_ms`] to end.
     /// Remaining steps are dropped, and continue when their session is opened again.
     ///
     /// The address of the listener is one of the server's names.
     ///
+    /// [`Engine::supervise`]: windlass_engine::Engine::supervise
     /// [`ServerLimits::drain_ms`]: crate::ServerLimits::drain_ms
     ///
     /// # Errors
@@ -46,6 +48,9 @@ impl Server {
         let app = self.app.clone();
         // A server with several addresses is named by the first of them, and by its hosts.
         let _ = app.address.set(listener.local_addr()?);
+        for tenant in app.tenants.values() {
+            tenant.engine.supervise();
+        }
         let router = self.router();
         let places = ConnectionSlots::new(&app.bounds);
         let mut connections = JoinSet::new();

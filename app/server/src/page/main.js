@@ -120,6 +120,9 @@ function heard(own, { event, data }) {
     if (["TurnOpened", "TurnSettled", "ApprovalAsked", "ApprovalAnswered", "InterruptRequested"].includes(envelope.kind)) settled_soon(own);
   } else if (event === "live") {
     live(own.view, envelope);
+  } else if (event === "store") {
+    link(envelope.status === "works" ? "live" : "store", envelope);
+    return;
   } else {
     return;
   }
@@ -232,6 +235,7 @@ function link(name, detail) {
   id("link").dataset.state = name;
   id("retry").hidden = name !== "waiting";
   if (name === "waiting") text(id("link"), `not connected: ${detail.why}; tries again in ${duration(detail.ms)}`);
+  else if (name === "store") text(id("link"), `live, but the store failed (${words(detail.reason)}): turns continue once it works again`);
   else text(id("link"), name === "ended" ? `ended: ${why[detail] ?? words(detail)}` : shown);
   if (name === "ended" && detail === "unauthorized") context.signed_out(kept());
 }

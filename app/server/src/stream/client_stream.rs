@@ -14,7 +14,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use windlass_engine::core::{Seq, SessionId};
 use windlass_engine::ports::codec::CodecError;
 use windlass_engine::ports::{StoreError, StoreErrorKind};
-use windlass_engine::{Event, EventStream};
+use windlass_engine::{Event, EventStream, StoreStatus};
 
 use crate::access::{Right, UsagePermit};
 use crate::app::App;
@@ -26,6 +26,8 @@ pub(crate) enum StreamMessage {
     Event(Event),
     /// Heartbeat of the stream.
     Heartbeat,
+    /// The store failed, or works again.
+    Store(StoreNotice),
     /// The client lags. Nothing follows.
     Lagged(LagNotice),
     /// The stream ends, for this reason.
@@ -39,6 +41,22 @@ pub(crate) struct LagNotice {
     missed: u64,
     /// Last position that the client received.
     after: Seq,
+}
+
+/// State of the store, as a client receives it. It names no path and no server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub(crate) enum StoreNotice {
+    /// It works again.
+    Works,
+    /// It failed. Turns continue once it works again.
+    Failed { reason: &'static str },
+}
+
+impl StoreNotice {
+    fn of(status: &StoreStatus) -> Self {
+        status.failure().map_or(Self::Works, |reason| Self::Failed { reason })
+    }
 }
 
 /// Last message of a stream.
@@ -126,7 +144,7 @@ impl ClientStream {
         }
         let told = self.receive().await;
         self.over = match told {
-            StreamMessage::Event(_) | StreamMessage::Heartbeat => false,
+            StreamMessage::Event(_) | StreamMessage::Store(_) | StreamMessage::Heartbeat => false,
             StreamMessage::Lagged(_) => self.ends_on_lag,
             StreamMessage::End(_) => true,
         };
@@ -158,6 +176,7 @@ impl ClientStream {
                 Ok(event @ (Event::Fact(_) | Event::Live(_))) => {
                     return StreamMessage::Event(event);
                 }
+                Ok(Event::Store(status)) => return StreamMessage::Store(StoreNotice::of(&status)),
                 // Dropped facts follow from the log, so a client without live events lacks nothing.
                 Ok(Event::Lagged { .. }) if !self.live => {}
                 Ok(Event::Lagged { missed }) => return self.on_lag(missed),
@@ -204,7 +223,8 @@ fn reason(session: &SessionId, error: &StoreError) -> EndReason {
         | StoreErrorKind::ReadOnly
         | StoreErrorKind::Unsupported
         | StoreErrorKind::Unavailable
-        | StoreErrorKind::Io => {
+        | StoreErrorKind::Io
+        | StoreErrorKind::Ended => {
             tracing::warn!(%session, %error, "cannot read a followed log");
             EndReason::StoreAway
         }

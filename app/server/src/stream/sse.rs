@@ -115,6 +115,7 @@ impl SseClient {
                 }
             }
             StreamMessage::Heartbeat => lines.heartbeat(),
+            StreamMessage::Store(store) => lines.event("store", &json(&store)),
             StreamMessage::Lagged(lagged) => lines.event("lagged", &json(&lagged)),
             StreamMessage::End(end) => lines.event("end", &json(&end)),
         }
@@ -133,7 +134,7 @@ fn write<'a>(lines: &mut SseBuffer, event: &'a Event) -> Result<(), &'a CodecErr
                 lines.event("live", text);
             }
         }
-        Event::Lagged { .. } | Event::Ended(_) => {}
+        Event::Lagged { .. } | Event::Store(_) | Event::Ended(_) => {}
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use windlass_engine::Event;
 
 use super::begin::{acquire_permit, open_stream};
-use super::client_stream::{ClientStream, EndNotice, LagNotice, StreamMessage};
+use super::client_stream::{ClientStream, EndNotice, LagNotice, StoreNotice, StreamMessage};
 use super::cursor::{Cursor, EventsQuery};
 use super::sse::json;
 use crate::api::answers::{BadCursor, NoSession};
@@ -36,6 +36,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Serialize)]
 #[serde(tag = "control", rename_all = "snake_case")]
 enum ControlMessage {
+    Store(StoreNotice),
     Lagged(LagNotice),
     End(EndNotice),
 }
@@ -154,6 +155,10 @@ impl SocketClient {
             }
             StreamMessage::Heartbeat => {
                 self.ping().await?;
+                Ok(())
+            }
+            StreamMessage::Store(store) => {
+                self.text(json(&ControlMessage::Store(store))).await?;
                 Ok(())
             }
             StreamMessage::Lagged(lagged) => {

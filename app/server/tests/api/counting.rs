@@ -28,7 +28,7 @@ impl Counting {
 
 #[async_trait]
 impl LogStore for Counting {
-    windlass_testkit::forward!(beneath: capabilities, claim, release, append, sessions, verify, tail, erase, write_checkpoint, read_checkpoint);
+    windlass_testkit::forward!(beneath: capabilities, probe, claim, release, append, sessions, verify, tail, erase, write_checkpoint, read_checkpoint);
 
     async fn read(
         &self,

@@ -111,6 +111,7 @@ async fn a_server_whose_store_is_away_or_takes_no_writes_takes_no_work_until_it_
     assert_eq!(problem, (503, "store_away".to_owned()));
     let lives = ask(server.address, "GET", "/v1/health", None, &[]).await;
     assert_eq!(lives.status, 200, "it lives all the same");
+    assert_eq!(lives.text().await, r#"{"status":"ok","store":"failed"}"#);
 }
 
 #[tokio::test]

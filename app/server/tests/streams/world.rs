@@ -77,6 +77,11 @@ impl World {
                 let kind = fault.lock().unwrap().clone();
                 kind.map(Fault::Fail).into_iter().collect()
             }
+            Operation::Probe => {
+                // A probe says nothing of one session.
+                let kind = fault.lock().unwrap().clone().filter(StoreErrorKind::is_of_store);
+                kind.map(Fault::Fail).into_iter().collect()
+            }
             Operation::Claim | Operation::Release | Operation::Append => Vec::new(),
         });
         Self {

@@ -4,6 +4,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     ReadsBackwards,
+    ProbesNothing,
+    ProbesInASession,
+    ProbesOverTheLastAppend,
     TakesAnyPosition,
     NeedsNoClaim,
     TakesEmptyBatches,

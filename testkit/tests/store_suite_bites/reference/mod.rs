@@ -346,6 +346,23 @@ impl LogStore for Reference {
         Ok(page)
     }
 
+    async fn probe(&self) -> Result<(), StoreError> {
+        match self.fault {
+            Some(Fault::ProbesNothing) => Err(error(StoreErrorKind::Io)),
+            Some(Fault::ProbesInASession) => {
+                let id = SessionId::new("probe").unwrap();
+                let facts = windlass_testkit::store::numbered_facts(&id, Seq::ZERO, 1);
+                self.kept().logs.entry(id).or_default().facts = facts;
+                Ok(())
+            }
+            Some(Fault::ProbesOverTheLastAppend) => {
+                self.kept().logs.values_mut().for_each(|log| log.recent = None);
+                Ok(())
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     async fn sessions(
         &self,
         filter: &SessionFilter,

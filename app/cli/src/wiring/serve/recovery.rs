@@ -1,10 +1,15 @@
 //! Recovery: continues sessions that were unfinished when the last process ended.
 
+use std::time::Duration;
+
+use tokio::time::sleep;
 use windlass_engine::{AdoptionPolicy, Engine};
 use windlass_server::{ServedSessions, Tenant};
 
 /// Sessions that are opened at a time.
 const AT_ONCE: usize = 16;
+/// Shortest and longest pause after the sessions could not be listed.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
 
 /// Sessions of one tenant.
 pub(crate) struct Recovery {
@@ -34,19 +39,22 @@ impl Recovery {
             return;
         }
         let tenant = self.tenant.as_str();
-        let recovered = match &self.workspace {
-            None => self.engine.recover(Some(tenant), AT_ONCE).await,
-            Some(here) => self.engine.recover_workspace(Some(tenant), here, AT_ONCE).await,
-        };
-        let recovered = match recovered {
-            Ok(recovered) => recovered,
-            Err(error) => {
-                tracing::error!(
+        let (mut pause, longest) = PAUSE;
+        let recovered = loop {
+            let recovered = match &self.workspace {
+                None => self.engine.recover(Some(tenant), AT_ONCE).await,
+                Some(here) => self.engine.recover_workspace(Some(tenant), here, AT_ONCE).await,
+            };
+            match recovered {
+                Ok(recovered) => break recovered,
+                Err(error) => tracing::error!(
                     tenant, %error,
-                    "cannot list unfinished sessions: they continue on request"
-                );
-                return;
+                    "cannot list unfinished sessions: they are listed again in {} ms",
+                    pause.as_millis()
+                ),
             }
+            sleep(pause).await;
+            pause = pause.saturating_mul(2).min(longest);
         };
         for (session, missing) in &recovered.missing {
             let missing = missing.join(", ");

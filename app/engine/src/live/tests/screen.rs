@@ -86,7 +86,7 @@ impl Screen {
                 self.live.clear();
                 self.reports.clear();
             }
-            Event::Ended(_) => panic!("{event:?}"),
+            Event::Store(_) | Event::Ended(_) => panic!("{event:?}"),
         }
     }
 

@@ -95,7 +95,11 @@ async fn a_result_outlasts_an_outage_of_the_store() {
 async fn a_log_that_cannot_be_read_any_more_is_the_result() {
     let store = failing(|store, operation| match operation {
         Operation::Read if is_detached(store) => vec![Fault::Fail(corrupt())],
-        Operation::Claim | Operation::Release | Operation::Append | Operation::Read => Vec::new(),
+        Operation::Claim
+        | Operation::Release
+        | Operation::Append
+        | Operation::Read
+        | Operation::Probe => Vec::new(),
     });
     let gate = Gate::new();
     let world = background(store, &gate);
@@ -176,9 +180,11 @@ async fn a_parent_that_cannot_be_opened_is_not_tried_for_ever() {
                 counted.fetch_add(1, Ordering::SeqCst);
                 vec![Fault::Fail(corrupt())]
             }
-            Operation::Append | Operation::Claim | Operation::Release | Operation::Read => {
-                Vec::new()
-            }
+            Operation::Append
+            | Operation::Claim
+            | Operation::Release
+            | Operation::Read
+            | Operation::Probe => Vec::new(),
         }
     });
     let gate = Gate::new();

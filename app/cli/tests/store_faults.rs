@@ -1,0 +1,133 @@
+//! A store that fails for a moment under `windlass serve`: every acknowledged turn settles without a
+//! restart, and those who watch are told. `strace` fails the system calls, where it is installed.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stderr, reason = "what was skipped is to be read")]
+
+mod common;
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use common::Place;
+use common::server::Server;
+use serde_json::Value;
+
+/// Longest time of what must happen.
+const SOON: Duration = Duration::from_secs(60);
+/// Turns of one test, each in a session of its own.
+const TURNS: usize = 4;
+
+/// Starts a server whose system calls fail as `inject` says. `None` where nothing can be traced.
+fn failing(place: &Place, inject: &str, words: &[&str]) -> Option<Server> {
+    let traces = Command::new("strace").args(["-f", "-qq", "true"]).output();
+    if !traces.is_ok_and(|output| output.status.success()) {
+        eprintln!("{inject}: SKIPPED, strace is not installed or may not trace");
+        return None;
+    }
+    let calls = inject.split(':').next().unwrap();
+    let serve = [&["serve", "--listen", "127.0.0.1:0"], words].concat();
+    let plain = place.command(&serve);
+    let mut command = Command::new("strace");
+    // As a grandchild, so that the server itself is the child of the test.
+    command.args(["-D", "-f", "-qq", "-o", "trace", "-e", &format!("trace={calls}")]);
+    command.args(["-e", &format!("inject={inject}"), env!("CARGO_BIN_EXE_windlass")]);
+    command.args(plain.get_args()).current_dir(place.path()).env_clear();
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    Some(Server::of(&mut command))
+}
+
+fn injected(place: &Place) -> usize {
+    let trace = std::fs::read_to_string(place.file("trace")).unwrap();
+    trace.matches("(INJECTED)").count()
+}
+
+/// Waits until all turns of a session have settled.
+fn settled(server: &Server, session: &str) {
+    let until = Instant::now() + SOON;
+    let path = format!("/v1/sessions/{session}/turns");
+    loop {
+        let (status, turns) = server.get(server.token(), &path, "");
+        let turns = turns["turns"].as_array().cloned().unwrap_or_default();
+        if status == 200 && !turns.is_empty() && turns.iter().all(|turn| turn["state"] == "settled")
+        {
+            return;
+        }
+        assert!(Instant::now() < until, "{session} does not settle: {status} {turns:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Opens sessions, sends each a task, and waits until each is done.
+fn all_settle(server: &Server) -> Vec<String> {
+    let sessions: Vec<_> = (0..TURNS).map(|_| server.session()).collect();
+    for session in &sessions {
+        server.send(session, r#"repeat 3: count {"n":1}"#);
+    }
+    sessions.iter().for_each(|session| settled(server, session));
+    sessions
+}
+
+#[test]
+fn turns_of_the_default_store_settle_after_a_failed_sync() {
+    let place = Place::new();
+    let tools = place.counter("idempotent");
+    let words = ["--tools", &tools];
+    let Some(server) = failing(&place, "fdatasync:error=EIO:when=20", &words) else { return };
+    let sessions = all_settle(&server);
+    assert_eq!(injected(&place), 1, "nothing failed");
+    let done = server.stop("TERM");
+    assert!(done.err.contains("opened again after a failure of the store"), "{}", done.err);
+    let named = |session: &String| done.err.contains(&format!("session={session} turn="));
+    assert!(sessions.iter().any(named), "no session and turn is named: {}", done.err);
+    for session in &sessions {
+        assert_eq!(place.run(&["verify", session]).code, 0);
+    }
+}
+
+#[test]
+fn turns_on_sled_settle_after_a_failed_sync() {
+    let place = Place::new();
+    let tools = place.counter("idempotent");
+    let words = ["--store", "sled:sled", "--tools", &tools];
+    let Some(server) = failing(&place, "fdatasync:error=EIO:when=20", &words) else { return };
+    all_settle(&server);
+    assert_eq!(injected(&place), 1, "nothing failed");
+    let done = server.stop("TERM");
+    assert!(done.err.contains("was opened again after its failure"), "{}", done.err);
+}
+
+#[test]
+fn watchers_and_probes_tell_of_a_disk_that_is_full_for_a_while() {
+    let place = Place::new();
+    let tools = place.counter("idempotent");
+    let words = ["--tools", &tools];
+    let Some(server) = failing(&place, "pwrite64:error=ENOSPC:when=30..36", &words) else { return };
+    let session = server.session();
+    let mut watch = server.connect();
+    let request = format!(
+        "GET /v1/sessions/{session}/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
+        server.at(),
+        server.token()
+    );
+    watch.write_all(request.as_bytes()).unwrap();
+    for _ in 0..3 {
+        server.send(&session, r#"repeat 5: count {"n":1}"#);
+    }
+    let mut lines = BufReader::new(watch).lines().map_while(Result::ok);
+    let mut store = || -> Value {
+        lines.find(|line| line == "event: store").expect("the store's state is told");
+        let data = lines.next().unwrap();
+        serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap()
+    };
+    assert_eq!(store(), serde_json::json!({"status": "failed", "reason": "full"}));
+    let failed = server.get(server.token(), "/v1/health", "");
+    assert_eq!((failed.0, &failed.1["status"]), (200, &Value::from("ok")), "it lives");
+    assert_eq!(store(), serde_json::json!({"status": "works"}));
+    settled(&server, &session);
+    assert_eq!(server.get(server.token(), "/v1/ready", "").0, 200);
+    assert_eq!(server.get(server.token(), "/v1/health", "").1["store"], "works");
+    server.stop("TERM");
+}

@@ -44,13 +44,17 @@ pub struct Limits {
     pub session_bytes: u64,
     /// First backoff between attempts; it doubles with each.
     pub backoff_ms: u64,
-    /// Longest backoff, also when the provider asks for more.
+    /// Longest backoff of its own.
     pub backoff_max_ms: u64,
+    /// Longest wait that a provider may ask for before the next attempt. If it asks for more, there
+    /// is none. With 0, as in older logs, the wait is that of `backoff_max_ms` then.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retry_after_ms: u64,
     /// Time-out from sending a request to the response's head.
     pub connect_ms: u64,
     /// Time-out from the response's head to its first event.
     pub first_byte_ms: u64,
-    /// Time-out between two events of a stream.
+    /// Time-out between two events of a stream. Comments and keep-alive messages are no events.
     pub idle_ms: u64,
     /// Time-out of a whole attempt.
     pub sample_ms: u64,
@@ -81,6 +85,7 @@ impl Default for Limits {
             session_bytes: 1024 * 1024 * 1024,
             backoff_ms: 500,
             backoff_max_ms: 30_000,
+            retry_after_ms: 300_000,
             connect_ms: 60_000,
             first_byte_ms: 120_000,
             idle_ms: 120_000,
@@ -93,11 +98,11 @@ impl Default for Limits {
 
 impl Limits {
     /// Returns the time before the next attempt after a failure, in milliseconds; `None` if a retry
-    /// would fail again.
+    /// would fail again, or the provider asks for a longer wait than it may.
     ///
     /// The wait doubles with each of the earlier `failures`. `draw` returns a random number up to
     /// its argument, which spreads half of the wait, so that many sessions do not retry at once. A
-    /// provider's own delay applies, up to the limit.
+    /// provider's own delay applies if it is longer.
     pub(crate) fn wait_ms(
         &self,
         failures: u32,
@@ -112,8 +117,26 @@ impl Limits {
             Retry::Never => None,
             Retry::Now => Some(0),
             Retry::Soon => Some(spread()),
-            Retry::AfterMs(ms) => Some(ms.max(spread()).min(self.backoff_max_ms)),
+            Retry::AfterMs(ms) if self.retry_after_ms == 0 => {
+                Some(ms.max(spread()).min(self.backoff_max_ms))
+            }
+            Retry::AfterMs(_) if self.asks_too_long(retry) => None,
+            Retry::AfterMs(ms) => Some(ms.max(spread())),
         }
+    }
+
+    /// Returns true if the provider asks for a longer wait than it may.
+    pub(crate) fn asks_too_long(&self, retry: Retry) -> bool {
+        match retry {
+            Retry::AfterMs(ms) => self.retry_after_ms > 0 && ms > self.retry_after_ms,
+            Retry::Never | Retry::Now | Retry::Soon => false,
+        }
+    }
+
+    /// Returns the longest wait before an attempt, in milliseconds.
+    #[must_use]
+    pub fn max_wait_ms(&self) -> u64 {
+        self.backoff_max_ms.max(self.retry_after_ms)
     }
 
     /// Returns the tighter of two sets, limit by limit. Where 0 means no limit, it is the widest.
@@ -142,6 +165,7 @@ impl Limits {
             session_bytes: optional(self.session_bytes, ceiling.session_bytes),
             backoff_ms: self.backoff_ms.min(ceiling.backoff_ms),
             backoff_max_ms: self.backoff_max_ms.min(ceiling.backoff_max_ms),
+            retry_after_ms: optional(self.retry_after_ms, ceiling.retry_after_ms),
             connect_ms: self.connect_ms.min(ceiling.connect_ms),
             first_byte_ms: self.first_byte_ms.min(ceiling.first_byte_ms),
             idle_ms: self.idle_ms.min(ceiling.idle_ms),

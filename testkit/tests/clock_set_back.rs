@@ -23,7 +23,7 @@ fn a_backoff_from_the_future_is_over() {
         let drafts = decide(session, &limits, recovered).unwrap();
         drafts.iter().any(|draft| matches!(draft.fact, Fact::SampleStarted(_)))
     };
-    let longest = turn.limits.backoff_max_ms;
+    let longest = turn.limits.max_wait_ms();
     assert!(starts(0), "its time has come");
     assert!(!starts(1) && !starts(longest), "it has time left");
     assert!(starts(longest + 1), "no backoff is that long");

@@ -164,7 +164,7 @@ pub(crate) fn asked_at(turn: &Turn) -> Option<HookOccurrence> {
 /// the clock was set back; it is over.
 pub(crate) fn has_time_left(plan: &Plan, turn: &Turn, until: Timestamp) -> bool {
     let left_ms = until.since_ms(plan.at);
-    left_ms > 0 && left_ms <= turn.limits.backoff_max_ms
+    left_ms > 0 && left_ms <= turn.limits.max_wait_ms()
 }
 
 /// Starts the next attempt at a sample, if the budget leaves room for it.

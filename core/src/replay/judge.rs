@@ -120,6 +120,7 @@ pub(super) const UNLIMITED: Limits = Limits {
     session_bytes: 0,
     backoff_ms: u64::MAX,
     backoff_max_ms: u64::MAX,
+    retry_after_ms: 0,
     connect_ms: u64::MAX,
     first_byte_ms: u64::MAX,
     idle_ms: u64::MAX,

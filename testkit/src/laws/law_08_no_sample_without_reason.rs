@@ -191,7 +191,7 @@ impl Reader {
         })?;
         self.opened = Some(fact.reason);
         self.evidence = Evidence::default();
-        self.longest_ms = fact.limits.backoff_max_ms;
+        self.longest_ms = fact.limits.max_wait_ms();
         Ok(())
     }
 

@@ -58,9 +58,32 @@ fn a_providers_own_delay_is_obeyed() {
 }
 
 #[test]
-fn a_providers_own_delay_is_clamped() {
+fn a_provider_that_asks_for_too_long_a_wait_is_not_asked_again() {
     check(expect![[r#"
-        > open backoff_max_ms=9000
+        > open retry_after_ms=60000
+        > send hello => first turn, sample@5
+        > fail rate_limit after=60001
+           6 SampleCut rate_limit, no further attempt
+           7 TurnSettled failed: rate_limit: the provider said so; the provider asks to wait 60001 ms, and the limit is 60000 ms (retry_after_ms): try again later
+    "#]]);
+}
+
+#[test]
+fn a_providers_own_delay_may_be_longer_than_a_backoff() {
+    check(expect![[r#"
+        > open
+        > send hello => first turn, sample@5
+        > fail rate_limit after=60000
+           6 SampleCut rate_limit, next attempt in 60000 ms
+        > wait 59999
+        > wait 1 => sample 1 again@7
+    "#]]);
+}
+
+#[test]
+fn under_the_limits_of_older_logs_a_providers_own_delay_is_clamped() {
+    check(expect![[r#"
+        > open backoff_max_ms=9000 retry_after_ms=0 ceiling.retry_after_ms=0
         > send hello => first turn, sample@5
         > fail rate_limit after=3600000
            6 SampleCut rate_limit, next attempt in 9000 ms

@@ -19,28 +19,32 @@ fn samples_are_limited() {
 #[test]
 fn a_session_that_is_full_asks_no_more() {
     check(expect![[r#"
-        > open session_bytes=3600
+        > open session_bytes=9000
         > send hello => first turn, sample@5
         > call read {} => read-only call 6@8
         > end stop => sample ended at 9
-        > done 0 ok => call 6 observed at 10
+        > done 0 y*9000 => call 6 observed at 10
           11 TurnSettled exhausted: session_bytes
         > send again
-             rejected: the session has 4257 bytes, and the limit is 3600: begin another session, or raise `session_bytes`
+             rejected: the session has 13306 bytes, and the limit is 9000: begin another session, or raise `session_bytes`
     "#]]);
 }
 
 #[test]
 fn a_call_does_not_start_once_its_session_is_full() {
     check(expect![[r#"
-        > open session_bytes=4200 permissions=ask
+        > open session_bytes=9000 permissions=ask
         > send hello => first turn, people are asked, sample@6
         > call write {} => approval of call 7@9 within a week
         > end stop => sample ended at 10
-        > answer 0 allow
-          11 ApprovalAnswered call 7 allow by somebody
+        > followup x*9000
+          11 InputQueued "x*9000", follow-up
           12 CallObserved call 7 not_started: Not started: limit. The session has as many bytes as it may.
-          13 TurnSettled exhausted: session_bytes
+          13 TurnSettled exhausted: session_bytes, waiting: 11
+          14 TurnOpened because opened by input 11 => accepted at 15
+          16 TurnSettled exhausted: session_bytes
+        > answer 0 allow
+             rejected: nobody is asked about call 7: it was answered already, or never asked
     "#]]);
 }
 

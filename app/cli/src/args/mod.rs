@@ -7,6 +7,7 @@ mod program_limits;
 mod sandbox;
 mod serve;
 mod shared;
+mod timeouts;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSha
 pub(crate) use sandbox::{SandboxArgs, SandboxFlag};
 pub(crate) use serve::{RecoverMode, ServeArgs};
 pub(crate) use shared::{InputArgs, LocationArgs, RecordingArgs, SettingsArgs};
+pub(crate) use timeouts::{TimeoutArgs, TimeoutFields};
 
 /// Run durable agent turns: kill it at any moment, and `windlass resume` continues the session.
 ///

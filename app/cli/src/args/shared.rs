@@ -6,12 +6,12 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 use windlass_engine::core::{CompactionStrategy, Mode, Permissions, Price, ProgramTransport};
 
-use super::ProgramLimitArgs;
 use super::parse::{
     CallPattern, amount, duration, mode, pattern, permissions, price, size, strategy, transport,
     words,
 };
 use super::sandbox::SandboxFlag;
+use super::{ProgramLimitArgs, TimeoutArgs};
 
 /// Workspace and store of a command.
 #[derive(Debug, Clone, ClapArgs)]
@@ -133,6 +133,8 @@ pub(crate) struct SettingsArgs {
     pub(crate) program_data: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) program_limits: ProgramLimitArgs,
+    #[command(flatten)]
+    pub(crate) timeouts: TimeoutArgs,
     /// Have the model call the tools itself again.
     #[arg(long, conflicts_with_all = ["program", "program_transport", "program_data"])]
     pub(crate) no_program: bool,

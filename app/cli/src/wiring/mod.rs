@@ -127,10 +127,5 @@ pub(crate) fn clock() -> SystemClock {
 }
 
 fn most(limits: &Limits) -> Limits {
-    Limits {
-        samples: limits.samples.max(Limits::default().samples),
-        session_bytes: limits.session_bytes,
-        grace_ms: signals::TURN_GRACE_MS,
-        ..Limits::default()
-    }
+    Limits { grace_ms: signals::TURN_GRACE_MS, ..settings::ceiling(limits) }
 }

@@ -257,6 +257,12 @@ impl ProviderCandidates<'_> {
         }
     }
 
+    /// Returns how the network is used, with what the command says of it.
+    fn network(&self, http: &HttpConfig) -> HttpConfig {
+        let connect_ms = self.shape.timeouts.connect_ms().or(http.connect_ms);
+        HttpConfig { connect_ms, ..http.clone() }
+    }
+
     fn connect(
         &self,
         name: &str,
@@ -264,7 +270,7 @@ impl ProviderCandidates<'_> {
         http: &HttpConfig,
     ) -> Result<ReadyProvider, Failure> {
         let config = config.with_models(self.models.clone());
-        let (wire, recorder) = self.over.wire(&config.base_url, http)?;
+        let (wire, recorder) = self.over.wire(&config.base_url, &self.network(http))?;
         let openai = OpenAi::over(&config, wire).map_err(provider_failure)?;
         let adapter = ProviderAdapter::OpenAi(Arc::new(openai));
         Ok(ReadyProvider::new(name, adapter, recorder))
@@ -277,7 +283,7 @@ impl ProviderCandidates<'_> {
         http: &HttpConfig,
     ) -> Result<ReadyProvider, Failure> {
         let config = config.with_models(self.models.clone());
-        let (wire, recorder) = self.over.wire(&config.base_url, http)?;
+        let (wire, recorder) = self.over.wire(&config.base_url, &self.network(http))?;
         let anthropic = Anthropic::over(&config, wire).map_err(provider_failure)?;
         let adapter = ProviderAdapter::Anthropic(Arc::new(anthropic));
         Ok(ReadyProvider::new(name, adapter, recorder))

@@ -157,6 +157,7 @@ fn says_what_turns_may_take(shape: &SettingsArgs) -> bool {
         || shape.max_cost.is_some()
         || shape.max_session_bytes.is_some()
         || shape.program_limits.any()
+        || shape.timeouts.any()
         || shape.deadline.is_some()
         || shape.price.is_some()
         || shape.window.is_some()
@@ -203,6 +204,22 @@ fn limits(limits: &mut Limits, shape: &SettingsArgs) {
     }
     if let Some(bytes) = shape.max_session_bytes {
         limits.session_bytes = bytes;
+    }
+    shape.timeouts.apply(limits);
+}
+
+/// Returns the limits of a process whose command or configuration names these.
+pub(crate) fn ceiling(named: &Limits) -> Limits {
+    let default = Limits::default();
+    Limits {
+        samples: named.samples.max(default.samples),
+        session_bytes: named.session_bytes,
+        retry_after_ms: named.retry_after_ms,
+        connect_ms: named.connect_ms.max(default.connect_ms),
+        first_byte_ms: named.first_byte_ms.max(default.first_byte_ms),
+        idle_ms: named.idle_ms.max(default.idle_ms),
+        sample_ms: named.sample_ms.max(default.sample_ms),
+        ..default
     }
 }
 

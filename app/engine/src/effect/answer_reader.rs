@@ -14,6 +14,9 @@ pub(super) struct AnswerReader {
     limits: Limits,
     /// Time by which the whole answer must have arrived.
     end: Instant,
+    /// Time that is left to wait for the next event. Reads without an event use it up, such as those
+    /// of comments that keep the connection alive.
+    left: Duration,
     begun: bool,
 }
 
@@ -37,7 +40,8 @@ impl AnswerReader {
             })?;
         let mut stream = stream;
         *asked = stream.request_record().map(Box::new);
-        Ok(Self { stream, limits, end, begun: false })
+        let left = Duration::from_millis(limits.first_byte_ms);
+        Ok(Self { stream, limits, end, left, begun: false })
     }
 
     /// Waits for the next read. Adds its events to `events`, also if it fails. Cancel safe.
@@ -45,25 +49,35 @@ impl AnswerReader {
         &mut self,
         events: &mut Vec<StreamEvent>,
     ) -> Result<StreamState, SampleFailure> {
-        if self.begun {
-            // A stream that is always ready must still be cancellable, and must respect its
-            // time-out.
-            consume_budget().await;
-            if Instant::now() >= self.end {
-                let what = "the model has answered, without an end,";
-                return Err(timeout(what, self.limits.sample_ms));
-            }
+        // A stream that is always ready must still be cancellable, and must respect its time-outs.
+        consume_budget().await;
+        let (start, before) = (Instant::now(), events.len());
+        if start >= self.end {
+            let what = "the model has answered, without an end,";
+            return Err(timeout(what, self.limits.sample_ms));
         }
+        if self.left.is_zero() {
+            return Err(self.idle());
+        }
+        let until = start.checked_add(self.left).unwrap_or(self.end).min(self.end);
+        let step = timeout_at(until, self.stream.next(events)).await;
+        if events.len() > before {
+            self.begun = true;
+            self.left = Duration::from_millis(self.limits.idle_ms);
+        } else {
+            self.left = self.left.saturating_sub(start.elapsed());
+        }
+        step.map_err(|_| self.idle())?.map_err(ProviderError::into_failure)
+    }
+
+    /// Returns the failure of a stream without a further event.
+    fn idle(&self) -> SampleFailure {
         let (wait_ms, what) = if self.begun {
             (self.limits.idle_ms, "the provider's stream has stood still")
         } else {
-            let what = "the provider's stream has not begun";
-            (self.limits.first_byte_ms, what)
+            (self.limits.first_byte_ms, "the provider's stream has not begun")
         };
-        let step = timeout_at(after_ms(wait_ms).min(self.end), self.stream.next(events)).await;
-        self.begun = true;
-        step.map_err(|_| timeout(what, wait_ms.min(self.limits.sample_ms)))?
-            .map_err(ProviderError::into_failure)
+        timeout(what, wait_ms.min(self.limits.sample_ms))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Facts of a sample: its start, its items, its end.
 
+use alloc::format;
 use alloc::vec::Vec;
 
 use super::{AnswerKind, Sampling};
@@ -11,7 +12,7 @@ use crate::context;
 use crate::error::InvalidFact;
 use crate::evolve::{allowed, invalid_fact, turn_of};
 use crate::fact::{ItemAdded, Retained, SampleCut, SampleEnded, SampleFact, SampleStarted};
-use crate::failure::FailureKind;
+use crate::failure::{FailureKind, Retry};
 use crate::history;
 use crate::hook::SessionStart;
 use crate::hook_rounds::HookRounds;
@@ -209,7 +210,7 @@ fn on_cut(
             turn.stage = if overflow {
                 Stage::Ready(Ready { overflow: true, ..Ready::for_reason(Reason::Compacted) })
             } else {
-                discard(&sampling, fact)
+                discard(turn, &sampling, fact)
             };
             return Ok(());
         }
@@ -219,7 +220,7 @@ fn on_cut(
         (Retained::Text, None) if may_retain_text(turn, &sampling, fact) => {
             turn.stage = match fact.stopped_by {
                 None => Stage::Ready(Ready::for_reason(Reason::Retry)),
-                Some(_) => Stage::Ending(failed(fact)),
+                Some(_) => Stage::Ending(failed(turn, fact)),
             };
             with_texts(sampling.request, &sampling, Seq::ZERO, fact)
         }
@@ -264,7 +265,7 @@ fn retain_through(
     if let Some(calls) = NonEmpty::from_vec(sampling.calls) {
         let then = match fact.retry_at {
             Some(until) => AfterCalls::Wait(until),
-            None => AfterCalls::End(failed(fact)),
+            None => AfterCalls::End(failed(turn, fact)),
         };
         let executing = Executing::new(sampling.started, calls, then, sampling.kind);
         turn.stage = Stage::Executing(executing);
@@ -273,7 +274,7 @@ fn retain_through(
 }
 
 /// Discards the answer: it is requested again, or the turn ends.
-fn discard(sampling: &Sampling, fact: &SampleCut) -> Stage {
+fn discard(turn: &Turn, sampling: &Sampling, fact: &SampleCut) -> Stage {
     let (mut failures, mut restarts) = (sampling.failures, sampling.restarts);
     match fact.failure.kind {
         FailureKind::Restart => restarts = restarts.saturating_add(1),
@@ -300,12 +301,22 @@ fn discard(sampling: &Sampling, fact: &SampleCut) -> Stage {
     }
     match fact.retry_at {
         Some(until) => Stage::Backoff(Backoff { until, failures, restarts, kind: sampling.kind }),
-        None => Stage::Ending(failed(fact)),
+        None => Stage::Ending(failed(turn, fact)),
     }
 }
 
-fn failed(fact: &SampleCut) -> TurnOutcome {
-    TurnOutcome::Failed { failure: fact.failure.kind, message: fact.failure.message.clone() }
+fn failed(turn: &Turn, fact: &SampleCut) -> TurnOutcome {
+    let mut message = fact.failure.message.clone();
+    if let (true, Retry::AfterMs(ms)) =
+        (turn.limits.asks_too_long(fact.failure.retry), fact.failure.retry)
+    {
+        let limit = turn.limits.retry_after_ms;
+        message.push_str(&format!(
+            "; the provider asks to wait {ms} ms, and the limit is {limit} ms (retry_after_ms): try \
+             again later"
+        ));
+    }
+    TurnOutcome::Failed { failure: fact.failure.kind, message }
 }
 
 /// Adds the texts of an answer after a position, with the part that was streaming.

@@ -353,7 +353,7 @@ impl Tally {
         let counted = fact.usage.is_some() || fact.estimate.is_some_and(|about| about.tokens > 0);
         hold(9, counted || !sent, || format!("{} counts nothing that was paid", recorded.seq))?;
         let wait = fact.retry_at.map_or(0, |at| at.since_ms(recorded.ts));
-        over(recorded, "ms of backoff", wait, self.limits.backoff_max_ms)
+        over(recorded, "ms of backoff", wait, self.limits.max_wait_ms())
     }
 
     /// Counts a hook's answer to the model that asked for nothing more, once a sample.

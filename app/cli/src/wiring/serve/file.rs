@@ -6,20 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 use windlass_engine::core::Scope;
 use windlass_server::{Grant, Quota, Right, Rights, ServerLimits, TokenHash};
 
 use super::isolation::Isolation;
-use super::tenant_settings::SessionChoices;
-use crate::args::{
-    CallPattern, ProgramLimitFields, ProgramSharingArgs, RecoverMode, SandboxFlag, SettingsArgs,
-    amount, duration, mode, pattern, permissions, price, size, strategy, transport,
-};
+use super::tenant_entry::TenantEntry;
+use crate::args::{ProgramSharingArgs, RecoverMode, duration};
 use crate::exit::Failure;
-use crate::wiring::runtime;
 use crate::wiring::store::check_live;
 
 /// Most bytes of the file.
@@ -55,80 +51,6 @@ pub(super) struct ServerFile {
     /// Tokens of the server.
     #[serde(rename = "token")]
     pub(super) tokens: Vec<TokenEntry>,
-}
-
-/// Configuration of a tenant.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TenantEntry {
-    /// Name of the tenant, as in tokens and the log.
-    pub(super) name: String,
-    /// Working folder of its tools.
-    pub(super) workspace: PathBuf,
-    /// Same as the flag `--provider`.
-    provider: Option<String>,
-    /// Same as the flag `--providers`.
-    pub(super) providers: Option<PathBuf>,
-    /// Same as the flag `--base-url`.
-    base_url: Option<String>,
-    /// Same as the flag `--model`: the default model.
-    model: Option<String>,
-    /// Other models that a session may be opened with.
-    #[serde(default)]
-    models: Vec<String>,
-    /// Other runtimes that a session may be opened with to write programs.
-    #[serde(default)]
-    programs: Vec<String>,
-    /// Same as the flag `--mode`.
-    mode: Option<String>,
-    /// Same as the flag `--permissions`.
-    permissions: Option<String>,
-    /// Same as the flag `--allow`.
-    #[serde(default)]
-    allow: Vec<String>,
-    /// Same as the flag `--ask`.
-    #[serde(default)]
-    ask: Vec<String>,
-    /// Same as the flag `--deny`.
-    #[serde(default)]
-    deny: Vec<String>,
-    /// Same as the flags `--max-samples` and `--max-session-bytes`.
-    max_samples: Option<u32>,
-    max_session_bytes: Option<String>,
-    /// Same as the flag `--deadline`.
-    deadline: Option<String>,
-    /// Same as the flag `--max-tokens`.
-    max_tokens: Option<u64>,
-    /// Same as the flag `--max-answer-tokens`.
-    max_answer_tokens: Option<u64>,
-    /// Same as the flag `--max-cost`.
-    max_cost: Option<String>,
-    /// Same as the flag `--price`.
-    price: Option<String>,
-    /// Same as the flag `--window`.
-    window: Option<u64>,
-    /// Same as the flag `--compaction`.
-    compaction: Option<String>,
-    /// Same as the flag `--program`.
-    program: Option<String>,
-    /// Same as the flag `--program-transport`.
-    program_transport: Option<String>,
-    /// Same as the flag `--program-data`.
-    program_data: Option<PathBuf>,
-    /// Same as the flags `--program-steps`, `--program-time` and so on.
-    #[serde(default)]
-    program_limits: ProgramLimitFields,
-    /// Same as the flag `--tools`.
-    tools: Option<PathBuf>,
-    /// Same as the flag `--sandbox`.
-    sandbox: Option<String>,
-    /// Same as the flag `--hooks`.
-    hooks: Option<PathBuf>,
-    /// True to give models the `AGENTS.md` files of the workspace, which is the default.
-    pub(super) agents: Option<bool>,
-    /// Limits of the tenant.
-    #[serde(default)]
-    pub(super) quota: Quota,
 }
 
 /// Configuration of a token.
@@ -263,69 +185,6 @@ impl ServerFile {
     }
 }
 
-impl TenantEntry {
-    /// Resolves paths relative to the file that contains them.
-    fn resolve(&mut self, beside: &Path) {
-        self.workspace = beside.join(&self.workspace);
-        let paths = [&mut self.providers, &mut self.tools, &mut self.hooks, &mut self.program_data];
-        for path in paths {
-            *path = path.take().map(|path| beside.join(path));
-        }
-    }
-
-    /// Returns the models and runtimes that a session may choose.
-    pub(super) fn offers(&self) -> Result<SessionChoices, String> {
-        let programs = self.programs.iter().map(|name| runtime(name));
-        let programs: Result<_, _> = programs.collect();
-        Ok(SessionChoices {
-            models: self.models.clone(),
-            programs: programs.map_err(|why| format!("programs: {why}"))?,
-        })
-    }
-
-    /// Converts into the arguments of the command.
-    pub(super) fn shape(&self) -> Result<SettingsArgs, String> {
-        if self.max_samples == Some(0) || self.max_tokens == Some(0) || self.window == Some(0) {
-            return Err("max_samples, max_tokens and window are at least 1".to_owned());
-        }
-        if self.max_answer_tokens.is_some_and(|tokens| tokens < 16) {
-            return Err("max_answer_tokens is at least 16".to_owned());
-        }
-        Ok(SettingsArgs {
-            provider: self.provider.clone(),
-            providers: self.providers.clone(),
-            base_url: self.base_url.clone(),
-            model: self.model.clone(),
-            mode: read("mode", self.mode.as_ref(), mode)?,
-            permissions: read("permissions", self.permissions.as_ref(), permissions)?,
-            allow: patterns("allow", &self.allow)?,
-            ask: patterns("ask", &self.ask)?,
-            deny: patterns("deny", &self.deny)?,
-            max_samples: self.max_samples,
-            deadline: read("deadline", self.deadline.as_ref(), duration)?,
-            max_tokens: self.max_tokens,
-            max_answer_tokens: self.max_answer_tokens,
-            max_cost: read("max_cost", self.max_cost.as_ref(), amount)?,
-            max_session_bytes: read("max_session_bytes", self.max_session_bytes.as_ref(), size)?,
-            price: read("price", self.price.as_ref(), price)?,
-            window: self.window,
-            compaction: read("compaction", self.compaction.as_ref(), strategy)?,
-            program: read("program", self.program.as_ref(), runtime)?,
-            program_transport: read(
-                "program_transport",
-                self.program_transport.as_ref(),
-                transport,
-            )?,
-            program_data: self.program_data.clone(),
-            program_limits: self.program_limits.args()?,
-            tools: self.tools.clone(),
-            hooks: self.hooks.clone(),
-            sandbox: SandboxFlag { profile: self.sandbox.clone() },
-            ..SettingsArgs::default()
-        })
-    }
-}
-
 impl TokenEntry {
     fn grant(&self) -> Result<(TokenHash, Grant), String> {
         let hash = TokenHash::parse(&self.sha256).ok_or(
@@ -358,20 +217,6 @@ fn is_name(name: &str) -> Result<(), String> {
             Err(format!("{name:?} is not a tenant's name: use up to 64 letters, digits, - _ and ."))
         }
     }
-}
-
-fn read<T>(
-    field: &str,
-    said: Option<&String>,
-    parse: fn(&str) -> Result<T, String>,
-) -> Result<Option<T>, String> {
-    let read = said.map(|said| parse(said)).transpose();
-    read.map_err(|why| format!("{field}: {why}"))
-}
-
-fn patterns(field: &str, said: &[String]) -> Result<Vec<CallPattern>, String> {
-    let read: Result<_, String> = said.iter().map(|said| pattern(said)).collect();
-    read.map_err(|why| format!("{field}: {why}"))
 }
 
 #[cfg(test)]

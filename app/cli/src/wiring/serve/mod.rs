@@ -5,6 +5,7 @@ mod isolation;
 mod recovery;
 mod reload;
 mod tenant;
+mod tenant_entry;
 mod tenant_settings;
 mod token;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass_engine::core::{Ceiling, Limits, Permissions, Settings};
+use windlass_engine::core::{Ceiling, Permissions, Settings};
 use windlass_engine::ports::{ExternalApprover, Ports};
 use windlass_engine::{Config, Engine, Peers};
 use windlass_localfs::ToolSandbox;
@@ -14,6 +14,7 @@ use super::tenant_settings::{SessionChoices, TenantSettings};
 use crate::args::{RecoverMode, SettingsArgs};
 use crate::exit::Failure;
 use crate::wiring::goal::with_goal;
+use crate::wiring::settings::ceiling;
 use crate::wiring::{self, AvailableExtensions, ProviderTransport, UserGrants};
 
 /// Working folder of a tenant's tools.
@@ -92,7 +93,5 @@ pub(super) fn tenant(
 /// Creates the configuration of the engine. The operator sets the limits, so the upper bounds equal
 /// them.
 fn config(usual: &Settings) -> Config {
-    let samples = usual.limits.samples.max(Limits::default().samples);
-    let session_bytes = usual.limits.session_bytes;
-    Config { limits: Limits { samples, session_bytes, ..Limits::default() }, ..Config::default() }
+    Config { limits: ceiling(&usual.limits), ..Config::default() }
 }

@@ -400,12 +400,18 @@ pub(crate) struct LimitsShape {
     /// Waiting inputs of a session.
     #[schema(required = false)]
     queue: u32,
+    /// Bytes of the session; 0 means no limit.
+    #[schema(required = false)]
+    session_bytes: u64,
     /// First backoff between attempts.
     #[schema(required = false)]
     backoff_ms: u64,
     /// Longest backoff.
     #[schema(required = false)]
     backoff_max_ms: u64,
+    /// Longest wait that a provider may ask for before the next attempt.
+    #[schema(required = false)]
+    retry_after_ms: u64,
     /// Time from sending a request to the response's head.
     #[schema(required = false)]
     connect_ms: u64,

@@ -22,7 +22,7 @@ use crate::paths::{self, StorePaths};
 use crate::probe;
 use crate::segment_map::SegmentMap;
 use crate::writer::{self, KeyedRequest, SegmentWriter};
-use crate::{scan, witness};
+use crate::{repairs, scan, witness};
 
 /// Attempts to read a session whose index contradicts its segment.
 const TRIES: u32 = 8;
@@ -106,6 +106,7 @@ impl FileBackend {
         if erasing::is_begun(catalog.paths(), session) {
             self.finish_erasing(session, key, UnitSearch::Whole)?;
         }
+        repairs::check(catalog.paths(), session)?;
         let log = SessionLogReader { catalog: &catalog, session };
         let mut end = None;
         for _ in 0..TRIES {

@@ -20,11 +20,11 @@ use crate::error;
 use crate::format::{self, HEAD, SegmentId, SessionKey, UnitHeader};
 use crate::index::{SegmentIndex, UnusableIndex};
 use crate::maintenance::lock_merged;
-use crate::paths::{self, StorePaths};
+use crate::paths::{self, MERGED_WRITER, StorePaths};
 use crate::salvage::each_unit;
-use crate::scan::{ExpectedEnd, ScanError, scan};
+use crate::scan::{self, ExpectedEnd, ScanError, scan};
 use crate::segment_map::{Damage, SegmentMap};
-use crate::witness;
+use crate::{witness, writer};
 
 pub(crate) use sweep::sweep;
 
@@ -85,9 +85,12 @@ pub(crate) fn finish(
         whole += u64::from(was_read);
     }
     witness::erase(paths, |key| keys.contains(&key)).map_err(at)?;
+    cut_torn_tails(paths, disk)?;
     sweep::unfinished(paths, sessions).map_err(at)?;
     for session in sessions {
         let path = paths.checkpoint(session);
+        remove(&path).map_err(|error| error::from_io(error, "erasing", &path))?;
+        let path = paths.truncating(session);
         remove(&path).map_err(|error| error::from_io(error, "erasing", &path))?;
         let path = paths.blobs(session);
         remove_tree(&path).map_err(|error| error::from_io(error, "erasing", &path))?;
@@ -98,6 +101,31 @@ pub(crate) fn finish(
         remove(&path).map_err(|error| error::from_io(error, "erasing", &path))?;
     }
     Ok(whole)
+}
+
+/// Cuts off unfinished appends of dead processes. What is left of a unit may not name its session.
+fn cut_torn_tails(paths: &StorePaths, disk: &dyn Disk) -> Result<(), StoreError> {
+    let folder = paths.writers_folder();
+    let at = |error| error::from_io(error, "erasing a session in", &folder);
+    for lane in paths.list_writers().map_err(at)? {
+        let last = paths.list_present(lane).map_err(at)?.into_iter().max();
+        let Some(number) = last.filter(|_| lane != MERGED_WRITER) else {
+            continue;
+        };
+        // A process that writes to the lane cuts its own.
+        let Some(_lock) = paths.lock_writer(lane).map_err(at)? else {
+            continue;
+        };
+        let mut map = SegmentMap::empty(SegmentId { writer: lane, number }, 0);
+        let path = paths.segment(map.segment);
+        let Ok(file) = paths::open_to_write(&path, false) else {
+            continue;
+        };
+        let known = scan::witness(paths, &map);
+        let file = disk.wrap(file, &path);
+        let _torn = writer::settle(&*file, &mut map, &path, known.as_ref())?;
+    }
+    Ok(())
 }
 
 /// Erases sessions from one segment. Returns true if the segment was read.

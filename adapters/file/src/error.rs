@@ -142,6 +142,17 @@ pub(crate) fn lost(
     StoreError::new(kind, context)
 }
 
+/// A log that an interrupted repair has cut off in part.
+pub(crate) fn unfinished_repair(session: &SessionId, folder: &Path, at: Seq) -> StoreError {
+    let kind = StoreErrorKind::Corrupt { after: at, offset: None };
+    let context = format!(
+        "the log of {session} in {} is being cut off after position {at}, and that was interrupted: \
+         finish it with repair {session} --truncate-at {at}",
+        folder.display()
+    );
+    StoreError::new(kind, context)
+}
+
 /// A segment that cannot be read, in which this session's log may continue.
 pub(crate) fn unreadable(
     session: &SessionId,

@@ -19,6 +19,7 @@ mod maintenance;
 mod paths;
 mod probe;
 mod reader;
+mod repairs;
 mod salvage;
 mod scan;
 mod segment_map;
@@ -32,6 +33,7 @@ mod writer;
 
 pub use blobs::{BlobLimits, FileBlobs};
 pub use maintenance::{MaintenancePolicy, MaintenanceReport};
+pub use repairs::UnfinishedMaintenance;
 pub use salvage::SalvagedData;
 pub use store::FileStore;
 pub use truncate::LogTruncation;

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use windlass_core::SessionId;
 
 use crate::format::SegmentId;
+use crate::unattributed::DamageLocation;
 
 /// Lane of the merged segments, which no process appends to.
 pub(crate) const MERGED_WRITER: u16 = 0xffff;
@@ -88,6 +89,21 @@ impl StorePaths {
 
     fn erasings(&self) -> PathBuf {
         self.root.join("erasing")
+    }
+
+    /// Folder of the records of repairs in progress.
+    pub(crate) fn repairs(&self) -> PathBuf {
+        self.root.join("repairs")
+    }
+
+    /// File that records that a session's log is being cut off.
+    pub(crate) fn truncating(&self, session: &SessionId) -> PathBuf {
+        self.repairs().join(session.as_str())
+    }
+
+    /// File that records that damage is being discarded. No session has such a name.
+    pub(crate) fn discarding(&self, at: DamageLocation) -> PathBuf {
+        self.repairs().join(format!("@{}", at.to_string().replace(['/', '@'], "-")))
     }
 
     pub(crate) fn checkpoint(&self, session: &SessionId) -> PathBuf {

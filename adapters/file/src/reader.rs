@@ -14,7 +14,7 @@ use crate::catalog::{CatalogListing, SegmentCatalog, SessionLayout};
 use crate::format::SessionKey;
 use crate::log::SessionLogReader;
 use crate::paths::StorePaths;
-use crate::{checkpoints, erasing, error};
+use crate::{checkpoints, erasing, error, repairs};
 
 /// Reads the logs of a store.
 pub(crate) struct StoreReader {
@@ -40,6 +40,7 @@ impl StoreReader {
 
     pub(crate) fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         self.check_exists(session)?;
+        repairs::check(self.paths(), session)?;
         self.log(session).verify()
     }
 

@@ -15,6 +15,7 @@ use crate::format::SessionKey;
 use crate::log::SessionLogReader;
 use crate::maintenance::MaintenancePolicy;
 use crate::paths::StorePaths;
+use crate::repairs::{self, BegunTruncation};
 use crate::salvage::{Salvage, SalvagedData};
 use crate::store::FileStore;
 use crate::writer::{KeyedRequest, SEGMENT};
@@ -30,6 +31,8 @@ pub struct LogTruncation {
     catalog: Arc<SegmentCatalog>,
     session: SessionId,
     at: Seq,
+    /// Interrupted cut at the same position.
+    begun: Option<BegunTruncation>,
 }
 
 impl std::fmt::Debug for LogTruncation {
@@ -56,6 +59,7 @@ impl FileStore {
             catalog,
             session: session.clone(),
             at,
+            begun: None,
         };
         cut.begin()?;
         Ok(cut)
@@ -77,6 +81,29 @@ impl LogTruncation {
             return Err(error::unknown(&self.session, paths.root()));
         }
         self.up_to(&layout)?;
+        let begun = repairs::truncation(paths, &self.session);
+        let begun = begun.map_err(|error| error::reading(error, &paths.repairs()))?;
+        self.begun = begun.filter(|begun| begun.at == self.at);
+        Ok(())
+    }
+
+    /// Path of the data that an interrupted cut at this position saved. Some of the data may have
+    /// been removed since.
+    #[must_use]
+    pub fn salvage_path(&self) -> Option<&Path> {
+        self.begun.as_ref()?.saved.as_deref()
+    }
+
+    /// Records durably that all data to be removed was saved at this path, so that an interrupted
+    /// cut need not save it again.
+    ///
+    /// # Errors
+    /// `Full`, `ReadOnly`, `Io`.
+    pub fn record_salvage(&mut self, saved: &Path) -> Result<(), StoreError> {
+        let paths = self.catalog.paths();
+        let begun = repairs::begin_truncation(paths, &self.session, self.at, Some(saved));
+        begun.map_err(|error| error::from_io(error, "recording a repair in", &paths.repairs()))?;
+        self.begun = Some(BegunTruncation { at: self.at, saved: Some(saved.to_owned()) });
         Ok(())
     }
 
@@ -106,7 +133,8 @@ impl LogTruncation {
     /// Cuts off the log and overwrites the rest.
     ///
     /// # Errors
-    /// `Full`, `ReadOnly`, `Io`; the log is then as it was, or cut off in part: cut it off again.
+    /// `Full`, `ReadOnly`, `Io`; the log is then as it was, or cut off in part: it is not claimed
+    /// until it is cut off again.
     pub fn finish(mut self) -> Result<TailRepair, StoreError> {
         let (session, catalog, at) = (self.session.clone(), self.catalog.clone(), self.at);
         let (session, paths) = (&session, catalog.paths());
@@ -122,6 +150,11 @@ impl LogTruncation {
         lanes.sort_unstable();
         lanes.dedup();
         drop(layout);
+        let record = paths.truncating(session);
+        let recording = |error| error::from_io(error, "recording a repair in", &record);
+        if self.begun.is_none() {
+            repairs::begin_truncation(paths, session, at, None).map_err(recording)?;
+        }
         // The unit that ends with the position is written anew: behind the cut, where it is a part of
         // one that is erased; behind damage, so that nothing of this log can stand there.
         self.backend.rewrite_last_unit(session, key, &lanes, &read)?;
@@ -129,6 +162,7 @@ impl LogTruncation {
         let path = paths.checkpoint(session);
         checkpoints::remove(paths, session)
             .map_err(|error| error::from_io(error, "removing", &path))?;
+        repairs::end(&record).map_err(recording)?;
         Ok(TailRepair { last: at, cut_bytes })
     }
 

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::thread;
 
@@ -20,6 +20,7 @@ use crate::erasing;
 use crate::error;
 use crate::format::{FIRST, SegmentId, SessionKey, segment_header};
 use crate::paths::{self, MERGED_WRITER, StorePaths};
+use crate::repairs;
 use crate::salvage::{SalvagedData, raw, segment_name};
 use crate::scan::{self, ExpectedEnd, ScanError, scan_stored};
 use crate::segment_map::{Damage, SegmentMap};
@@ -145,11 +146,18 @@ impl FileStore {
         let numbers = paths.list_segments(at.segment.writer);
         let numbers = numbers.map_err(|error| error::reading(error, &lane))?;
         let last = numbers.last() == Some(&at.segment.number);
-        let map = scan_repeatedly(&paths, at.segment, last)?.ok_or_else(none)?;
+        let begun = repairs::discard(&paths, at);
+        let begun = begun.map_err(|error| error::reading(error, &paths.repairs()))?;
+        let map = scan_repeatedly(&paths, at.segment, last)?;
+        let map = map.unwrap_or_else(|| SegmentMap::empty(at.segment, 0));
         let mut damages = map.damages.iter();
-        let damage = damages.find(|damage| damage.offset == at.offset).ok_or_else(none)?;
-        let end = damage.end;
-        Ok(DamageRemoval { at, end, map, paths, _lock: lock })
+        let end = match (damages.find(|damage| damage.offset == at.offset), &begun) {
+            (Some(damage), _) => damage.end,
+            // It was interrupted at its end.
+            (None, Some(_)) => at.offset,
+            (None, None) => return Err(none()),
+        };
+        Ok(DamageRemoval { at, end, saved: begun.flatten(), map, paths, _lock: lock })
     }
 }
 
@@ -191,6 +199,7 @@ pub struct DamageRemoval {
     paths: StorePaths,
     at: DamageLocation,
     end: u64,
+    saved: Option<PathBuf>,
     /// Content of the segment.
     map: SegmentMap,
     /// Lock of the lane.
@@ -216,6 +225,25 @@ impl DamageRemoval {
         Ok(())
     }
 
+    /// Path of the bytes that an interrupted removal saved. Some may have been overwritten since.
+    #[must_use]
+    pub fn salvage_path(&self) -> Option<&Path> {
+        self.saved.as_deref()
+    }
+
+    /// Records durably that the bytes were saved at this path, so that an interrupted removal need
+    /// not save them again.
+    ///
+    /// # Errors
+    /// `Full`, `ReadOnly`, `Io`.
+    pub fn record_salvage(&mut self, saved: &Path) -> Result<(), StoreError> {
+        let begun = repairs::begin_discard(&self.paths, self.at, Some(saved));
+        let folder = self.paths.repairs();
+        begun.map_err(|error| error::from_io(error, "recording a repair in", &folder))?;
+        self.saved = Some(saved.to_owned());
+        Ok(())
+    }
+
     /// Overwrites the damaged bytes, so that they refuse no session any more.
     ///
     /// # Errors
@@ -223,18 +251,26 @@ impl DamageRemoval {
     pub fn finish(self) -> Result<(), StoreError> {
         let path = self.paths.segment(self.at.segment);
         let at = |error| error::from_io(error, "giving up a stretch of", &path);
+        if self.end == self.at.offset {
+            return self.end().map_err(at);
+        }
         // An index from before the damage tells of units that are not there.
         erasing::remove(&self.paths.index(self.at.segment)).map_err(at)?;
         if !path.exists() {
             witness::remove(&self.paths, self.at.segment).map_err(at)?;
-            return erasing::note(&self.paths).map_err(at);
+            return self.end().map_err(at);
         }
         let file = paths::open_to_write(&path, false).map_err(at)?;
         let is_last = self.at.offset >= FIRST && self.is_last(&file).map_err(at)?;
         self.accept(is_last).map_err(at)?;
         self.erase_bytes(&file, is_last).map_err(at)?;
         file.sync().map_err(at)?;
-        erasing::note(&self.paths).map_err(at)
+        self.end().map_err(at)
+    }
+
+    fn end(&self) -> std::io::Result<()> {
+        erasing::note(&self.paths)?;
+        repairs::end(&self.paths.discarding(self.at))
     }
 
     /// Has the witness state what is there, before bytes are changed. While there is more damage it
@@ -259,28 +295,24 @@ impl DamageRemoval {
         if is_last {
             return file.set_len(self.at.offset);
         }
-        let mut from = self.at.offset;
-        while from < self.end {
+        // From the last part to the first, so that what is left keeps its name.
+        let mut to = self.end;
+        while to > self.at.offset {
             // In parts none of which is too short for a unit.
-            let size = match self.end - from {
+            let size = match to - self.at.offset {
                 left if left <= MOST => left,
                 left if left < 2 * MOST => left / 8 * 4,
                 _ => MOST,
             };
-            let damage = Damage::unattributed(from, from + size, String::new());
-            let blanked = erasing::overwrite(
-                &self.paths,
-                &RealDisk,
-                place,
-                SessionKey(0),
-                &damage,
-                windlass_core::Seq::ZERO,
-            )?;
+            let damage = Damage::unattributed(to - size, to, String::new());
+            let (paths, zero) = (&self.paths, windlass_core::Seq::ZERO);
+            let blanked =
+                erasing::overwrite(paths, &RealDisk, place, SessionKey(0), &damage, zero)?;
             if blanked == 0 {
                 let error = "it is too short to be marked: take the segment from a copy";
                 return Err(std::io::Error::other(error));
             }
-            from += size;
+            to -= size;
         }
         Ok(())
     }

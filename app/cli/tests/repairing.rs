@@ -130,6 +130,65 @@ fn a_session_that_was_overwritten_is_told_by_name_and_its_loss_can_be_accepted()
     ok(place.run(&["run", "hello", "--session", "x"]));
 }
 
+/// Paths of files below a folder that contain a text.
+fn containing(folder: &Path, text: &str) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(containing(&path, text));
+        } else if fs::read(&path).unwrap().windows(text.len()).any(|at| at == text.as_bytes()) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// A process that began to erase was killed: `verify` tells it, and the same command finishes it.
+#[test]
+fn an_interrupted_erasure_is_told_and_finished() {
+    let place = Place::new();
+    let secret = "run: echo a-secret-of-the-session; seq 1 100000";
+    ok(place.run(&["run", secret, "--session", "s"]));
+    ok(place.run(&["run", "hello", "--session", "other"]));
+    fs::create_dir_all(place.stored("erasing")).unwrap();
+    fs::write(place.stored("erasing/s"), "").unwrap();
+    assert!(!containing(&place.stored(""), "a-secret-of-the-session").is_empty());
+    let told = place.run(&["verify"]);
+    assert_eq!(told.code, 5, "{}", told.err);
+    assert!(told.err.contains("windlass erase s --yes"), "{}", told.err);
+    assert!(told.out.starts_with("other: "), "{}", told.out);
+    ok(place.run(&["erase", "s", "--yes"]));
+    let left = containing(&place.stored(""), "a-secret-of-the-session");
+    assert!(left.is_empty(), "{left:?}");
+    ok(place.run(&["verify"]));
+    assert_eq!(place.run(&["erase", "s", "--yes"]).code, 2);
+}
+
+/// A repair was killed after it saved what it removes: nothing goes on before it is finished.
+#[test]
+fn an_interrupted_repair_is_told_and_finished() {
+    let place = Place::new();
+    ok(place.run(&["run", "hello", "--session", "s"]));
+    ok(place.run(&["resume", "s", "hello again"]));
+    let whole = ok(place.run(&["log", "s"])).out;
+    let saved = place.file("saved");
+    fs::write(&saved, "what was saved").unwrap();
+    fs::create_dir_all(place.stored("repairs")).unwrap();
+    fs::write(place.stored("repairs/s"), format!("10\n{}", saved.display())).unwrap();
+    for words in [&["verify", "s"][..], &["verify"], &["resume", "s", "and again"]] {
+        let told = place.run(words);
+        assert_eq!(told.code, 5, "{words:?}: {}", told.err);
+        assert!(told.err.contains("repair s --truncate-at 10"), "{words:?}: {}", told.err);
+    }
+    assert_eq!(ok(place.run(&["log", "s"])).out, whole);
+    let done = ok(place.run(&["repair", "s", "--truncate-at", "10"]));
+    assert!(done.err.contains("interrupted repair"), "{}", done.err);
+    assert_eq!(fs::read_to_string(&saved).unwrap(), "what was saved");
+    assert_eq!(ok(place.run(&["log", "s"])).out.lines().count(), 10);
+    ok(place.run(&["verify"]));
+}
+
 /// A segment that is gone takes whole sessions with it, and their loss is accepted at once.
 #[test]
 fn a_segment_that_is_gone_is_told_by_session_and_given_up() {

@@ -1,6 +1,6 @@
 //! Damage of a store that belongs to no known session: a listing may lack whole sessions.
 
-use windlass_file::UnattributedDamage;
+use windlass_file::{UnattributedDamage, UnfinishedMaintenance};
 
 use crate::exit::{ExitKind, Failure};
 use crate::present::print_error;
@@ -13,6 +13,28 @@ pub(super) async fn report_damage(site: &Workspace) -> Result<u64, Failure> {
         print_error(&words(stretch));
     }
     Ok(damage.len() as u64)
+}
+
+/// Prints an error for each interrupted erasure and discard, and returns their number. An
+/// interrupted truncation is an error of its session.
+pub(super) async fn report_unfinished(site: &Workspace) -> Result<u64, Failure> {
+    let mut found = 0;
+    for unfinished in site.unfinished_maintenance().await? {
+        let words = match unfinished {
+            UnfinishedMaintenance::Erasure(id) => format!(
+                "session {id} is being erased, and its facts may still be in the files: if nothing \
+                 does that now, finish it with `windlass erase {id} --yes`"
+            ),
+            UnfinishedMaintenance::Discard(at) => format!(
+                "the damage at {at} is being given up: if nothing does that now, finish it with \
+                 `windlass repair --lost {at}`"
+            ),
+            UnfinishedMaintenance::Truncation(..) => continue,
+        };
+        print_error(&words);
+        found += 1;
+    }
+    Ok(found)
 }
 
 /// Returns the failure of a command that found damage.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use windlass_engine::core::{Seq, SessionId};
 use windlass_engine::ports::{StoreError, StoreErrorKind};
 use windlass_engine::{ChildSession, child_sessions};
-use windlass_file::FileStore;
+use windlass_file::{FileStore, UnfinishedMaintenance};
 
 use super::session_checks::NAMED;
 use crate::args::EraseArgs;
@@ -25,9 +25,12 @@ pub(super) async fn erase(args: EraseArgs) -> Result<ExitKind, Failure> {
         );
         return Err(Failure::new(ExitKind::Store, words));
     }
-    // A claim would create a missing session. A damaged session exists.
+    // A claim would create a missing session. A damaged session exists, and one whose erasing was
+    // interrupted is claimed to finish that.
     match opened.store.read(id, Seq::ZERO, 1).await {
-        Err(error) if !is_damage(&error) => return Err(error.into()),
+        Err(error) if !is_damage(&error) && !is_being_erased(&site, id).await? => {
+            return Err(error.into());
+        }
         Ok(_) | Err(_) => {}
     }
     if !args.yes {
@@ -100,6 +103,12 @@ fn forget_approvals(site: &Workspace, id: &SessionId) {
     if let Err(error) = grant_file::remove(own) {
         print_error(&format!("approvals for session {id} are not revoked: {error}"));
     }
+}
+
+/// Returns true if an earlier process began to erase the session.
+async fn is_being_erased(site: &Workspace, id: &SessionId) -> Result<bool, Failure> {
+    let unfinished = site.unfinished_maintenance().await?;
+    Ok(unfinished.contains(&UnfinishedMaintenance::Erasure(id.clone())))
 }
 
 fn is_damage(error: &StoreError) -> bool {

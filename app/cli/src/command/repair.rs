@@ -50,11 +50,22 @@ fn cut_off(
     at: Seq,
     save: Option<&Path>,
 ) -> Result<ExitKind, Failure> {
-    let cut = FileStore::truncate(folder, id, at)?;
+    let mut cut = FileStore::truncate(folder, id, at)?;
+    if let Some(path) = saved_before(cut.salvage_path()) {
+        let done = cut.finish()?;
+        print_notice(&format!(
+            "session {id} ends at {} now: this finishes an interrupted repair, which saved what was \
+             cut off in {}",
+            done.last,
+            path.display()
+        ));
+        return Ok(ExitKind::Completed);
+    }
     let path = save.map(Path::to_owned);
     let path = path.unwrap_or_else(|| PathBuf::from(format!("{id}-after-{at}.jsonl")));
     let mut saving = SalvageFiles::new(&path)?;
     saved(&mut saving, |take| cut.salvage(take))?;
+    cut.record_salvage(&absolute(&path)?)?;
     let done = cut.finish().map_err(|error| {
         // It may be truncated in part, so the saved data stays.
         let mut failure = Failure::from(error);
@@ -83,11 +94,22 @@ fn accept_loss(
     at: DamageLocation,
     save: Option<&Path>,
 ) -> Result<ExitKind, Failure> {
-    let loss = FileStore::discard(folder, at)?;
+    let mut loss = FileStore::discard(folder, at)?;
+    if let Some(path) = saved_before(loss.salvage_path()) {
+        loss.finish()?;
+        print_notice(&format!(
+            "the loss at {at} is accepted: this finishes an interrupted repair, which saved its bytes \
+             in {}",
+            path.display()
+        ));
+        return Ok(ExitKind::Completed);
+    }
     let path = save.map(Path::to_owned);
     let path = path.unwrap_or_else(|| PathBuf::from(at.to_string().replace(['/', '@'], "-")));
     let mut saving = SalvageFiles::of_bytes(&path);
     saved(&mut saving, |take| loss.bytes(take))?;
+    let saved_in = saving.damaged().map_or(path.as_path(), |(path, _)| path);
+    loss.record_salvage(&absolute(saved_in)?)?;
     loss.finish()?;
     if let Some((path, bytes)) = saving.damaged() {
         print_notice(&format!(
@@ -100,6 +122,17 @@ fn accept_loss(
          windlass verify reports those that lost some in between",
     );
     Ok(ExitKind::Completed)
+}
+
+/// Returns the file of an interrupted repair, if it is still there.
+fn saved_before(path: Option<&Path>) -> Option<PathBuf> {
+    path.filter(|path| path.exists()).map(Path::to_owned)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| {
+        Failure::new(ExitKind::Store, format!("cannot resolve {}: {error}", path.display()))
+    })
 }
 
 /// Saves all passed data durably, or nothing.

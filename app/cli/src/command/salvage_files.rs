@@ -1,9 +1,12 @@
 //! Saves the data that a repair removes: facts as one envelope in each line, and damaged bytes
 //! unchanged in a second file.
+//!
+//! A file gets its name once it is complete and durable. A file that is there already stays; it may
+//! be that of an interrupted repair, with the same data.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -21,9 +24,10 @@ pub(super) struct SalvageFiles {
     damaged: Option<SalvageFile>,
 }
 
-/// File that is being written, with its number of facts or bytes.
+/// File that is being written under another name, with its number of facts or bytes.
 struct SalvageFile {
     path: PathBuf,
+    part: PathBuf,
     file: BufWriter<File>,
     count: u64,
 }
@@ -68,15 +72,22 @@ impl SalvageFiles {
             let synced = written.sync();
             synced.map_err(|error| not_saved(&written.path, &error))?;
         }
+        for written in self.facts.iter().chain(&self.damaged) {
+            written.name().map_err(|error| not_saved(&written.path, &error))?;
+        }
         Ok(())
     }
 
-    /// Removes the saved data after a repair that removed nothing.
+    /// Removes the unfinished files of a repair that removed nothing.
     pub(super) fn remove(&self) {
         for written in self.facts.iter().chain(&self.damaged) {
-            if let Err(error) = std::fs::remove_file(&written.path) {
-                let shown = written.path.display();
-                print_error(&format!("cannot remove the unneeded file {shown}: {error}"));
+            match fs::remove_file(&written.part) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let shown = written.part.display();
+                    print_error(&format!("cannot remove the unneeded file {shown}: {error}"));
+                }
             }
         }
     }
@@ -96,10 +107,25 @@ impl SalvageFiles {
 impl SalvageFile {
     /// Creates a file that only the owner may read, since it contains session data.
     fn new(path: PathBuf) -> Result<Self, Failure> {
-        let mut options = OpenOptions::new();
-        let created = options.write(true).create_new(true).mode(0o600).open(&path);
+        let mut part = OsString::from(&path);
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let created = create(&part);
         let file = created.map_err(|error| not_saved(&path, &error))?;
-        Ok(Self { path, file: BufWriter::new(file), count: 0 })
+        Ok(Self { path, part, file: BufWriter::new(file), count: 0 })
+    }
+
+    /// Gives the file its name, unless one with the same content has it.
+    fn name(&self) -> io::Result<()> {
+        if !self.path.try_exists()? {
+            fs::rename(&self.part, &self.path)?;
+        } else if is_same(&self.part, &self.path)? {
+            fs::remove_file(&self.part)?;
+        } else {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let folder = self.path.parent().filter(|folder| *folder != Path::new(""));
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     }
 
     fn line(&mut self, line: &[u8], count: u64) -> Result<(), Failure> {
@@ -111,10 +137,32 @@ impl SalvageFile {
 
     fn sync(&mut self) -> io::Result<()> {
         self.file.flush()?;
-        self.file.get_ref().sync_all()?;
-        let folder = self.path.parent().filter(|folder| *folder != Path::new(""));
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+        self.file.get_ref().sync_all()
     }
+}
+
+/// Creates an unfinished file, in place of one that an interrupted repair left.
+fn create(part: &Path) -> io::Result<File> {
+    match fs::remove_file(part) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(part)
+}
+
+/// Returns true if two files have the same content.
+fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
+    let (one, other) = (File::open(one)?, File::open(other)?);
+    if !other.metadata()?.is_file() || one.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let (one, other) = (io::BufReader::new(one), io::BufReader::new(other));
+    for (one, other) in one.bytes().zip(other.bytes()) {
+        if one? != other? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Returns the path of the file for damaged bytes: the same name with an extension.

@@ -40,6 +40,7 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<ExitKind, Failure> {
         let Some(last) = heads.last() else { break };
         after = Some(last.id.clone());
     }
+    bad += damage::report_unfinished(&site).await?;
     let stretches = damage::report_damage(&site).await?;
     let sessions = match bad {
         0 if stretches == 0 => return Ok(ExitKind::Completed),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_engine::CopyTarget;
 use windlass_engine::core::Session;
 use windlass_engine::ports::{BlobStore, LogStore, StoreError};
-use windlass_file::{FileBlobs, FileStore, UnattributedDamage};
+use windlass_file::{FileBlobs, FileStore, UnattributedDamage, UnfinishedMaintenance};
 use windlass_memory::{MemoryBlobs, MemoryStore};
 
 use super::node::Node;
@@ -178,6 +178,21 @@ impl Workspace {
             Failure::new(ExitKind::Store, format!("cannot check the store for damage: {error}"))
         })?;
         Ok(damage?)
+    }
+
+    /// Lists maintenance of the store that was interrupted, or is still running.
+    pub(crate) async fn unfinished_maintenance(
+        &self,
+    ) -> Result<Vec<UnfinishedMaintenance>, Failure> {
+        let StoreUrl::File(folder) = self.store.clone() else {
+            return Ok(Vec::new());
+        };
+        let listed = tokio::task::spawn_blocking(move || FileStore::unfinished(&folder)).await;
+        let listed = listed.map_err(|error| {
+            let words = format!("cannot check the store for unfinished maintenance: {error}");
+            Failure::new(ExitKind::Store, words)
+        })?;
+        Ok(listed?)
     }
 
     /// Opens the store of the URL.

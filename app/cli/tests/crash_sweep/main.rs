@@ -1,6 +1,6 @@
 //! Kills the command at every sync of a turn, fails its disk at every write, and judges what is left.
 //! One turn is three calls of its model; another is one program that makes six, killed before, within
-//! and between them.
+//! and between them. Maintenance commands are killed too, and run again.
 //!
 //! This test program is also the program that dies: started with a plan in its environment, it is
 //! `windlass` with a layer of faults over its store. `WINDLASS_CRASH=full` has it sweep all pairs of
@@ -12,6 +12,7 @@
 #![allow(clippy::print_stderr, reason = "what was skipped is to be read")]
 
 mod layer;
+mod maintenance;
 mod program;
 mod strace;
 mod task;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         ("layer_file_program_ptclisp", layer::program_ptclisp),
         ("layer_file_program_javascript", layer::program_javascript),
         ("strace_file_program", strace::program_ptclisp),
+        ("maintenance_file_sled", maintenance::swept),
     ];
     let trials = trials.map(|(name, test)| {
         Trial::test(name, move || {

@@ -103,9 +103,7 @@ pub(crate) fn program_ptclisp() {
 
 /// Sweeps these deeds, each at every so many calls. `None` where nothing can be traced here.
 fn swept(kept: Kept, task: Task, deeds: &[(Deed, u64)]) -> Option<Found> {
-    // Where it is installed, it may still not be allowed to trace, as in some containers.
-    let traces = Command::new("strace").args(["-f", "-qq", "true"]).output();
-    if !traces.is_ok_and(|output| output.status.success()) {
+    if !traces() {
         eprintln!("strace {kept:?} {task:?}: SKIPPED, strace is not installed or may not trace");
         return None;
     }
@@ -143,6 +141,13 @@ fn swept(kept: Kept, task: Task, deeds: &[(Deed, u64)]) -> Option<Found> {
         assert!(struck > 0, "{deed:?} never struck");
     }
     Some(found)
+}
+
+/// Whether anything can be traced here. Where `strace` is installed, it may still not be allowed to,
+/// as in some containers.
+pub(crate) fn traces() -> bool {
+    let traces = Command::new("strace").args(["-f", "-qq", "true"]).output();
+    traces.is_ok_and(|output| output.status.success())
 }
 
 /// The files that a turn writes to in its store, found by watching one.
@@ -325,7 +330,7 @@ fn kill(pid: &std::path::Path) {
 }
 
 /// Does this for 1 and every `step`-th number after it, until it answers `false`.
-fn everywhere(step: u64, act: impl Fn(u64) -> bool + Sync) {
+pub(crate) fn everywhere(step: u64, act: impl Fn(u64) -> bool + Sync) {
     let (next, ended) = (AtomicU64::new(1), AtomicBool::new(false));
     let workers = thread::available_parallelism().map_or(2, usize::from);
     thread::scope(|scope| {

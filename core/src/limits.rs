@@ -35,6 +35,10 @@ pub struct Limits {
     pub turn_ms: u64,
     /// Time for a person to answer a question; then the call is denied. 0 means no limit.
     pub approval_ms: u64,
+    /// Time without a fact after which a new process asks an expired question again instead of
+    /// denying its call: nobody could answer, or the clock was set forward. 0 means never.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reask_after_ms: u64,
     /// Inputs that may wait in a session.
     pub queue: u32,
     /// Bytes of a session: of its facts as JSON, and of the outputs and images that they name. One
@@ -81,6 +85,7 @@ impl Default for Limits {
             context_bytes: 262_144,
             turn_ms: 0,
             approval_ms: 604_800_000,
+            reask_after_ms: 86_400_000,
             queue: 64,
             session_bytes: 1024 * 1024 * 1024,
             backoff_ms: 500,
@@ -161,6 +166,7 @@ impl Limits {
             context_bytes: self.context_bytes.min(ceiling.context_bytes),
             turn_ms: optional(self.turn_ms, ceiling.turn_ms),
             approval_ms: optional(self.approval_ms, ceiling.approval_ms),
+            reask_after_ms: optional(self.reask_after_ms, ceiling.reask_after_ms),
             queue: self.queue.min(ceiling.queue),
             session_bytes: optional(self.session_bytes, ceiling.session_bytes),
             backoff_ms: self.backoff_ms.min(ceiling.backoff_ms),

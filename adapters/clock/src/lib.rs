@@ -3,8 +3,8 @@
 mod merged_clock;
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use windlass_core::Timestamp;
@@ -12,14 +12,14 @@ use windlass_ports::Clock;
 
 use crate::merged_clock::MergedClock;
 
-/// The longest single sleep: the wall clock may be set, and the machine suspended, meanwhile.
+/// The longest single sleep: the machine may be suspended meanwhile.
 const NAP_MS: u64 = 60_000;
 
 /// The system's time and entropy.
 #[derive(Debug)]
 pub struct SystemClock {
-    started: Instant,
     reading: MergedClock,
+    reported: AtomicBool,
     key: RandomState,
     spent: AtomicU64,
 }
@@ -29,8 +29,8 @@ impl SystemClock {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            started: Instant::now(),
             reading: MergedClock::default(),
+            reported: AtomicBool::new(false),
             key: RandomState::new(),
             spent: AtomicU64::new(0),
         }
@@ -47,8 +47,15 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         // A wall clock before 1970 counts as 1970; the monotonic clock carries on from there.
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = self.reading.now(micros(self.started.elapsed()), micros(wall));
+        let wall = micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+        let monotonic = micros(since_boot());
+        let now = self.reading.now(monotonic, wall);
+        if self.reading.is_apart(monotonic, wall) && !self.reported.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "the system's clock was set by more than a minute; this process goes on with the \
+                 time that it had: restart it to take over the new time"
+            );
+        }
         Timestamp(now / 1_000)
     }
 
@@ -65,6 +72,20 @@ impl Clock for SystemClock {
     fn entropy(&self) -> u64 {
         self.key.hash_one(self.spent.fetch_add(1, Ordering::Relaxed))
     }
+}
+
+/// Returns the time since the machine started, with the time for which it was suspended. Nobody can
+/// set this clock.
+fn since_boot() -> Duration {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let clock = rustix::time::ClockId::Boottime;
+    // On the others this clock goes on while the machine is suspended, or there is none that does.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let clock = rustix::time::ClockId::Monotonic;
+    let now = rustix::time::clock_gettime(clock);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
+    Duration::from_secs(seconds)
+        .saturating_add(Duration::from_nanos(u64::try_from(now.tv_nsec).unwrap_or_default()))
 }
 
 fn micros(duration: Duration) -> u64 {

@@ -72,7 +72,10 @@ pub fn main(layer: StoreLayer) -> ExitCode {
         .build();
     let result = match runtime {
         Ok(runtime) => {
-            let result = runtime.block_on(command::run(args, layer));
+            let result = runtime.block_on(async {
+                signals::survive_file_limit();
+                command::run(args, layer).await
+            });
             // Running effects are dropped, which kills tools. An effect that does not end must not
             // delay the process.
             runtime.shutdown_timeout(signals::GRACE);

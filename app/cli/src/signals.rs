@@ -23,6 +23,15 @@ pub(crate) const COMMAND_GRACE_MS: u64 = 400;
 /// on the session's end after the first.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
+/// Has writes beyond the limit on file sizes fail like those on a full disk, instead of ending the
+/// process. Commands that tools start get the signal as usual.
+pub(crate) fn survive_file_limit() {
+    let kind = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    // The handler stays when the listener is dropped. Without it the signal ends the process, which
+    // loses nothing that was acknowledged.
+    drop(signal(kind));
+}
+
 /// Listener for the first signal.
 pub(crate) struct Signals {
     first: mpsc::Receiver<ReceivedSignal>,

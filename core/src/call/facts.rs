@@ -84,6 +84,10 @@ pub(crate) fn on_approval_asked(
     };
     let (attempt, deadline) = match question {
         None => (1, fact.deadline),
+        // One that expired while nobody could answer has another deadline.
+        Some(open) if open.deadline.is_some_and(|deadline| recorded.ts >= deadline) => {
+            (open.attempt.saturating_add(1), fact.deadline)
+        }
         Some(open) => (open.attempt.saturating_add(1), open.deadline),
     };
     if fact.attempt != attempt

@@ -43,6 +43,7 @@ pub fn evolve_first(first: &RecordedFact) -> Result<Session, InvalidFact> {
     let mut session = Session {
         id: first.session.clone(),
         next: first.seq.next(),
+        changed_at: first.ts,
         bytes: first.bytes(),
         owner: fact.owner.clone(),
         workspace: fact.workspace.as_deref().map(Arc::from),
@@ -114,6 +115,7 @@ fn apply(session: &mut Session, recorded: &RecordedFact) -> Result<(), InvalidFa
     }
     remember(session, recorded);
     session.next = recorded.seq.next();
+    session.changed_at = recorded.ts;
     session.bytes = session.bytes.saturating_add(recorded.bytes());
     session.hold_if_forked(recorded.seq);
     rewind::remember(session, recorded);

@@ -116,6 +116,7 @@ pub(super) const UNLIMITED: Limits = Limits {
     context_bytes: u64::MAX,
     turn_ms: 0,
     approval_ms: 0,
+    reask_after_ms: 0,
     queue: u32::MAX,
     session_bytes: 0,
     backoff_ms: u64::MAX,

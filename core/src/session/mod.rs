@@ -24,6 +24,7 @@ use crate::outcome::InterruptSource;
 use crate::rewind::RewindPoints;
 use crate::scope::Scope;
 use crate::settings::Settings;
+use crate::time::Timestamp;
 
 pub use crate::call::{ApprovalQuestion, CallProgress, CallState, CallValidity};
 pub(crate) use turn::is_zero;
@@ -37,6 +38,8 @@ pub struct Session {
     pub id: SessionId,
     /// Position of the next fact.
     pub next: Seq,
+    /// Time of its latest fact.
+    pub changed_at: Timestamp,
     /// Bytes of its facts as JSON, and of the outputs and images that they name.
     pub bytes: u64,
     /// Owner of the session.

@@ -160,6 +160,7 @@ impl Keys {
             id: _,
             owner: _,
             bytes: _,
+            changed_at: _,
             workspace: _,
             lineage: _,
             next: _,

@@ -19,6 +19,7 @@ pub(super) fn text(session: &Session, history: &History) -> String {
         id,
         next,
         bytes: _,
+        changed_at: _,
         owner,
         workspace,
         lineage,

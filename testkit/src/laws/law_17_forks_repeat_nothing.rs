@@ -164,6 +164,8 @@ fn same(
         detached: whole.0.detached.clone(),
         // Its facts name it, and its first one its origin.
         bytes: whole.0.bytes,
+        // Its first fact is younger than those that follow.
+        changed_at: whole.0.changed_at,
         ..session.clone()
     };
     hold(17, but_for == whole.0 && *history == whole.1, || {

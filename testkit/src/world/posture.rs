@@ -284,8 +284,11 @@ pub(super) fn spell_limits(
 ) -> fmt::Result {
     let fields = |limits: &Limits| serde_json::to_value(limits).unwrap_or_default();
     let (ours, default) = (fields(limits), fields(&Limits::default()));
-    for (name, value) in ours.as_object().into_iter().flatten() {
-        if default.get(name) != Some(value) {
+    // Newer limits that are 0 are left out of the JSON.
+    let none = Value::from(0);
+    for (name, usual) in default.as_object().into_iter().flatten() {
+        let value = ours.get(name).unwrap_or(&none);
+        if value != usual {
             write!(f, " {prefix}{name}={value}")?;
         }
     }

@@ -105,3 +105,36 @@ fn other_calls_run_while_a_question_is_open() {
           16 CallStarted call 12 attempt 1 => runs
     "#]]);
 }
+
+#[test]
+fn a_question_that_expired_while_nothing_ran_is_asked_again() {
+    check(expect![[r#"
+        > open permissions=ask approval_ms=604800000
+        > send hello => first turn, people are asked, sample@6
+        > call write {} => approval of call 7@9 within a week
+        > end stop => sample ended at 10
+        > crash away=604800001
+             the log ends at 10
+          11 ApprovalAsked call 7, attempt 2, within 604800000 ms => runs
+        > answer 0 allow
+          12 ApprovalAnswered call 7 allow by somebody
+          13 CallStarted call 7 attempt 1 => runs
+    "#]]);
+}
+
+#[test]
+fn a_question_that_expired_shortly_before_denies_its_call() {
+    check(expect![[r#"
+        > open permissions=ask approval_ms=2000
+        > send hello => first turn, people are asked, sample@6
+        > call write {} => call 7
+           8 CallDecided call 7 ask: the permissions ask first
+           9 ApprovalAsked call 7, within 2000 ms => runs
+        > end stop => sample ended at 10
+        > crash away=3000
+             the log ends at 10
+          11 ApprovalAnswered call 7 deny by the system: Denied: nobody answered in time.
+          12 CallObserved call 7 denied: Denied: nobody answered in time. Do not try it again, in this form or another. Go on without it, and say in your answer what you left out.
+          13 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
+}

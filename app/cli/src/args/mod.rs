@@ -21,9 +21,10 @@ use crate::wiring::SECRET_ARGUMENTS;
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
 pub(crate) use inputs::{InputsArgs, InputsCommand};
 pub(crate) use parse::{
-    CallPattern, amount, duration, mode, pattern, permissions, price, size, strategy, transport,
+    CallPattern, age, amount, duration, mode, pattern, permissions, price, size, strategy,
+    transport,
 };
-use parse::{age, session, words};
+use parse::{session, words};
 pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSharingArgs};
 pub(crate) use sandbox::{SandboxArgs, SandboxFlag};
 pub(crate) use serve::{RecoverMode, ServeArgs};

@@ -7,8 +7,8 @@ use clap::Args as ClapArgs;
 use windlass_engine::core::{CompactionStrategy, Mode, Permissions, Price, ProgramTransport};
 
 use super::parse::{
-    CallPattern, amount, duration, mode, pattern, permissions, price, size, strategy, transport,
-    words,
+    CallPattern, age, amount, duration, mode, pattern, permissions, price, size, strategy,
+    transport, words,
 };
 use super::sandbox::SandboxFlag;
 use super::{ProgramLimitArgs, TimeoutArgs};
@@ -89,6 +89,12 @@ pub(crate) struct SettingsArgs {
     /// Highest cost of a turn, in the currency of --price.
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
     pub(crate) max_cost: Option<u64>,
+    /// Ask an expired question again if nothing happened for longer before, for example 12h
+    /// [default: 1day].
+    ///
+    /// Nobody could answer, or the clock was set forward. With 0s its call is denied.
+    #[arg(long, value_name = "DUR", value_parser = age)]
+    pub(crate) reask_after: Option<Duration>,
     /// Most bytes of a session, with the outputs that it names, for example 512MiB [default: 1GiB].
     ///
     /// A session that has reached it takes no more input; a turn that reaches it ends.

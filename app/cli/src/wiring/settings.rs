@@ -156,6 +156,7 @@ fn says_what_turns_may_take(shape: &SettingsArgs) -> bool {
         || shape.max_tokens.is_some()
         || shape.max_cost.is_some()
         || shape.max_session_bytes.is_some()
+        || shape.reask_after.is_some()
         || shape.program_limits.any()
         || shape.timeouts.any()
         || shape.deadline.is_some()
@@ -205,6 +206,9 @@ fn limits(limits: &mut Limits, shape: &SettingsArgs) {
     if let Some(bytes) = shape.max_session_bytes {
         limits.session_bytes = bytes;
     }
+    if let Some(time) = shape.reask_after {
+        limits.reask_after_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    }
     shape.timeouts.apply(limits);
 }
 
@@ -214,6 +218,7 @@ pub(crate) fn ceiling(named: &Limits) -> Limits {
     Limits {
         samples: named.samples.max(default.samples),
         session_bytes: named.session_bytes,
+        reask_after_ms: named.reask_after_ms,
         retry_after_ms: named.retry_after_ms,
         connect_ms: named.connect_ms.max(default.connect_ms),
         first_byte_ms: named.first_byte_ms.max(default.first_byte_ms),

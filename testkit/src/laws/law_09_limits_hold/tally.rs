@@ -41,6 +41,8 @@ pub(super) struct Tally {
     running: BTreeMap<CallId, Concurrency>,
     /// What calls that run are lent.
     lending: Lending,
+    /// Times of the latest fact, and of the latest one before that.
+    moments: [Timestamp; 2],
     /// When each question to a person is to be answered.
     deadlines: BTreeMap<CallId, Option<Timestamp>>,
     context_bytes: u64,
@@ -98,6 +100,7 @@ impl Tally {
             runs: BTreeMap::new(),
             running: BTreeMap::new(),
             lending: Lending::default(),
+            moments: [opened_at; 2],
             deadlines: BTreeMap::new(),
             context_bytes: 0,
             continued: false,
@@ -130,6 +133,7 @@ impl Tally {
     }
 
     pub(super) fn count(&mut self, log: &[RecordedFact], recorded: &RecordedFact) -> Held {
+        self.moment(recorded.ts);
         self.counts(log, recorded)?;
         self.lending.holds(recorded, &self.limits, self.spent.with_agents())
     }
@@ -213,7 +217,12 @@ impl Tally {
                 self.begins(recorded)?;
                 let ms = self.limits.approval_ms;
                 let due = (ms > 0).then(|| recorded.ts.plus_ms(ms));
-                let first = *self.deadlines.entry(fact.call).or_insert(due);
+                let silent = self.was_silent(recorded.ts);
+                let first = self.deadlines.entry(fact.call).or_insert(due);
+                if first.is_some_and(|first| recorded.ts >= first) && silent {
+                    *first = due;
+                }
+                let first = *first;
                 hold(9, fact.deadline == first, || {
                     format!("{} is to be answered until {first:?}", recorded.seq)
                 })

@@ -100,34 +100,38 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
         ms(ours.grace_ms, 500),
     );
     let bytes = prop_oneof![5 => Just(ours.session_bytes), 1 => 2_000..=12_000_u64];
-    (counts, times, bytes).prop_map(move |(counts, times, session_bytes)| {
-        let (samples, calls_per_sample, calls, attempts, restarts, parallel_calls, ..) = counts;
-        let (.., queue, continuations, compactions) = counts;
-        let (tokens, cost_micros, context_bytes, turn_ms, approval_ms, ..) = times;
-        let (.., backoff_ms, backoff_max_ms, call_ms, grace_ms) = times;
-        Limits {
-            samples,
-            calls_per_sample,
-            calls,
-            attempts,
-            restarts,
-            parallel_calls,
-            tokens,
-            cost_micros,
-            continuations,
-            compactions,
-            context_bytes,
-            turn_ms,
-            approval_ms,
-            queue,
-            session_bytes,
-            backoff_ms,
-            backoff_max_ms,
-            call_ms,
-            grace_ms,
-            ..ours
-        }
-    })
+    let silent = prop_oneof![2 => Just(ours.reask_after_ms), 1 => 0..=1_000_u64];
+    (counts, times, bytes, silent).prop_map(
+        move |(counts, times, session_bytes, reask_after_ms)| {
+            let (samples, calls_per_sample, calls, attempts, restarts, parallel_calls, ..) = counts;
+            let (.., queue, continuations, compactions) = counts;
+            let (tokens, cost_micros, context_bytes, turn_ms, approval_ms, ..) = times;
+            let (.., backoff_ms, backoff_max_ms, call_ms, grace_ms) = times;
+            Limits {
+                samples,
+                calls_per_sample,
+                calls,
+                attempts,
+                restarts,
+                parallel_calls,
+                tokens,
+                cost_micros,
+                continuations,
+                compactions,
+                context_bytes,
+                turn_ms,
+                approval_ms,
+                queue,
+                reask_after_ms,
+                session_bytes,
+                backoff_ms,
+                backoff_max_ms,
+                call_ms,
+                grace_ms,
+                ..ours
+            }
+        },
+    )
 }
 
 /// Most sessions have no rules, or a few.

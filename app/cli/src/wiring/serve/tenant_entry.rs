@@ -7,8 +7,8 @@ use windlass_server::Quota;
 
 use super::tenant_settings::SessionChoices;
 use crate::args::{
-    CallPattern, ProgramLimitFields, SandboxFlag, SettingsArgs, TimeoutFields, amount, duration,
-    mode, pattern, permissions, price, size, strategy, transport,
+    CallPattern, ProgramLimitFields, SandboxFlag, SettingsArgs, TimeoutFields, age, amount,
+    duration, mode, pattern, permissions, price, size, strategy, transport,
 };
 use crate::wiring::runtime;
 
@@ -47,6 +47,8 @@ pub(super) struct TenantEntry {
     /// Same as the flag `--deny`.
     #[serde(default)]
     deny: Vec<String>,
+    /// Same as the flag `--reask-after`.
+    reask_after: Option<String>,
     /// Same as the flags `--max-samples` and `--max-session-bytes`.
     max_samples: Option<u32>,
     max_session_bytes: Option<String>,
@@ -130,6 +132,7 @@ impl TenantEntry {
             deadline: read("deadline", self.deadline.as_ref(), duration)?,
             max_tokens: self.max_tokens,
             max_answer_tokens: self.max_answer_tokens,
+            reask_after: read("reask_after", self.reask_after.as_ref(), age)?,
             max_cost: read("max_cost", self.max_cost.as_ref(), amount)?,
             max_session_bytes: read("max_session_bytes", self.max_session_bytes.as_ref(), size)?,
             price: read("price", self.price.as_ref(), price)?,

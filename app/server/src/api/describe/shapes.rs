@@ -397,6 +397,9 @@ pub(crate) struct LimitsShape {
     /// Time after which an unanswered approval counts as denied; 0 means no limit.
     #[schema(required = false)]
     approval_ms: u64,
+    /// Time without a fact after which a new process asks an expired question again; 0 means never.
+    #[schema(required = false)]
+    reask_after_ms: u64,
     /// Waiting inputs of a session.
     #[schema(required = false)]
     queue: u32,

@@ -11,6 +11,19 @@ impl Tally {
         self.session_bytes = session_bytes;
     }
 
+    /// Notes when the facts are of, of one decision at the same time.
+    pub(super) fn moment(&mut self, at: Timestamp) {
+        if at != self.moments[0] {
+            self.moments = [at, self.moments[0]];
+        }
+    }
+
+    /// Returns true if nothing happened for so long before that expired questions are asked again.
+    pub(super) fn was_silent(&self, at: Timestamp) -> bool {
+        let limit = self.limits.reask_after_ms;
+        limit > 0 && at.since_ms(self.moments[1]) > limit
+    }
+
     /// Checks that the turn was not asked to stop.
     pub(super) fn goes_on(&self, recorded: &RecordedFact) -> Held {
         let kind = recorded.fact.kind();

@@ -40,6 +40,7 @@ pub mod reading;
 #[cfg(unix)]
 pub mod sandbox;
 pub mod sim;
+mod spans;
 pub mod store;
 pub mod suite;
 pub mod tools;
@@ -52,4 +53,5 @@ pub use errors::Errors;
 pub use gate::Gate;
 pub use heard::HeardSum;
 pub use port::Port;
+pub use spans::{RecordedSpan, Spans};
 pub use wait::within;

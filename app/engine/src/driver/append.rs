@@ -4,7 +4,7 @@ use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tracing::{Instrument as _, info_span};
+use tracing::Instrument as _;
 use windlass_core::machine::MachineEvent;
 use windlass_core::{RecordedFact, Seq};
 use windlass_ports::{StoreError, StoreErrorKind};
@@ -31,15 +31,15 @@ impl Driver {
     pub(super) fn append(&mut self, after: Seq, facts: Arc<[Arc<RecordedFact>]>) {
         let store = self.ports.store.clone();
         let (session, epoch) = (self.machine.session().id.clone(), self.epoch);
-        let turn = self.machine.session().turn().map(|turn| turn.id.0);
-        let span = info_span!("append", %session, turn, after = after.0, facts = facts.len());
+        let span = self.append_span(after, &facts);
         let append = async move { store.append(&session, epoch, after, &facts).await };
         self.appending = Some(Box::pin(append.instrument(span)));
     }
 
     pub(super) fn on_appended(&mut self, result: Result<(), StoreError>) {
         let Err(error) = result else {
-            return self.hand_over(MachineEvent::Appended);
+            self.hand_over(MachineEvent::Appended);
+            return self.close_turn_span();
         };
         let failure = append_end(error);
         let superseded = matches!(failure, DriverEnd::Superseded(_));

@@ -1,6 +1,5 @@
 //! Effects: each is built from the machine's state and history, and reports back to the machine.
 
-use tracing::info_span;
 use windlass_core::EffectKey;
 use windlass_core::machine::{MachineEvent, RunCause};
 
@@ -11,10 +10,7 @@ use crate::effect::EffectEvent;
 impl Driver {
     /// Starts an effect. `None` when the state lacks what it needs.
     pub(super) fn start(&mut self, key: EffectKey, cause: RunCause) -> Option<()> {
-        let session = self.machine.session();
-        let turn = session.turn().map(|turn| turn.id.0);
-        // The task of the effect inherits it.
-        let _entered = info_span!("effect", session = %session.id, turn, effect = %key).entered();
+        let _entered = self.effect_span(key).entered();
         match key {
             EffectKey::Sample { started } => self.start_sample(key, started),
             EffectKey::Call { call, .. } => self.start_call(key, call, cause),

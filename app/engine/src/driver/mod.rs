@@ -15,6 +15,7 @@ mod mailbox;
 mod panics;
 mod perform;
 mod programs;
+mod spans;
 mod start;
 mod timers;
 mod validate;
@@ -45,6 +46,7 @@ use append::AppendFuture;
 use callers::CommandCallers;
 use checkpoints::Checkpoints;
 use mailbox::MailboxTask;
+use spans::TurnSpan;
 use timers::Timers;
 
 /// State of a session's driver.
@@ -79,6 +81,7 @@ pub(crate) struct Driver {
     grants: GrantBook,
     /// First position that this driver wrote, or could have.
     entered: Seq,
+    turn_span: TurnSpan,
     /// Error that was reported to the machine as it ended.
     failure: Option<DriverEnd>,
 }
@@ -145,6 +148,7 @@ impl Driver {
             capacity: FactCapacity::of(store),
             grants: parts.grants,
             entered,
+            turn_span: TurnSpan::default(),
             failure: None,
         }
     }

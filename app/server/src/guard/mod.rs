@@ -45,8 +45,30 @@ pub(crate) async fn no_method() -> Problem {
 /// Serves a request in a span of its own.
 async fn serve_in_span(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let span = info_span!("request", method = %request.method(), path);
+    let PathIds { session, turn, call } = PathIds::of(path);
+    let span = info_span!("request", method = %request.method(), path, session, turn, call);
     serve(app, request, next).instrument(span).await
+}
+
+/// Ids in the path of a request, for its span.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct PathIds<'a> {
+    session: Option<&'a str>,
+    turn: Option<&'a str>,
+    call: Option<&'a str>,
+}
+
+impl<'a> PathIds<'a> {
+    fn of(path: &'a str) -> Self {
+        let Some(path) = path.strip_prefix("/v1/sessions/") else {
+            return Self::default();
+        };
+        let mut parts = path.split('/').filter(|part| !part.is_empty());
+        let session = parts.next();
+        let (kind, id) = (parts.next(), parts.next());
+        let of = |wanted: &[&str]| id.filter(|_| kind.is_some_and(|kind| wanted.contains(&kind)));
+        Self { session, turn: of(&["turns"]), call: of(&["approvals", "calls"]) }
+    }
 }
 
 async fn serve(app: Arc<App>, request: Request, next: Next) -> Response {
@@ -144,16 +166,43 @@ mod tests {
     use super::*;
     use crate::app::{Server, ServerParts};
 
-    #[tokio::test]
-    async fn a_panic_of_a_route_is_a_defect_without_details() {
-        let server = Server::new(ServerParts {
+    fn served() -> Server {
+        Server::new(ServerParts {
             tenants: Vec::new(),
             access: Arc::default(),
             bounds: crate::ServerLimits::default(),
             clock: Arc::new(ManualClock::new(Timestamp(0), 1)),
             hosts: vec!["served".to_owned()],
             origins: Vec::new(),
-        });
+        })
+    }
+
+    #[tokio::test]
+    async fn the_span_of_a_request_has_the_ids_of_its_path() {
+        let server = served();
+        let router = Router::new().fallback(no_route);
+        let router: Router = with_guards(router, &server.app).with_state(server.app.clone());
+        let spans = windlass_testkit::Spans::record();
+        for (path, ids) in [
+            ("/v1/sessions/s1/turns/3/snapshots", ["s1", "3", ""]),
+            ("/v1/sessions/s1/approvals/15", ["s1", "", "15"]),
+            ("/v1/sessions/s1/calls/7/output", ["s1", "", "7"]),
+            ("/v1/sessions/s1/inputs/9", ["s1", "", ""]),
+            ("/v1/sessions/", ["", "", ""]),
+            ("/v1/health", ["", "", ""]),
+        ] {
+            let request = Request::builder().uri(path).header("host", "served");
+            let request = request.body(Body::empty()).unwrap();
+            TowerToHyperService::new(router.clone()).call(request).await.unwrap();
+            let span = spans.named("request").pop().unwrap();
+            let found = ["session", "turn", "call"].map(|name| span.field(name));
+            assert_eq!(found, ids, "{path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_a_route_is_a_defect_without_details() {
+        let server = served();
         let broken = || async { String::from_utf8(vec![0xff]).unwrap() };
         let router = Router::new().route("/v1/health", get(broken));
         let router: Router = with_guards(router, &server.app).with_state(server.app.clone());

@@ -20,7 +20,8 @@ mod signals;
 mod watch;
 mod wiring;
 
-use std::io::IsTerminal as _;
+use std::fs::File;
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +38,9 @@ use crate::present::{JsonPresenter, Presenter as _};
 /// thread's memory by others when the thread allocates again or ends.
 const IDLE_THREAD: Duration = Duration::from_secs(1);
 
+/// Files that the runtime opens to start, and a few more.
+const START_FILES: usize = 8;
+
 /// Wraps a store in a layer. The program itself adds none.
 pub type StoreLayer = fn(Arc<dyn LogStore>) -> Arc<dyn LogStore>;
 
@@ -49,20 +53,20 @@ pub fn main(layer: StoreLayer) -> ExitCode {
     if let Some(code) = windlass_sandbox::helper() {
         return ExitCode::from(code);
     }
-    if let Err(failure) = secrets::receive() {
-        return fail(&failure);
+    if let Err(failure) = check_open_files().and_then(|()| secrets::receive()) {
+        return fail_early(&failure);
     }
     let args = match Args::read() {
         Ok(args) => args,
         Err(error) => return refuse(&error),
     };
     if let Err(failure) = secrets::hide(&wiring::secret_variables(&args.command)) {
-        return fail(&failure);
+        return fail_early(&failure);
     }
     tracing_subscriber::fmt()
         .with_env_filter(filter())
         .with_writer(|| present::VisibleStderr)
-        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .without_time()
         .init();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -82,12 +86,42 @@ pub fn main(layer: StoreLayer) -> ExitCode {
             result
         }
         Err(error) => {
-            Err(Failure::new(ExitKind::Failed, format!("cannot start the async runtime: {error}")))
+            let words = format!("cannot start the async runtime: {error}");
+            return fail_early(&Failure::new(ExitKind::Failed, words));
         }
     };
     match result {
         Ok(exit) => exit.into(),
         Err(failure) => fail(&failure),
+    }
+}
+
+/// Checks that the runtime can open the files that it needs to start: it panics without them.
+fn check_open_files() -> Result<(), Failure> {
+    let opened = (0..START_FILES).map(|_| File::open("/dev/null"));
+    let opened: io::Result<Vec<File>> = opened.collect();
+    opened.map(drop).map_err(|error| {
+        let words = format!(
+            "cannot open {START_FILES} files to start with: {error}; raise the limit of open files \
+             (ulimit -n), or close what this process inherits"
+        );
+        Failure::new(ExitKind::Failed, words)
+    })
+}
+
+/// Reports a failure before the command began. A turn with `--json` prints its last line all the
+/// same.
+fn fail_early(failure: &Failure) -> ExitCode {
+    print_last_line(failure);
+    fail(failure)
+}
+
+/// Prints the last line of a turn with `--json`, if the arguments ask for one.
+fn print_last_line(failure: &Failure) {
+    if asks_for_json() {
+        let now = windlass_engine::ports::Clock::now(&wiring::clock());
+        // Standard output itself may have failed.
+        let _ = JsonPresenter::default().failed(failure, None, now);
     }
 }
 
@@ -124,12 +158,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     } else {
         // It repeats the arguments.
         present::print_notice(error.to_string().trim_end());
-        if asks_for_json() {
-            let failure = Failure::usage(error.to_string());
-            let now = windlass_engine::ports::Clock::now(&wiring::clock());
-            // Standard output itself may have failed.
-            let _ = JsonPresenter::default().failed(&failure, None, now);
-        }
+        print_last_line(&Failure::usage(error.to_string()));
         ExitKind::Usage.into()
     }
 }

@@ -108,31 +108,16 @@ async fn attempt(
         false => site.open().await?,
     };
     let store = (task.layer)(opened.store);
-    let loaded = recorded(store.as_ref(), task, id).await?;
-    let recorded = loaded.as_ref().map(|loaded| loaded.session.clone());
-    if let Some(session) = recorded.as_ref().filter(|_| !task.resumes) {
-        site.reject_elsewhere(session)?;
+    let opened = StoreHandle { store: store.clone(), ..opened };
+    let OpenedTurn { rig, handle, recorded } = match open_turn(task, id, &site, &opened).await {
+        // Another command created it since this one looked for it.
+        Err(OpenFailure::Exists) => open_turn(task, id, &site, &opened).await,
+        done => done,
     }
-    let kept = StoreHandle { store: store.clone(), blobs: opened.blobs, node: opened.node };
-    let rig = turn_runtime(task, &site, kept, recorded.as_ref())?;
-    check(task, &rig.settings, recorded.as_ref())?;
-    if let Some(loaded) = &loaded {
-        let recovered = RecoveredCalls::of(&loaded.session, &loaded.history);
-        session_checks::announce_recovered(&recovered, "this one");
-    }
+    .map_err(|failure| failure.of(id))?;
     if rig.settings.options.output_schema.is_some() {
         present.expect_schema();
     }
-    let start = match &recorded {
-        Some(_) => Start::Existing,
-        None => Start::New(Box::new(OpenSession {
-            owner: super::me(),
-            workspace: Some(site.recorded()),
-            settings: rig.settings.clone(),
-            lineage: Lineage::Root,
-        })),
-    };
-    let handle = rig.engine.open(id, &super::me(), start).await?;
     announce(task, id, &rig, recorded.is_some());
     session_checks::warn_uncallable_tools(&rig.settings);
     if let Some(session) = &recorded {
@@ -163,6 +148,70 @@ async fn attempt(
         ));
     }
     exit
+}
+
+/// Session that was opened for a turn, with its runtime.
+struct OpenedTurn {
+    rig: Runtime,
+    handle: SessionHandle,
+    /// Session as the log had it; `None` for a new one.
+    recorded: Option<Session>,
+}
+
+/// Reason why a session was not opened.
+enum OpenFailure {
+    /// It was new when it was looked for, and exists now.
+    Exists,
+    Other(Failure),
+}
+
+impl<F: Into<Failure>> From<F> for OpenFailure {
+    fn from(failure: F) -> Self {
+        Self::Other(failure.into())
+    }
+}
+
+impl OpenFailure {
+    fn of(self, id: &SessionId) -> Failure {
+        match self {
+            Self::Exists => StartError::Exists(id.clone()).into(),
+            Self::Other(failure) => failure,
+        }
+    }
+}
+
+/// Opens the session of the task, or creates it.
+async fn open_turn(
+    task: &TurnTask,
+    id: &SessionId,
+    site: &Workspace,
+    opened: &StoreHandle,
+) -> Result<OpenedTurn, OpenFailure> {
+    let loaded = recorded(opened.store.as_ref(), task, id).await?;
+    let recorded = loaded.as_ref().map(|loaded| loaded.session.clone());
+    if let Some(session) = recorded.as_ref().filter(|_| !task.resumes) {
+        site.reject_elsewhere(session)?;
+    }
+    let rig = turn_runtime(task, site, opened.clone(), recorded.as_ref())?;
+    check(task, &rig.settings, recorded.as_ref())?;
+    if let Some(loaded) = &loaded {
+        let recovered = RecoveredCalls::of(&loaded.session, &loaded.history);
+        session_checks::announce_recovered(&recovered, "this one");
+    }
+    let start = match &recorded {
+        Some(_) => Start::Existing,
+        None => Start::New(Box::new(OpenSession {
+            owner: super::me(),
+            workspace: Some(site.recorded()),
+            settings: rig.settings.clone(),
+            lineage: Lineage::Root,
+        })),
+    };
+    match rig.engine.open(id, &super::me(), start).await {
+        Ok(handle) => Ok(OpenedTurn { rig, handle, recorded }),
+        Err(StartError::Exists(_)) => Err(OpenFailure::Exists),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Returns the instructions of the workspace that the user has trusted. A signal ends the wait for

@@ -59,6 +59,7 @@ impl PartialEq for OptionalStoreUrl {
 impl Eq for OptionalStoreUrl {}
 
 /// Open store.
+#[derive(Clone)]
 pub(crate) struct StoreHandle {
     pub(crate) store: Arc<dyn LogStore>,
     pub(crate) blobs: Arc<dyn BlobStore>,

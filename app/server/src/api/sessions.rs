@@ -1,6 +1,7 @@
 //! Sessions: opens sessions, lists those of the tenant, and shows one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -9,6 +10,7 @@ use axum::response::IntoResponse;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
 use utoipa::ToSchema;
 use windlass_engine::core::{Lineage, OpenSession, Seq, SessionId, Settings};
 use windlass_engine::ports::SessionFilter;
@@ -30,6 +32,10 @@ use crate::tenant::SessionOptions;
 
 /// Sessions of a listing that are read at the same time.
 const PARALLEL_READS: usize = 8;
+
+/// Longest wait for the session of an equal request, and the pause between two looks.
+const RACE_TIMEOUT: Duration = Duration::from_secs(5);
+const RACE_PAUSE: Duration = Duration::from_millis(20);
 
 /// Opens a session. The body may narrow the tenant's settings, and cannot widen them.
 #[utoipa::path(
@@ -75,17 +81,15 @@ pub(crate) async fn open(
         settings: settings.clone(),
         lineage: Lineage::Root,
     };
-    let begun = match begin(&caller, &id, opening).await {
-        Ok(begun) => begun,
-        Err(error) => {
+    let begun = match begin_or_find(&app, &caller, &id, opening, &wish).await {
+        Ok(BegunSession::New(begun)) => begun,
+        Ok(BegunSession::Found(there)) => {
             room.cancel().await;
-            let StartError::Exists(_) = &error else {
-                return Err(failure::start(&error));
-            };
-            // An equal request arrived at the same time.
-            let there = find_opened(&app, &caller, &id, &wish, &settings).await?;
-            let there = there.ok_or_else(|| key::key_reused("another session"))?;
             return Ok(opened_at(&there));
+        }
+        Err(problem) => {
+            room.cancel().await;
+            return Err(problem);
         }
     };
     if let Some(conversation) = begun {
@@ -95,6 +99,43 @@ pub(crate) async fn open(
     let first = lookup(&caller, &id).await?.ok_or_else(Problem::no_session)?;
     let whole = app.views.get(tenant, &first).await?;
     Ok(opened_at(&whole.view))
+}
+
+/// Session that a request opened, or that an equal request opened at the same time.
+enum BegunSession {
+    /// Its driver, if it runs here.
+    New(Option<SessionHandle>),
+    Found(Box<SessionView>),
+}
+
+/// Opens a new session, or finds the one that an equal request opens at the same time, here or at
+/// another node. That one may not be durable yet, or may not become so.
+async fn begin_or_find(
+    app: &App,
+    caller: &Caller,
+    id: &SessionId,
+    opening: OpenSession,
+    wish: &SessionOptions,
+) -> Result<BegunSession, Problem> {
+    let until = Instant::now() + RACE_TIMEOUT;
+    loop {
+        let error = match begin(caller, id, opening.clone()).await {
+            Ok(begun) => return Ok(BegunSession::New(begun)),
+            Err(error @ (StartError::Exists(_) | StartError::Locked(_))) => error,
+            Err(error) => return Err(failure::start(&error)),
+        };
+        if let Some(there) = find_opened(app, caller, id, wish, &opening.settings).await? {
+            return Ok(BegunSession::Found(Box::new(there)));
+        }
+        if Instant::now() >= until {
+            let exists = matches!(&error, StartError::Exists(_));
+            return Err(match exists {
+                true => key::key_reused("another session"),
+                false => failure::start(&error),
+            });
+        }
+        sleep(RACE_PAUSE).await;
+    }
 }
 
 /// Opens a new session. At its session limit, this node only records it, and the first input opens

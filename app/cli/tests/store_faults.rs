@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use common::Place;
 use common::server::Server;
 use serde_json::Value;
+use windlass_testkit::postgres::PostgresServer;
 
 /// Longest time of what must happen.
 const SOON: Duration = Duration::from_secs(60);
@@ -97,6 +98,35 @@ fn turns_on_sled_settle_after_a_failed_sync() {
     assert_eq!(injected(&place), 1, "nothing failed");
     let done = server.stop("TERM");
     assert!(done.err.contains("was opened again after its failure"), "{}", done.err);
+}
+
+/// The promise counts whatever the store does: here its server is gone in the middle of a turn.
+#[test]
+fn a_stop_with_postgresql_away_takes_no_longer_than_promised() {
+    let Ok(mut postgres) = PostgresServer::start() else {
+        eprintln!("a stop with PostgreSQL away: SKIPPED, {}", windlass_testkit::postgres::MISSING);
+        return;
+    };
+    let place = Place::new();
+    let tools = place.counter("idempotent");
+    std::fs::write(place.file("server.toml"), "[bounds]\ndrain_ms = 4000\n").unwrap();
+    let url = postgres.url();
+    let words = ["--store", &url, "--tools", &tools, "--config", "server.toml"];
+    let server = Server::start(&place, &words);
+    let session = server.session();
+    server.send(&session, r#"repeat 400: count {"n":1}"#);
+    postgres.stop().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let begun = Instant::now();
+    let done = server.stop("TERM");
+    let took = begun.elapsed();
+    assert!(took < Duration::from_millis(4_500), "it took {took:?}: {}", done.err);
+    assert_eq!(done.code, 0, "{}", done.err);
+    postgres.start_again().unwrap();
+    let server = Server::start(&place, &words);
+    let (status, turns) = server.get(server.token(), &format!("/v1/sessions/{session}/turns"), "");
+    assert_eq!((status, turns["turns"].as_array().unwrap().len()), (200, 1), "{turns}");
+    server.stop("TERM");
 }
 
 #[test]

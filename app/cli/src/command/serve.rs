@@ -1,5 +1,7 @@
 //! `windlass serve`: runs sessions for any number of clients over HTTP.
 
+use std::time::Duration;
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -16,7 +18,7 @@ pub(super) async fn serve(args: ServeArgs, layer: StoreLayer) -> Result<ExitKind
     }
     // From here on a signal is a message to the server, not the end of the process.
     let signals = ServerSignals::listen()?;
-    let ComposedServer { server, listener, link, reload, recovery, node } =
+    let ComposedServer { server, listener, link, reload, recovery, node, drain } =
         wiring::compose(&args, layer).await?;
     let (tell_stop, mut stop) = mpsc::channel(1);
     let (tell_again, mut again) = mpsc::channel(1);
@@ -27,6 +29,7 @@ pub(super) async fn serve(args: ServeArgs, layer: StoreLayer) -> Result<ExitKind
     }
     let stopped = async move {
         let _ = stop.recv().await;
+        end_within(drain);
     };
     let watched = server.clone();
     let serving = async {
@@ -52,6 +55,16 @@ pub(super) async fn serve(args: ServeArgs, layer: StoreLayer) -> Result<ExitKind
             format!("{reason}. This process ends; the next one continues the turns"),
         )),
     }
+}
+
+/// Ends the process after this time. It has stopped by then unless its store, or a node's, does not
+/// answer: nothing that was acknowledged is lost by that.
+fn end_within(time: Duration) {
+    std::thread::spawn(move || {
+        std::thread::sleep(time);
+        print_error("the store did not close in time: the process ends without it");
+        std::process::exit(i32::from(ExitKind::Completed.code()));
+    });
 }
 
 fn new_token() -> Result<ExitKind, Failure> {

@@ -57,6 +57,17 @@ impl Engine {
         parted
     }
 
+    /// Opens nothing more, and drops every driver that is here while it runs, as in a crash. Returns
+    /// their sessions. For the end of a time limit.
+    pub fn abandon(&self) -> Vec<SessionId> {
+        let driven = self.all().into_iter().filter(|slot| slot.link().is_some());
+        let dropped = driven.map(|slot| {
+            slot.kill();
+            slot.id.clone()
+        });
+        dropped.collect()
+    }
+
     /// Releases one session with its turn open, as [`Engine::hand_off`] does with all, to move it
     /// to another process. It may be opened here again.
     pub async fn hand_off_session(&self, id: &SessionId, within_ms: u64, reason: &str) -> HandOff {

@@ -24,14 +24,18 @@ use crate::app::{App, Server};
 const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 /// Reason for releasing sessions, for their logs.
 const REASON: &str = "the server is going away";
+/// Share of the time limit in which steps that run too long must stop, and then the rest of the
+/// process.
+const STOP_SHARE: u64 = 10;
 /// Shortest interval between two reports of such failures.
 const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Server {
     /// Serves connections until told to stop. Then it accepts no further connection and ends
     /// streams and idle connections. Sessions that a failure of the store ends are opened again once
-    /// it works ([`Engine::supervise`]). Running steps have [`ServerLimits::drain_ms`] to end.
-    /// Remaining steps are dropped, and continue when their session is opened again.
+    /// it works ([`Engine::supervise`]). Running steps have 8 tenths of [`ServerLimits::drain_ms`] to
+    /// end, and another tenth to stop. Remaining steps are dropped, and continue when their session is
+    /// opened again. A store that does not answer changes none of this.
     ///
     /// The address of the listener is one of the server's names.
     ///
@@ -83,12 +87,17 @@ impl Server {
 
 /// Ends running work within its time limit.
 async fn leave(app: &App, places: &ConnectionSlots) {
-    let until = Instant::now() + Duration::from_millis(app.bounds.drain_ms);
+    let share_ms = app.bounds.drain_ms / STOP_SHARE;
+    let until = Instant::now() + Duration::from_millis(app.bounds.drain_ms - share_ms);
     app.drain();
+    let steps_ms = app.bounds.drain_ms - 2 * share_ms;
     let tenants = app.tenants.values();
     let parting = tenants.map(|tenant| async {
-        let released = tenant.engine.hand_off(app.bounds.drain_ms, REASON).await;
-        for session in released.dropped {
+        let released = timeout_at(until, tenant.engine.hand_off(steps_ms, REASON)).await;
+        // A store that does not answer keeps the end waiting no longer than a step may.
+        let dropped =
+            released.map_or_else(|_| tenant.engine.abandon(), |released| released.dropped);
+        for session in dropped {
             tracing::warn!(
                 tenant = tenant.name, %session,
                 "running effects did not end in time: they continue when the session is opened \

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use windlass_engine::ports::StoreErrorKind;
 use windlass_server::windlass_engine;
 use windlass_testkit::Gate;
+use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::provider::say;
 
 use crate::client::{Answer, ask, facts, follow};
@@ -45,6 +46,31 @@ async fn a_server_that_goes_away_says_so_and_lets_nobody_in() {
     server.drain();
     ends_with(stream, "draining").await;
     server.stop().await;
+}
+
+#[tokio::test]
+async fn a_store_that_never_answers_holds_no_stop_up() {
+    let (hangs, limit) = (Gate::new(), Duration::from_millis(1_000));
+    let mut world = World::new([say("there")]).bounded(|bounds| bounds.drain_ms = 1_000);
+    let never = hangs.clone();
+    world.store = FaultyStore::responding(move |operation, number| match operation {
+        Operation::Append if number >= 2 => vec![Fault::Wait(never.clone())],
+        Operation::Release | Operation::Probe if number >= 1 => vec![Fault::Wait(never.clone())],
+        Operation::Append
+        | Operation::Claim
+        | Operation::Read
+        | Operation::Release
+        | Operation::Probe => Vec::new(),
+    });
+    let server = world.serve().await;
+    let conversation = server.open("s").await;
+    conversation.flush().await.unwrap();
+    let sending = tokio::spawn(async move { conversation.send(hello()).await });
+    hangs.reached().await;
+    let begun = Instant::now();
+    server.stop().await;
+    assert!(begun.elapsed() <= limit + Duration::from_millis(500), "{:?}", begun.elapsed());
+    assert!(soon(sending).await.unwrap().is_err(), "nothing was acknowledged");
 }
 
 #[tokio::test]

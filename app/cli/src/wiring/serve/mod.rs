@@ -12,6 +12,7 @@ mod token;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use windlass_engine::core::Scope;
@@ -59,6 +60,8 @@ pub(crate) struct ComposedServer {
     pub(crate) recovery: Vec<Recovery>,
     /// This process as a node of its store, if the store supports several.
     pub(crate) node: Option<Node>,
+    /// Time limit for the end of the process once it is stopped.
+    pub(crate) drain: Duration,
 }
 
 /// Ports that all tenants share.
@@ -145,6 +148,7 @@ pub(crate) async fn compose(
     let among = kept.cluster.is_some();
     let recovery = tenants.iter();
     let recovery = recovery.map(|tenant| Recovery::of(tenant, among)).collect();
+    let drain = Duration::from_millis(file.bounds.drain_ms);
     let server = Server::new(ServerParts {
         tenants,
         access,
@@ -153,7 +157,7 @@ pub(crate) async fn compose(
         hosts: file.hosts,
         origins: file.origins,
     });
-    Ok(ComposedServer { server, listener, link, reload, recovery, node: opened.node })
+    Ok(ComposedServer { server, listener, link, reload, recovery, node: opened.node, drain })
 }
 
 /// Options of a node in a cluster, from flags and the file.

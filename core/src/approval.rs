@@ -26,6 +26,8 @@ pub enum ApprovalReason {
     Hook,
     /// An earlier process left the call, and calls of earlier processes are held.
     Held,
+    /// The call would run outside of the sandbox.
+    OutsideSandbox,
 }
 
 /// Lifetime of an approval grant.
@@ -57,7 +59,9 @@ impl ApprovalReason {
     pub fn permits_grants(self) -> bool {
         match self {
             Self::Permissions => true,
-            Self::Rule | Self::PossibleDenial | Self::Hook | Self::Held => false,
+            Self::Rule | Self::PossibleDenial | Self::Hook | Self::Held | Self::OutsideSandbox => {
+                false
+            }
         }
     }
 }
@@ -75,6 +79,7 @@ impl CallState {
             about.contains(&round.at) && round.verdict == CombinedVerdict::Ask
         };
         match self.rule_verdict {
+            _ if self.outside_sandbox.is_some() => ApprovalReason::OutsideSandbox,
             _ if self.held => ApprovalReason::Held,
             Some(RuleVerdict::Ask) if self.possibly_denied => ApprovalReason::PossibleDenial,
             Some(RuleVerdict::Ask | RuleVerdict::Deny) => ApprovalReason::Rule,

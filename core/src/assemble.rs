@@ -244,6 +244,7 @@ impl Assembler {
                 fault: None,
                 rules: Vec::new(),
                 possible_rules: Vec::new(),
+                outside_sandbox: false,
                 sha256: None,
                 opaque,
                 inline: false,

@@ -20,7 +20,7 @@ use crate::hook_rounds::{CombinedVerdict, FinishedRound, HookRounds};
 use crate::id::{CallId, Seq};
 use crate::record::RecordedFact;
 use crate::rule::{Rule, RuleVerdict};
-use crate::session::{CallProgress, CallState, CallValidity, Session, Turn};
+use crate::session::{CallProgress, CallState, CallValidity, OutsideSandbox, Session, Turn};
 use crate::settings::{EffectClass, Mode, Permissions, Settings};
 
 /// The most that a process permits to any session.
@@ -354,6 +354,7 @@ impl CallState {
     fn decide_again(&mut self) {
         self.hook_rounds = HookRounds::default();
         self.contexts.clear();
+        self.outside_sandbox = self.outside_sandbox.map(|_| OutsideSandbox::default());
         self.progress = CallProgress::Proposed;
     }
 }

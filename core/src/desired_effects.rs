@@ -170,6 +170,7 @@ mod tests {
             label: None,
             barred: false,
             held: false,
+            outside_sandbox: None,
             matched: None,
         }
     }

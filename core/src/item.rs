@@ -60,6 +60,10 @@ pub struct CallItem {
     /// reading. A person decides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub possible_rules: Vec<u32>,
+    /// True if the arguments ask to run outside of the sandbox: a person must approve the call. Found
+    /// together with `fault`.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub outside_sandbox: bool,
     /// SHA-256 of the arguments. Computed together with `fault`; none in logs of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Sha256>,

@@ -154,7 +154,8 @@ pub use rule::{ArgumentPattern, Rule, RuleVerdict};
 pub use scope::Scope;
 pub use session::{
     ApprovalQuestion, CallProgress, CallState, CallValidity, Delivery, Hold, MeasuredRequest,
-    PendingContext, Phase, QueuedContext, QueuedInput, Session, StopRequest, Turn, TurnUsage,
+    OutsideSandbox, PendingContext, Phase, QueuedContext, QueuedInput, Session, StopRequest, Turn,
+    TurnUsage,
 };
 pub use settings::{Concurrency, EffectClass, Mode, Permissions, Settings, ToolSpec};
 pub use snapshot::{Cycle, CycleCall, CycleMessages, TurnSnapshot, TurnSnapshots};

@@ -68,6 +68,9 @@ pub struct ApprovalRequest {
     pub digest: ArgumentsDigest,
     /// Reason for the question.
     pub reason: ApprovalReason,
+    /// Output of the same call in the sandbox, if the question is about running it outside and it
+    /// failed before.
+    pub earlier: Option<Arc<str>>,
     /// Calls that the person may allow beyond this one.
     pub offer: GrantOffer,
     /// Number of this question for the call, from 1.

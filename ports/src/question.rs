@@ -13,6 +13,8 @@ use crate::tools::FileChange;
 const MAX_ARGUMENTS: usize = 40;
 /// Most lines of a text that are compared line by line.
 const MAX_COMPARED_LINES: usize = 2_000;
+/// Most characters of an earlier output that are shown.
+const MAX_EARLIER_CHARS: usize = 1_200;
 /// Most characters of an argument's name that are shown.
 const MAX_NAME_CHARS: usize = 80;
 
@@ -52,6 +54,22 @@ pub fn question_lines(arguments: &str) -> Vec<String> {
     }
     if let Some(more) = members.len().checked_sub(MAX_ARGUMENTS).filter(|more| *more > 0) {
         lines.push(format!("[{more} more arguments are not shown]"));
+    }
+    lines
+}
+
+/// Returns the lines that warn a person of a call that would run outside of the sandbox. `earlier` is
+/// the output of the same call in the sandbox, if it failed there.
+#[must_use]
+pub fn outside_lines(earlier: Option<&str>) -> Vec<String> {
+    let mut lines = vec![String::from(
+        "OUTSIDE OF THE SANDBOX: this call would run with all of your rights: every file, the \
+         network, your keys.",
+    )];
+    if let Some(output) = earlier {
+        let output: String = output.chars().take(MAX_EARLIER_CHARS).collect();
+        let output = [vec![String::new()], shown_lines(&output)].concat();
+        add(&mut lines, "It failed in the sandbox", output);
     }
     lines
 }

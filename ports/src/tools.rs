@@ -117,6 +117,8 @@ pub struct ToolContext {
     pub turn: TurnId,
     /// Id of the call.
     pub call: CallId,
+    /// True if a person approved that exactly these arguments run outside of the sandbox.
+    pub outside_sandbox: bool,
     /// Program that made the call and computes with its output, if one did.
     pub program: Option<CallId>,
     /// Number of this run of the call, from 1.

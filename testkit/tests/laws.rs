@@ -295,6 +295,7 @@ fn a_digest_tells_conversations_apart() {
             fault: None,
             rules: Vec::new(),
             possible_rules: Vec::new(),
+            outside_sandbox: false,
             sha256: None,
             opaque: None,
             inline: false,

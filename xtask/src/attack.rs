@@ -13,7 +13,10 @@ const ATTACKS: &[(&str, &str)] = &[
     ("logs that allow more than this process", "package(windlass-cli) and binary(ceilings)"),
     ("addresses of a log, and keys in the environment", "package(windlass-cli) and binary(keys)"),
     ("instructions of a repository", "package(windlass-cli) and binary(trust)"),
-    ("approvals that are stretched or planted", "package(windlass-cli) and binary(grants)"),
+    (
+        "approvals that are stretched or planted, calls that leave the sandbox",
+        "package(windlass-cli) and (binary(grants) or binary(escalation))",
+    ),
     (
         "sparse files, hostile streams and broken configurations",
         "package(windlass-cli) and binary(bad_input)",

@@ -18,7 +18,7 @@ use crate::files::{self, CallMode, FileTool, FileToolContext};
 use crate::program_read;
 use crate::root::WorkspaceRoot;
 use crate::schema::{TOOLS, ToolOffer, WorkspaceTool};
-use crate::shell::{self, shell};
+use crate::shell::{self, ShellPlace, shell};
 use crate::stop::StopCheck;
 
 /// Files and a shell inside one workspace folder.
@@ -27,6 +27,8 @@ pub struct LocalFs {
     root: Arc<WorkspaceRoot>,
     config: Arc<LocalFsConfig>,
     sandbox: ToolSandbox,
+    /// True if a person may be asked to let a command run outside of the sandbox.
+    outside: bool,
 }
 
 impl LocalFs {
@@ -37,13 +39,20 @@ impl LocalFs {
     /// [`SetupError`] when the folder does not exist or cannot be read.
     pub fn open(root: &Path, config: LocalFsConfig) -> Result<Self, SetupError> {
         let root = Arc::new(WorkspaceRoot::open(root)?);
-        Ok(Self { root, config: Arc::new(config), sandbox: ToolSandbox::default() })
+        Ok(Self { root, config: Arc::new(config), sandbox: ToolSandbox::default(), outside: false })
     }
 
     /// Confines the processes of the shell. Without this they are not confined.
     #[must_use]
     pub fn with_sandbox(self, sandbox: ToolSandbox) -> Self {
         Self { sandbox, ..self }
+    }
+
+    /// Lets a model ask for a command outside of the sandbox, which runs there once a person approved
+    /// exactly that call. Without this such a call is refused.
+    #[must_use]
+    pub fn with_calls_outside(self) -> Self {
+        Self { outside: true, ..self }
     }
 
     /// Runs blocking work on a thread for it. The thread is told when nobody waits any more.
@@ -94,7 +103,11 @@ impl LocalFs {
 #[async_trait]
 impl ToolExecutor for LocalFs {
     fn tools(&self) -> Vec<ToolSpec> {
-        TOOLS.iter().map(ToolOffer::spec).collect()
+        let spec = |offer: &ToolOffer| match (offer.tool, self.outside) {
+            (WorkspaceTool::Shell, true) => offer.spec_with_calls_outside(),
+            (WorkspaceTool::Shell | WorkspaceTool::File(_), _) => offer.spec(),
+        };
+        TOOLS.iter().map(spec).collect()
     }
 
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
@@ -108,7 +121,13 @@ impl ToolExecutor for LocalFs {
                 self.file(CallMode::Run, tool, call.arguments, context).await
             }
             WorkspaceTool::Shell => {
-                shell(&call.arguments, &self.root, &self.config, &self.sandbox, &context).await
+                let place = ShellPlace {
+                    root: &self.root,
+                    config: &self.config,
+                    sandbox: &self.sandbox,
+                    outside: self.outside,
+                };
+                shell(&call.arguments, place, &context).await
             }
         }
     }

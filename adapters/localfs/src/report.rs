@@ -51,6 +51,38 @@ pub(crate) fn shell(ran: CommandResult, timeout_ms: u64, most_ms: u64) -> Observ
     Observation { exit_code, confinement, ..observation(status, shown) }
 }
 
+/// Words in the output of a command that the sandbox may have kept from something.
+const SANDBOX_SIGNS: &[&str] = &[
+    "Permission denied",
+    "Operation not permitted",
+    "Read-only file system",
+    "Network is unreachable",
+    "Could not resolve host",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "Failed to connect",
+    "Connection refused",
+    "bad address",
+];
+
+/// Adds how to ask for a command again outside of the sandbox, if it looks as if it failed there
+/// because of it.
+pub(crate) fn hint_at_sandbox(observation: &mut Observation) {
+    let output = &observation.output;
+    let signs = || SANDBOX_SIGNS.iter().any(|sign| output.contains(sign));
+    if observation.status != ObservationStatus::Failed || !signs() {
+        return;
+    }
+    let before = observation.output.len();
+    push_line(
+        &mut observation.output,
+        "[the sandbox may be the reason. If this command is needed, call the tool again with the same \
+         arguments and \"outside_sandbox\": true: a person is asked. Else go on without it]",
+    );
+    let more = observation.output.len().saturating_sub(before);
+    observation.output_bytes = observation.output_bytes.saturating_add(more as u64);
+}
+
 /// Names the processes that a command line left running.
 fn name_remaining(left: &RemainingProcesses) -> Option<String> {
     let more = match left.count.saturating_sub(left.commands.len()) {

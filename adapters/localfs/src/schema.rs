@@ -42,6 +42,19 @@ impl ToolOffer {
     }
 }
 
+/// Argument that asks to run outside of the sandbox.
+const OUTSIDE: &str = r#","outside_sandbox":{"type":"boolean","format":"outside_sandbox","description":"Run it outside of the sandbox. Only after the same command failed because of the sandbox, and if it is needed: a person is asked each time."}"#;
+
+impl ToolOffer {
+    /// The tool with the argument that asks to run outside of the sandbox.
+    pub(crate) fn spec_with_calls_outside(&self) -> ToolSpec {
+        let spec = self.spec();
+        let parameters =
+            spec.parameters.replacen(r#"},"required""#, &format!(r#"{OUTSIDE}}},"required""#), 1);
+        ToolSpec { parameters, ..spec }
+    }
+}
+
 /// The tools in the order in which a model is shown them.
 ///
 /// What reads changes nothing and runs beside others. `write_file` puts the same whole content in
@@ -118,6 +131,16 @@ mod tests {
     use windlass_ports::TEXT_TOOLS;
 
     use super::TOOLS;
+
+    #[test]
+    fn the_argument_that_leaves_the_sandbox_is_one_of_the_shell() {
+        let shell = TOOLS.iter().find(|tool| tool.name == "shell").unwrap();
+        let schema = shell.spec_with_calls_outside().parameters;
+        let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+        assert_eq!(schema["properties"]["outside_sandbox"]["format"], "outside_sandbox");
+        assert_eq!(schema["required"], serde_json::json!(["command"]));
+        assert!(!shell.spec().parameters.contains("outside"));
+    }
 
     #[test]
     fn programs_get_the_output_of_these_tools_as_text() {

@@ -34,20 +34,45 @@ struct ShellArguments {
     timeout_ms: Option<u64>,
     #[serde(default)]
     output_bytes: Option<usize>,
+    #[serde(default)]
+    outside_sandbox: bool,
 }
+
+/// Place in which command lines run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ShellPlace<'a> {
+    pub(crate) root: &'a WorkspaceRoot,
+    pub(crate) config: &'a LocalFsConfig,
+    pub(crate) sandbox: &'a ToolSandbox,
+    /// True if a person may be asked to let one run outside of the sandbox.
+    pub(crate) outside: bool,
+}
+
+/// Result of a call that asks to leave the sandbox where nobody can allow it.
+const FORBIDDEN: &str = "nothing runs outside of the sandbox here: leave outside_sandbox out, or say in your answer what \
+                         you could not do and why";
+/// Result of a call that asks to leave the sandbox and that nobody approved.
+const NOT_APPROVED: &str = "a person must approve each call outside of the sandbox, and did not";
 
 /// Runs a command line.
 pub(crate) async fn shell(
     arguments: &str,
-    root: &WorkspaceRoot,
-    config: &LocalFsConfig,
-    sandbox: &ToolSandbox,
+    place: ShellPlace<'_>,
     context: &ToolContext,
 ) -> Result<Observation, ToolError> {
+    let ShellPlace { root, config, sandbox, outside } = place;
     let arguments = match parse(arguments).and_then(check) {
         Ok(arguments) => arguments,
         Err(fault) => return Ok(fault.observation()),
     };
+    let unconfined = ToolSandbox::default();
+    let sandbox = match (arguments.outside_sandbox, outside, context.outside_sandbox) {
+        (false, _, _) => sandbox,
+        (true, true, true) => &unconfined,
+        (true, false, _) => return Ok(CallFailure::Message(FORBIDDEN.into()).observation()),
+        (true, true, false) => return Ok(CallFailure::Message(NOT_APPROVED.into()).observation()),
+    };
+    let hints = outside && !arguments.outside_sandbox;
     if context.cancel.is_cancelled() {
         return Ok(Observation::new(
             ObservationStatus::Aborted,
@@ -80,7 +105,11 @@ pub(crate) async fn shell(
         outputs: &context.outputs,
     };
     let ran = run(job).await?;
-    Ok(report::shell(ran, timeout_ms, context.timeout_ms))
+    let mut observation = report::shell(ran, timeout_ms, context.timeout_ms);
+    if hints {
+        report::hint_at_sandbox(&mut observation);
+    }
+    Ok(observation)
 }
 
 /// Says which command line would run.
@@ -104,7 +133,7 @@ fn limit(arguments: &ShellArguments, context: &ToolContext) -> u64 {
 }
 
 fn check(arguments: ShellArguments) -> Result<ShellArguments, CallFailure> {
-    let ShellArguments { command, timeout_ms, output_bytes: _ } = &arguments;
+    let ShellArguments { command, timeout_ms, output_bytes: _, outside_sandbox: _ } = &arguments;
     if command.contains('\0') {
         return Err(CallFailure::Message(String::from("a command line has no zero bytes")));
     }

@@ -10,6 +10,7 @@ use windlass_ports::{GrantedCalls, arguments_digest};
 
 use crate::grants::calls_like;
 use crate::load::Loaded;
+use crate::outside;
 
 /// Open approval of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,9 @@ pub struct PendingApproval {
     pub reason: ApprovalReason,
     /// Calls that a grant about this one would cover, or the reason why there can be none.
     pub covers: Result<GrantedCalls, String>,
+    /// Output of the same call in the sandbox, if the question is about running it outside and it
+    /// failed before.
+    pub earlier: Option<Arc<str>>,
     /// Position of the `ApprovalAsked`.
     pub asked: Seq,
     /// Number of requests so far, from 1. A new process asks again.
@@ -55,6 +59,9 @@ pub(crate) fn of_call(
     Some(PendingApproval {
         call: call.id,
         reason: call.approval_reason(),
+        earlier: call
+            .outside_sandbox
+            .and_then(|_| outside::earlier_failure(history, settings, &tool, &arguments)),
         covers: calls_like(settings, workspace, &tool, &arguments),
         tool,
         // Not the log's own: an answer fits no call whose log states the digest of other arguments.

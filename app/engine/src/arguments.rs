@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jsonschema::{PatternOptions, Validator};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use windlass_core::{
     AgentSpec, Edit, EffectClass, Rule, RuleVerdict, Settings, ToolSpec, program_tool,
 };
@@ -27,6 +27,8 @@ pub(crate) struct Checker {
     settings: Arc<Settings>,
     tools: HashMap<String, Validator>,
     formats: HashMap<String, TextFormats>,
+    /// Arguments that ask to run outside of the sandbox, by tool.
+    outside: HashMap<String, String>,
     workspace: Option<Arc<str>>,
     /// Executor that tells where paths lead.
     executor: Option<Arc<dyn ToolExecutor>>,
@@ -43,6 +45,7 @@ impl Checker {
         let program = settings.options.program.as_ref();
         let program = program.map(|program| program_tool(&program.runtime));
         let (mut tools, mut formats) = (HashMap::new(), HashMap::new());
+        let mut outside = HashMap::new();
         for tool in settings.tools.iter().chain(&program) {
             let broken = |why: String| format!("the JSON Schema of tool {}: {why}", tool.name);
             let schema: Value = serde_json::from_str(&tool.parameters)
@@ -56,6 +59,7 @@ impl Checker {
                     .map_err(|why| format!("the agent {}: {why}", tool.name))?;
             }
             formats.insert(tool.name.clone(), rules::text_formats(&schema));
+            outside.extend(outside_argument(&schema).map(|name| (tool.name.clone(), name)));
             if tools.insert(tool.name.clone(), validator).is_some() {
                 return Err(format!("two tools are named {}", tool.name));
             }
@@ -65,6 +69,7 @@ impl Checker {
             settings: settings.clone(),
             tools,
             formats,
+            outside,
             workspace: None,
             executor: None,
             answer: answer.map(OutputValidator::new).transpose()?,
@@ -109,6 +114,16 @@ impl Checker {
         }
         Some(format!("They do not fit the tool's schema: {}.", faults.join("; ")))
     }
+}
+
+/// Returns the argument by which a tool is asked to run outside of the sandbox, if it has one.
+pub(crate) fn outside_argument(schema: &Value) -> Option<String> {
+    let mut arguments = schema.get("properties")?.as_object()?.iter();
+    let found = arguments.find(|(_, argument)| {
+        let (format, kind) = (argument.get("format"), argument.get("type"));
+        format == Some(&Value::from("outside_sandbox")) && kind == Some(&Value::from("boolean"))
+    });
+    found.map(|(name, _)| name.clone())
 }
 
 /// Returns true if a tool can be an agent.
@@ -202,6 +217,16 @@ impl Checker {
             && formats.is_some_and(|formats| formats.values().any(|it| *it == TextFormat::Path))
     }
 
+    /// Returns true if the arguments of a call ask to run outside of the sandbox: its tool's schema has
+    /// an argument of this format, and it is true.
+    pub(crate) fn asks_outside(&self, tool: &str, arguments: &str) -> bool {
+        let Some(name) = self.outside.get(tool) else {
+            return false;
+        };
+        let given: Option<Map<String, Value>> = serde_json::from_str(arguments).ok();
+        given.is_some_and(|given| given.get(name) == Some(&Value::Bool(true)))
+    }
+
     /// Validates arguments that replace a model's.
     pub(crate) fn edit(&self, tool: &str, arguments: Arc<str>) -> Edit {
         let matched = self.rules(tool, &arguments);
@@ -209,6 +234,7 @@ impl Checker {
             fault: self.fault(tool, &arguments),
             rules: matched.certain,
             possible_rules: matched.possible,
+            outside_sandbox: self.asks_outside(tool, &arguments),
             sha256: Some(arguments_sha256(&arguments)),
             text: arguments,
         }

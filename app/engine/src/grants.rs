@@ -65,6 +65,9 @@ impl GrantBook {
                 withheld("a rule that denies may match")
             }
             (Some(_), ApprovalReason::Hook, _) => withheld("a hook asks about it"),
+            (Some(_), ApprovalReason::OutsideSandbox, _) => {
+                withheld("each call outside of the sandbox is approved by itself")
+            }
             (Some(_), ApprovalReason::Held, _) => withheld("an earlier process left the call"),
         }
     }

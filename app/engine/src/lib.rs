@@ -38,6 +38,7 @@ mod lookup;
 mod offline;
 mod output;
 mod output_schema;
+mod outside;
 mod peers;
 mod prefix;
 mod program;

@@ -10,6 +10,9 @@ use alloc::string::String;
 pub(super) const BY_RULE: &str = "Denied by a rule of the user, which forbids this call.";
 /// Denial of an edit by a rule.
 pub(super) const EDIT_BY_RULE: &str = "Denied: a rule forbids the arguments that the answer gives.";
+/// Denial of an edit that would take the call out of the sandbox.
+pub(super) const EDIT_OUTSIDE: &str =
+    "Denied: the question was about a call in the sandbox, and the answer would take it out.";
 /// Denial in plan mode.
 pub(super) const IN_PLAN_MODE: &str =
     "Denied: in plan mode only read-only tools run. Describe the change instead.";
@@ -53,8 +56,16 @@ pub(super) fn by_person(reason: &str) -> String {
 
 /// Returns the result of a denied call, for the model: that it is a denial, and what to do.
 pub(super) fn result(reason: &str) -> String {
-    let bare =
-        [BY_RULE, EDIT_BY_RULE, READ_ONLY, LATE, FROM_OUTSIDE, NOT_GRANTED, BY_SILENT_PERSON];
+    let bare = [
+        BY_RULE,
+        EDIT_BY_RULE,
+        READ_ONLY,
+        LATE,
+        FROM_OUTSIDE,
+        NOT_GRANTED,
+        EDIT_OUTSIDE,
+        BY_SILENT_PERSON,
+    ];
     if bare.contains(&reason) || reason == BY_SILENT_HOOK {
         return format!("{reason} {ADVICE}");
     }

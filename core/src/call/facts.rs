@@ -23,7 +23,9 @@ use crate::record::RecordedFact;
 use crate::render::program_report_text;
 use crate::rule::RuleVerdict;
 use crate::scope::Scope;
-use crate::session::{ApprovalQuestion, CallProgress, CallState, CallValidity, Session, Turn};
+use crate::session::{
+    ApprovalQuestion, CallProgress, CallState, CallValidity, OutsideSandbox, Session, Turn,
+};
 use crate::settings::EffectClass;
 use crate::stage::EffectfulCall;
 use crate::stage::executing::{add_report, leave_if_done};
@@ -129,6 +131,7 @@ pub(crate) fn on_approval_answered(
         },
         Verdict::Ask => return Err(invalid_fact(recorded, "an answer allows or denies")),
     };
+    let asked_outside = call.outside_sandbox.is_some();
     if let Some(change) = &fact.edit {
         if progress != CallProgress::Allowed {
             return Err(invalid_fact(recorded, "what is denied is not changed"));
@@ -140,8 +143,18 @@ pub(crate) fn on_approval_answered(
         (CallProgress::Allowed, Some(RuleVerdict::Deny), Some(_)) => {
             CallProgress::Denied { reason: String::from(denial::EDIT_BY_RULE), by_person: false }
         }
+        // The person was not told that the call would leave the sandbox.
+        (CallProgress::Allowed, _, Some(_)) if call.outside_sandbox.is_some() && !asked_outside => {
+            CallProgress::Denied { reason: String::from(denial::EDIT_OUTSIDE), by_person: false }
+        }
         (progress, _, _) => progress,
     };
+    let by_person = matches!(*fact.by, Scope::Principal { .. });
+    if let Some(outside) = &mut call.outside_sandbox
+        && call.progress == CallProgress::Allowed
+    {
+        outside.approved = by_person.then_some(recorded.seq);
+    }
     Ok(())
 }
 
@@ -161,6 +174,7 @@ pub(crate) fn edit(
         call.label = Some(reported_line(&call.tool, &edit.text));
     }
     call.apply_rules(&settings, &edit.rules, &edit.possible_rules);
+    call.outside_sandbox = edit.outside_sandbox.then(OutsideSandbox::default);
     if let Some(fault) = &edit.fault {
         call.validity = CallValidity::Invalid {
             reason: alloc::format!(

@@ -12,7 +12,7 @@ pub(crate) mod steps;
 
 pub(crate) use excerpt::{excerpt, shown};
 pub(crate) use facts::edit;
-pub use state::{ApprovalQuestion, CallProgress, CallState, CallValidity};
+pub use state::{ApprovalQuestion, CallProgress, CallState, CallValidity, OutsideSandbox};
 
 use alloc::string::String;
 use alloc::sync::Arc;

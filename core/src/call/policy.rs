@@ -13,6 +13,9 @@ use crate::settings::{EffectClass, Mode, Permissions, Settings};
 /// Reason to ask about a call that a rule may deny.
 const POSSIBLY_DENIED: &str = "a rule that denies may match: what runs cannot be told for certain";
 
+/// Reason to ask about a call that asks to run outside of the sandbox.
+const OUTSIDE: &str = "it would run outside of the sandbox, and a person decides";
+
 /// Returns the decision on a call. Deny beats ask, ask beats allow, and nothing widens what the
 /// mode and the permissions forbid.
 pub(super) fn decide(
@@ -26,6 +29,9 @@ pub(super) fn decide(
             let reason = String::from("an earlier process left it, and a person decides now");
             (Verdict::Ask, Decider::Policy, reason)
         }
+        (Verdict::Allow, ..) if call.outside_sandbox.is_some() => {
+            (Verdict::Ask, Decider::Policy, String::from(OUTSIDE))
+        }
         other => other,
     };
     CallDecided { call: call.id, verdict, by, reason, arguments: call.arguments_digest() }
@@ -36,7 +42,9 @@ pub(super) fn before_asking(call: &CallState, word: &CombinedVerdict) -> Option<
     let (verdict, by, reason) = match word {
         CombinedVerdict::Deny { .. } => (Verdict::Deny, Decider::Hook, hooks::call_denial(word)?),
         // The arguments may have been edited.
-        CombinedVerdict::Allow if call.rule_verdict != Some(RuleVerdict::Deny) && !call.held => {
+        CombinedVerdict::Allow
+            if call.rule_verdict != Some(RuleVerdict::Deny) && !call.needs_person() =>
+        {
             (Verdict::Allow, Decider::Hook, String::from("a hook allows it"))
         }
         CombinedVerdict::Pass | CombinedVerdict::Ask | CombinedVerdict::Allow

@@ -13,7 +13,7 @@ use crate::hook_rounds::HookRounds;
 use crate::id::{CallId, Seq};
 use crate::item::CallItem;
 use crate::program::{PROGRAM_TOOL, call_line};
-use crate::session::{CallProgress, CallState, CallValidity, Turn};
+use crate::session::{CallProgress, CallState, CallValidity, OutsideSandbox, Turn};
 use crate::settings::EffectClass;
 
 /// Returns a call as it enters the state, with its validity.
@@ -86,6 +86,7 @@ fn state(
         label: None,
         barred: false,
         held: false,
+        outside_sandbox: call.outside_sandbox.then(OutsideSandbox::default),
         matched: None,
         parent,
     };

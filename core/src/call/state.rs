@@ -65,12 +65,24 @@ pub struct CallState {
     /// True if a person decides about it, whatever else allows it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub held: bool,
+    /// Request to run outside of the sandbox, if the arguments make it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside_sandbox: Option<OutsideSandbox>,
     /// Latest position at which a process compared it with rules that had changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched: Option<Seq>,
     /// Program that made the call, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CallId>,
+}
+
+/// Request of a call to run outside of the sandbox. A person decides, whatever else allows the call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutsideSandbox {
+    /// Position of a person's approval. One that an earlier process recorded counts for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<Seq>,
 }
 
 /// Validity of a call, before any decision.
@@ -190,6 +202,11 @@ impl CallState {
             Some(RuleVerdict::Deny) => 3,
         };
         strictness(verdict(settings, rules, possible).0) <= strictness(self.rule_verdict)
+    }
+
+    /// Returns true if a person decides about it, whatever else allows it.
+    pub(crate) fn needs_person(&self) -> bool {
+        self.held || self.outside_sandbox.is_some()
     }
 
     /// Returns true if the call counts against the limits of calls: surplus ones do not.

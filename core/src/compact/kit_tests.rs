@@ -150,6 +150,7 @@ impl TestConversation {
                 fault: None,
                 rules: Vec::new(),
                 possible_rules: Vec::new(),
+                outside_sandbox: false,
                 sha256: None,
                 opaque: None,
                 inline: false,

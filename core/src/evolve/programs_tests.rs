@@ -89,6 +89,7 @@ fn running() -> (Session, CallId) {
         fault: None,
         rules: Vec::new(),
         possible_rules: Vec::new(),
+        outside_sandbox: false,
         sha256: None,
         opaque: None,
         inline: false,

@@ -156,6 +156,7 @@ fn what_was_said_stands_alone_only_without_a_call_and_in_a_turn_that_goes_on() {
         fault: None,
         rules: Vec::new(),
         possible_rules: Vec::new(),
+        outside_sandbox: false,
         sha256: None,
         opaque: None,
         inline: false,

@@ -92,6 +92,7 @@ fn called(mut history: History, seq: u64, provider_id: &str) -> History {
         fault: None,
         rules: Vec::new(),
         possible_rules: Vec::new(),
+        outside_sandbox: false,
         sha256: None,
         opaque: None,
         inline: false,

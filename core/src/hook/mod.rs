@@ -267,6 +267,9 @@ pub struct Edit {
     /// Rules that they may match; see [`crate::CallItem::possible_rules`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub possible_rules: Vec<u32>,
+    /// True if they ask to run outside of the sandbox; see [`crate::CallItem::outside_sandbox`].
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub outside_sandbox: bool,
     /// SHA-256 of the new arguments; see [`crate::CallItem::sha256`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Sha256>,
@@ -277,6 +280,13 @@ impl Edit {
     /// one that the engine validates before the core sees it.
     #[must_use]
     pub fn unchecked(text: Arc<str>) -> Self {
-        Self { text, fault: None, rules: Vec::new(), possible_rules: Vec::new(), sha256: None }
+        Self {
+            text,
+            fault: None,
+            rules: Vec::new(),
+            possible_rules: Vec::new(),
+            outside_sandbox: false,
+            sha256: None,
+        }
     }
 }

@@ -186,6 +186,7 @@ pub(super) fn call() -> Item {
         fault: None,
         rules: Vec::new(),
         possible_rules: Vec::new(),
+        outside_sandbox: false,
         sha256: None,
         opaque: None,
         inline: false,

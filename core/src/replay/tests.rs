@@ -122,6 +122,7 @@ fn a_decision_whose_rest_was_lost_is_counted_as_one_cut_short() {
         fault: None,
         rules: Vec::new(),
         possible_rules: Vec::new(),
+        outside_sandbox: false,
         sha256: None,
         opaque: None,
         inline: false,

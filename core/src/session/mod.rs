@@ -26,7 +26,7 @@ use crate::scope::Scope;
 use crate::settings::Settings;
 use crate::time::Timestamp;
 
-pub use crate::call::{ApprovalQuestion, CallProgress, CallState, CallValidity};
+pub use crate::call::{ApprovalQuestion, CallProgress, CallState, CallValidity, OutsideSandbox};
 pub(crate) use turn::is_zero;
 pub use turn::{PendingContext, StopRequest, Turn, TurnUsage};
 

@@ -161,6 +161,7 @@ fn item(name: &str, arguments: &str) -> Arc<CallItem> {
         fault: None,
         rules: Vec::new(),
         possible_rules: Vec::new(),
+        outside_sandbox: false,
         sha256: None,
         opaque: None,
         inline: false,

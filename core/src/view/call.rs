@@ -22,6 +22,7 @@ pub struct CallView {
     /// Progress of the call.
     pub stage: CallStage,
     edited: Option<Arc<str>>,
+    outside: bool,
 }
 
 /// Progress of a call.
@@ -54,7 +55,14 @@ pub struct OpenQuestion {
 
 impl CallView {
     pub(super) fn new(id: CallId, source: CallSource, item: &Arc<CallItem>) -> Self {
-        Self { id, source, item: item.clone(), stage: CallStage::Proposed, edited: None }
+        Self {
+            id,
+            source,
+            item: item.clone(),
+            stage: CallStage::Proposed,
+            edited: None,
+            outside: item.outside_sandbox,
+        }
     }
 
     pub(super) fn apply(&mut self, at: Seq, entry: CallEntry<'_>) {
@@ -78,6 +86,7 @@ impl CallView {
     pub(super) fn edit(&mut self, edit: Option<&Edit>) {
         if let Some(edit) = edit {
             self.edited = Some(edit.text.clone());
+            self.outside = edit.outside_sandbox;
         }
     }
 
@@ -85,6 +94,12 @@ impl CallView {
     #[must_use]
     pub fn arguments(&self) -> &str {
         self.edited.as_deref().unwrap_or(&self.item.arguments)
+    }
+
+    /// Returns true if the call asks to run outside of the sandbox.
+    #[must_use]
+    pub fn is_outside_sandbox(&self) -> bool {
+        self.outside
     }
 
     /// Returns the edited arguments, if they replaced the proposed ones.

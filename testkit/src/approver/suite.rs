@@ -229,6 +229,7 @@ fn question(call: u64, attempt: u32, cancel: &CancelSource) -> Result<ApprovalRe
         change: None,
         digest: ArgumentsDigest::Sha256(arguments_sha256(arguments)),
         reason: ApprovalReason::Permissions,
+        earlier: None,
         offer: GrantOffer::Withheld { reason: String::from("nothing is remembered") },
         attempt,
         deadline: None,

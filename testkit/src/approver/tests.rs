@@ -21,6 +21,7 @@ fn question(tool: &str, cancel: &CancelSource) -> ApprovalRequest {
         change: None,
         digest: ArgumentsDigest::without_sha256("{}"),
         reason: ApprovalReason::Permissions,
+        earlier: None,
         offer: GrantOffer::Withheld { reason: String::new() },
         attempt: 1,
         deadline: None,

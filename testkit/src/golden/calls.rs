@@ -31,6 +31,7 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
         label: _,
         barred,
         held,
+        outside_sandbox,
         possibly_denied,
         matched,
         parent,
@@ -40,6 +41,7 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
     lines.flag(&format!("{name}.ended"), *ended);
     lines.flag(&format!("{name}.barred"), *barred);
     lines.flag(&format!("{name}.held"), *held);
+    lines.maybe(&format!("{name}.outside_sandbox"), outside_sandbox.as_ref());
     lines.flag(&format!("{name}.possibly_denied"), *possibly_denied);
     lines.maybe(&format!("{name}.matched"), matched.as_ref());
     lines.maybe(&format!("{name}.parent"), parent.as_ref());

@@ -11,6 +11,9 @@
 //! cannot be run (no such tool, broken arguments) does not start, nor does the one by which a model
 //! says that its goal is met.
 //!
+//! A call that asks to run outside of the sandbox starts only after a person approved it, whatever
+//! else allows it; a person who was asked about a call in the sandbox takes none out.
+//!
 //! It kills: a policy that allows too much, a start that does not wait for the decision, a denial
 //! that a later word undoes.
 
@@ -21,7 +24,7 @@ use windlass_core::{
     ArgumentsDigest, CallDecided, CallId, CallItem, CallStarted, Edit, EffectClass, Fact,
     FactGroup, GOAL_TOOL, History, HookDecided, HookFact, HookOccurrence, HookVerdict, Item, Mode,
     OfferedTools, PROGRAM_TOOL, PermissionFact, Permissions, ProgramFact, RecordedFact,
-    RuleVerdict, RunFact, SampleFact, Settings, TurnFact, Verdict, render,
+    RuleVerdict, RunFact, SampleFact, Scope, Settings, TurnFact, Verdict, render,
 };
 
 use super::{Held, hold, reading};
@@ -66,9 +69,12 @@ pub fn check(log: &[RecordedFact]) -> Held {
                 let Some(call) = call else { continue };
                 call.denied |= fact.verdict != Verdict::Allow;
                 call.answered = true;
+                call.approved = matches!(*fact.by, Scope::Principal { .. });
+                let asked_outside = call.outside;
                 if let Some(edit) = &fact.edit {
                     call.edit(edit);
                 }
+                call.denied |= call.outside && !asked_outside;
             }
             FactGroup::Run(RunFact::CallStarted(fact)) => {
                 let may = calls.get(&fact.call).map(|call| call.may_start(fact));
@@ -137,8 +143,12 @@ struct Standing<'a> {
     rules: Vec<u32>,
     /// The rules that they may meet.
     possible_rules: Vec<u32>,
+    /// True if they ask to run outside of the sandbox.
+    outside: bool,
     denied: bool,
     decided: Option<Verdict>,
+    /// True if a person has allowed it.
+    approved: bool,
     /// True if a person was asked and has answered.
     answered: bool,
     /// True if a hook says that nobody need be asked.
@@ -164,8 +174,10 @@ impl<'a> Standing<'a> {
             fault: item.fault.is_some(),
             rules: item.rules.clone(),
             possible_rules: item.possible_rules.clone(),
+            outside: item.outside_sandbox,
             denied: false,
             decided: None,
+            approved: false,
             answered: false,
             allowed: false,
         }
@@ -176,6 +188,7 @@ impl<'a> Standing<'a> {
         self.fault = edit.fault.is_some();
         self.rules = edit.rules.clone();
         self.possible_rules = edit.possible_rules.clone();
+        self.outside = edit.outside_sandbox;
     }
 
     fn hear(&mut self, log: &[RecordedFact], recorded: &RecordedFact, fact: &HookDecided) {
@@ -242,6 +255,9 @@ impl<'a> Standing<'a> {
         };
         if must_ask && !self.answered && !self.allowed {
             return Err("a person must be asked before");
+        }
+        if self.outside && !self.approved {
+            return Err("a person must approve that it leaves the sandbox");
         }
         if fact.plan != (changes && self.dry_run) {
             return Err("a dry run plans what changes something, and nothing else");

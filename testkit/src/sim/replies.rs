@@ -69,6 +69,7 @@ impl Answering<'_> {
                 rules: self.rules(&tool, "[]"),
                 sha256: None,
                 possible_rules: Vec::new(),
+                outside_sandbox: false,
             };
         }
         let text = self.arguments();
@@ -77,6 +78,7 @@ impl Answering<'_> {
             fault: None,
             rules: self.rules(&tool, text),
             possible_rules: Vec::new(),
+            outside_sandbox: false,
             sha256: None,
         }
     }

@@ -201,6 +201,7 @@ pub(crate) fn edit(text: &str) -> Edit {
         rules: vec![u32::MAX],
         sha256: None,
         possible_rules: Vec::new(),
+        outside_sandbox: false,
     }
 }
 

@@ -18,6 +18,7 @@ fn context(call: u64, attempt: u32, cancel: &CancelSource) -> ToolContext {
         turn: TurnId(2),
         call: CallId(call),
         program: None,
+        outside_sandbox: false,
         attempt,
         idempotency_key: format!("s-{call}"),
         cancel: cancel.signal(),

@@ -7,10 +7,20 @@ use serde_json::Value;
 use windlass_core::machine::{Machine, MachineEvent};
 use windlass_core::{
     ArgumentPattern, CallRules, HookFailurePolicy, HookOrder, HookPoint, HookSpec, Price, Rule,
-    RuleVerdict,
+    RuleVerdict, Usage,
 };
 
 use super::words::{spell, word};
+
+/// What a summary takes.
+pub(super) const SUMMARY_USAGE: Usage = Usage {
+    input: Some(70),
+    output: Some(7),
+    total: None,
+    cached_input: None,
+    cache_write: None,
+    reasoning_output: None,
+};
 
 /// A declared hook, named by its place.
 #[must_use]
@@ -133,6 +143,11 @@ pub fn rules_met(rules: &[Rule], tool: &str, arguments: &str) -> Vec<u32> {
     };
     let places = (0_u32..).zip(rules).filter(|(_, rule)| meets(rule));
     places.map(|(place, _)| place).collect()
+}
+
+/// Whether the arguments of a scripted call ask to run outside of the sandbox.
+pub(super) fn asks_outside(arguments: &str) -> bool {
+    arguments.contains(r#""outside":true"#)
 }
 
 /// The rules that deny and that a call may meet or not, by their place: those about an argument

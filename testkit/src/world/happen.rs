@@ -10,21 +10,11 @@ use windlass_core::{
 };
 use windlass_ports::arguments_sha256;
 
-use super::declared::{possible_rules, rules_met};
+use super::declared::{SUMMARY_USAGE, asks_outside, possible_rules, rules_met};
 use super::driver::World;
 use super::programs::spoken;
 use super::script::{Compacted, Cost, Durability, Step, Word, picture};
 use crate::laws::Held;
-
-/// What a summary takes.
-const SUMMARY_USAGE: Usage = Usage {
-    input: Some(70),
-    output: Some(7),
-    total: None,
-    cached_input: None,
-    cache_write: None,
-    reasoning_output: None,
-};
 
 impl World {
     /// Does what a step says.
@@ -124,6 +114,7 @@ impl World {
                     fault: fault.clone(),
                     rules: self.rules(tool, arguments),
                     possible_rules: self.possible_rules(tool, arguments),
+                    outside_sandbox: asks_outside(arguments),
                     sha256: Some(arguments_sha256(arguments)),
                     opaque: None,
                     inline: false,
@@ -375,6 +366,7 @@ impl World {
             fault: object.err().map(|_| String::from("the arguments are not a JSON object")),
             rules: self.rules(&tool, text),
             possible_rules: self.possible_rules(&tool, text),
+            outside_sandbox: asks_outside(text),
             sha256: Some(arguments_sha256(text)),
         }
     }

@@ -18,13 +18,21 @@ fn session(script: &str) -> Session {
 }
 
 /// Sessions with an open question, and its reason.
-fn asked() -> [(Session, ApprovalReason); 5] {
+fn asked() -> [(Session, ApprovalReason); 7] {
     [
         ("open permissions=ask\nsend hello\ncall write {}\nend stop", ApprovalReason::Permissions),
         ("open rules=ask:write\nsend hello\ncall write {}\nend stop", ApprovalReason::Rule),
         (
             "open permissions=ask rules=ask:write\nsend hello\ncall write {}\nend stop",
             ApprovalReason::Rule,
+        ),
+        (
+            "open\nsend hello\ncall write {\"outside\":true}\nend stop",
+            ApprovalReason::OutsideSandbox,
+        ),
+        (
+            "open permissions=ask rules=allow:write\nsend hello\ncall write {\"outside\":true}\nend stop",
+            ApprovalReason::OutsideSandbox,
         ),
         (
             "open hooks=before_tool\nsend hello\ncall write {}\nhook 0 ask\nend stop",

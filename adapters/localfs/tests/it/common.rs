@@ -122,6 +122,7 @@ pub(crate) fn context_with(
         turn: TurnId(2),
         call: CallId(7),
         program: None,
+        outside_sandbox: false,
         attempt: 1,
         idempotency_key: String::from("s-1/7"),
         cancel: cancel.signal(),

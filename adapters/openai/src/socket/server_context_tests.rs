@@ -20,6 +20,7 @@ fn call(id: &str, name: &str, arguments: &str) -> Arc<CallItem> {
         fault: None,
         rules: Vec::new(),
         possible_rules: Vec::new(),
+        outside_sandbox: false,
         sha256: None,
         opaque: None,
         inline: false,

@@ -51,6 +51,7 @@ pub(crate) fn call(sample: u64, id: &str, name: &str, arguments: &str) -> Prompt
         fault: None,
         rules: Vec::new(),
         possible_rules: Vec::new(),
+        outside_sandbox: false,
         sha256: None,
         opaque: None,
         inline: false,

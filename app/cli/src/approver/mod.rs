@@ -94,7 +94,7 @@ impl TerminalApprover {
             // It gives no more answers; the next question opens it again.
             *held = None;
             if self.hints {
-                print_notice(&denial_hint(&request.name));
+                print_notice(&denial_hint(&request.name, request.reason));
             }
             ApproverError::unavailable(format!("no terminal answers: {error}"))
         })

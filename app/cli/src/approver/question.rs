@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use windlass_engine::core::{GrantLifetime, SessionId};
+use windlass_engine::core::{ApprovalReason, GrantLifetime, SessionId};
 use windlass_engine::ports::{
-    ApprovalRequest, FileChange, GrantOffer, change_lines, question_lines,
+    ApprovalRequest, FileChange, GrantOffer, change_lines, outside_lines, question_lines,
 };
 
 use crate::present::visible;
@@ -74,11 +74,27 @@ pub(super) fn format_question(
         _ => " (asked again)",
     };
     format!(
-        "\n? {asker} wants to call {} ({}){again}:\n{}\n",
+        "\n? {asker} wants to call {} ({}){again}:\n{}{}\n",
         visible(&request.name).replace('\n', "\\n"),
         visible(posture),
+        warning(request),
         arguments(&request.arguments, request.change.as_ref())
     ) + &offer_line(&request.offer)
+}
+
+/// Returns the warning of a call that would leave the sandbox.
+fn warning(request: &ApprovalRequest) -> String {
+    match request.reason {
+        ApprovalReason::OutsideSandbox => outside_lines(request.earlier.as_deref())
+            .iter()
+            .map(|line| format!("  {line}\n"))
+            .collect(),
+        ApprovalReason::Permissions
+        | ApprovalReason::Rule
+        | ApprovalReason::PossibleDenial
+        | ApprovalReason::Hook
+        | ApprovalReason::Held => String::new(),
+    }
 }
 
 /// Returns the line about calls like the one that is asked about.
@@ -117,8 +133,13 @@ fn one_line(text: &str) -> String {
 }
 
 /// Returns the line to the user about a call that is denied, since nobody can be asked.
-pub(super) fn denial_hint(tool: &str) -> String {
-    let tool = visible(tool).replace('\n', "\\n");
+pub(super) fn denial_hint(tool: &str, reason: ApprovalReason) -> String {
+    let tool = one_line(tool);
+    if reason == ApprovalReason::OutsideSandbox {
+        return format!(
+            "? denied {tool} outside of the sandbox: there is no terminal to ask a person"
+        );
+    }
     format!(
         "? denied {tool}: it needs an approval, and there is no terminal. --allow '{tool}' allows it, \
          and --permissions auto allows every call, unless a rule or a hook asks"

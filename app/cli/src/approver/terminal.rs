@@ -23,6 +23,11 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
+    /// Returns true if the process has a terminal.
+    pub(crate) fn exists() -> bool {
+        OpenOptions::new().read(true).write(true).open(TERMINAL).is_ok()
+    }
+
     /// Opens the terminal, if the process has one.
     pub(crate) fn open() -> io::Result<Self> {
         let open = OpenOptions::new().read(true).write(true).open(TERMINAL);

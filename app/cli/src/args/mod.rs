@@ -26,7 +26,7 @@ pub(crate) use parse::{
 };
 use parse::{session, words};
 pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSharingArgs};
-pub(crate) use sandbox::{SandboxArgs, SandboxFlag};
+pub(crate) use sandbox::{EscalationMode, SandboxArgs, SandboxFlag};
 pub(crate) use serve::{RecoverMode, ServeArgs};
 pub(crate) use shared::{InputArgs, LocationArgs, RecordingArgs, SettingsArgs};
 pub(crate) use timeouts::{TimeoutArgs, TimeoutFields};

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 
 use super::LocationArgs;
 
@@ -16,6 +16,15 @@ pub(crate) struct SandboxFlag {
     /// unless --permissions auto is given. sandbox.toml in your configuration folder defines others.
     #[arg(long = "sandbox", value_name = "PROFILE", env = "WINDLASS_SANDBOX")]
     pub(crate) profile: Option<String>,
+}
+
+/// Decision about calls that ask to run outside of the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EscalationMode {
+    /// A person is asked about each.
+    Ask,
+    /// They are refused.
+    Never,
 }
 
 /// Arguments of `windlass sandbox`.

@@ -10,7 +10,7 @@ use super::parse::{
     CallPattern, age, amount, duration, mode, pattern, permissions, price, size, strategy,
     transport, words,
 };
-use super::sandbox::SandboxFlag;
+use super::sandbox::{EscalationMode, SandboxFlag};
 use super::{ProgramLimitArgs, TimeoutArgs};
 
 /// Workspace and store of a command.
@@ -154,6 +154,11 @@ pub(crate) struct SettingsArgs {
     pub(crate) hooks: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) sandbox: SandboxFlag,
+    /// Calls outside of the sandbox: ask lets the model request one, and a person decides each time.
+    ///
+    /// The default is ask at a terminal, and never without one and for a server.
+    #[arg(long, value_name = "ask|never", value_enum, hide_possible_values = true)]
+    pub(crate) escalation: Option<EscalationMode>,
     /// Print one envelope a line instead of the answer.
     ///
     /// The last line is always a TurnSettled.

@@ -65,6 +65,9 @@ pub(super) struct ServerQuestion {
     /// Reason for the question; a server of an earlier version names none.
     #[serde(default = "by_permissions")]
     pub(super) reason: ApprovalReason,
+    /// Output of the same call when it failed in the sandbox.
+    #[serde(default)]
+    pub(super) earlier: Option<String>,
     /// Calls like it that may be allowed too.
     #[serde(default)]
     pub(super) grant: Option<String>,

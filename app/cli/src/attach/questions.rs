@@ -105,6 +105,7 @@ async fn one(
         change: None,
         digest: open.digest,
         reason: open.reason,
+        earlier: open.earlier.as_deref().map(Arc::from),
         offer: match (&open.grant, &open.grant_withheld) {
             (Some(text), _) => GrantOffer::Offered { text: text.clone() },
             (None, why) => GrantOffer::Withheld {

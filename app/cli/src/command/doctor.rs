@@ -7,7 +7,7 @@ use std::path::Path;
 use windlass_engine::ports::{BlobCapabilities, Durability, Fencing, StoreCapabilities};
 
 use super::closed;
-use crate::args::DoctorArgs;
+use crate::args::{DoctorArgs, EscalationMode};
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, visible};
 use crate::wiring::{self, FileTrust, ProviderTransport, StoreHandle, TrustRecord, Workspace};
@@ -44,7 +44,12 @@ pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
                 Ok(words) => say(format!("sandbox    {words}"))?,
                 Err(failure) => note(failure),
             }
-            match wiring::toolbox(&site.workspace, args.shape.tools.as_deref(), own) {
+            match wiring::toolbox(
+                &site.workspace,
+                args.shape.tools.as_deref(),
+                own,
+                EscalationMode::Never,
+            ) {
                 Ok(toolbox) => {
                     offered = wiring::offered_tools(&toolbox);
                     say(format!("tools      {}", named(offered.iter().map(|tool| &tool.name))))?;

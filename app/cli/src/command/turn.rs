@@ -13,8 +13,10 @@ use windlass_engine::{Loaded, RecoveredCalls, SessionHandle, Start, StartError};
 use super::follow::TurnFollower;
 use super::{prompt, session_checks};
 use crate::StoreLayer;
-use crate::approver::TerminalApprover;
-use crate::args::{InputArgs, LocationArgs, ProgramSharingArgs, RecordingArgs, SettingsArgs};
+use crate::approver::{Terminal, TerminalApprover};
+use crate::args::{
+    EscalationMode, InputArgs, LocationArgs, ProgramSharingArgs, RecordingArgs, SettingsArgs,
+};
 use crate::exit::{ExitKind, Failure};
 use crate::present::{
     HumanPresenter, JsonPresenter, Presenter, mode_name, permissions_name, print_error,
@@ -347,7 +349,13 @@ fn turn_runtime(
     let profile = task.settings.sandbox.profile.as_deref();
     let sandbox = wiring::sandbox(profile, site, &site.workspace, &[])?;
     let permissions = wiring::default_permissions(&sandbox, profile, task.settings.permissions)?;
-    let toolbox = wiring::toolbox(&site.workspace, task.settings.tools.as_deref(), sandbox)?;
+    // Without a terminal nobody could be asked.
+    let escalation = task.settings.escalation.unwrap_or(match Terminal::exists() {
+        true => EscalationMode::Ask,
+        false => EscalationMode::Never,
+    });
+    let tools = task.settings.tools.as_deref();
+    let toolbox = wiring::toolbox(&site.workspace, tools, sandbox, escalation)?;
     // Hooks may name any known tool, since the offered tools change.
     let known = wiring::with_goal(wiring::offered_tools(&toolbox));
     let hooks = wiring::hooks(task.settings.hooks.as_deref(), &known)?;

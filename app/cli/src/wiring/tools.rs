@@ -12,19 +12,26 @@ use windlass_engine::core::unavailable_tool;
 use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig, ToolSandbox};
 
 use super::own_tools::offered_tools;
+use crate::args::EscalationMode;
 use crate::exit::Failure;
 use crate::signals::COMMAND_GRACE_MS;
 
-/// Combines the tools of a workspace with the user's own. The sandbox confines their processes.
+/// Combines the tools of a workspace with the user's own. The sandbox confines their processes,
+/// and a person may be asked to let one run outside of it.
 pub(crate) fn toolbox(
     workspace: &Path,
     file: Option<&Path>,
     sandbox: ToolSandbox,
+    escalation: EscalationMode,
 ) -> Result<Toolbox, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
     let config = LocalFsConfig { grace_ms: COMMAND_GRACE_MS, ..LocalFsConfig::default() };
     let local = LocalFs::open(workspace, config.clone()).map_err(|e| usage(&e))?;
     let local = local.with_sandbox(sandbox.clone());
+    let local = match escalation {
+        EscalationMode::Ask if super::sandbox::is_on(&sandbox) => local.with_calls_outside(),
+        EscalationMode::Ask | EscalationMode::Never => local,
+    };
     let toolbox = Toolbox::new().with(Arc::new(local)).map_err(|e| usage(&e))?;
     let file = match file {
         Some(file) => file.to_owned(),

@@ -237,6 +237,7 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str, opaque: Option<Opaqu
         fault: None,
         rules: Vec::new(),
         possible_rules: Vec::new(),
+        outside_sandbox: false,
         sha256: None,
         opaque,
         inline: false,

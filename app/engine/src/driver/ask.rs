@@ -184,6 +184,7 @@ impl Driver {
                 change: None,
                 digest: pending.digest,
                 reason: pending.reason,
+                earlier: pending.earlier,
                 offer: self.grants.offer(pending.reason, &pending.covers),
                 attempt: pending.attempt,
                 deadline: pending.deadline,

@@ -8,6 +8,7 @@ use windlass_core::{
 };
 use windlass_ports::{
     BlobReader, CancelSignal, OutputStore, SampleRequest, ToolCall, ToolContext, ToolExecutor,
+    arguments_sha256,
 };
 
 use super::Driver;
@@ -17,11 +18,12 @@ use super::programs::step_ms;
 use crate::arguments::Checker;
 use crate::background::{self, BackgroundAgents};
 use crate::effect::{
-    CallEffect, CompactEffect, InlineProgramExtractor, ProgressReporter, ReconcileEffect,
+    CallEffect, CompactEffect, DIVERTED, InlineProgramExtractor, ProgressReporter, ReconcileEffect,
     SampleEffect, missing,
 };
 use crate::event::{LiveEvent, LiveKind};
 use crate::output::{self, OutputReader, OutputSession};
+use crate::outside;
 
 /// Identity of a tool's run.
 struct ToolRun {
@@ -142,7 +144,10 @@ impl Driver {
             idempotency_key: fact.idempotency_key.clone(),
             timeout_ms: fact.timeout_ms,
         })?;
-        let diverted = self.is_diverted(id, &call);
+        let refusal = match self.is_diverted(id, &call) {
+            true => Some(DIVERTED),
+            false => self.outside_refusal(id, &call, fact.plan),
+        };
         let turn = self.machine.session().turn()?;
         let names_rest = turn.settings.offers_read_output();
         let effect = CallEffect {
@@ -154,7 +159,7 @@ impl Driver {
             size: self.capacity,
             effect,
             plan: fact.plan,
-            diverted,
+            refusal,
             grace_ms: turn.limits.grace_ms,
             names_rest,
         };
@@ -176,6 +181,26 @@ impl Driver {
             Some(state.covers(&turn.settings, &rules.certain, &rules.possible))
         });
         decided == Some(false)
+    }
+
+    /// Returns the reason why a call may not run as it asks to: outside of the sandbox, and nobody
+    /// approved that in this process. A log may say what it likes.
+    fn outside_refusal(&mut self, id: CallId, call: &ToolCall, plan: bool) -> Option<&'static str> {
+        let asks = self.checker()?.asks_outside(&call.name, &call.arguments);
+        let refused = asks && !plan && !self.is_approved_outside(id, &call.arguments);
+        refused.then_some(outside::NOT_APPROVED)
+    }
+
+    /// Returns true if a person approved in this process that exactly these arguments run outside of the
+    /// sandbox.
+    fn is_approved_outside(&self, id: CallId, arguments: &str) -> bool {
+        let calls = self.machine.session().turn().map_or(&[][..], |turn| turn.calls());
+        let call = calls.iter().find(|call| call.id == id);
+        call.is_some_and(|call| {
+            let approved = call.outside_sandbox.and_then(|outside| outside.approved);
+            approved.is_some_and(|at| at >= self.entered)
+                && call.sha256 == Some(arguments_sha256(arguments))
+        })
     }
 
     /// Returns the executor of a call. The engine itself reads outputs and reaches agents in the
@@ -248,6 +273,8 @@ impl Driver {
             session: self.machine.session().id.clone(),
             turn: turn.id,
             call: run.call,
+            outside_sandbox: self
+                .is_approved_outside(run.call, &self.machine.history().arguments(run.call)?),
             program: turn.calls().iter().find(|call| call.id == run.call)?.parent,
             attempt: run.attempt,
             idempotency_key: run.idempotency_key,

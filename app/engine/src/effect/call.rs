@@ -23,7 +23,7 @@ use crate::event::{LiveEvent, LiveKind};
 const MAX_REPORT_BYTES: usize = 4_096;
 
 /// Result of a call whose paths lead elsewhere than when it was decided, for the model.
-const DIVERTED: &str = "Failed: not run, since its path leads elsewhere by now than when it was \
+pub(crate) const DIVERTED: &str = "Failed: not run, since its path leads elsewhere by now than when it was \
                         decided. Request it again, if it is still needed.";
 
 /// Context of a call effect.
@@ -35,8 +35,8 @@ pub(crate) struct CallEffect {
     pub(crate) effect: EffectClass,
     /// True if the tool must only describe its effects.
     pub(crate) plan: bool,
-    /// True if its paths lead elsewhere than when it was decided.
-    pub(crate) diverted: bool,
+    /// Reason why it does not run after all, for the model.
+    pub(crate) refusal: Option<&'static str>,
     pub(crate) grace_ms: u64,
     pub(crate) tools: Arc<dyn ToolExecutor>,
     pub(crate) reports: Arc<ProgressReporter>,
@@ -83,8 +83,8 @@ impl CallEffect {
     /// has the grace period to stop and report its progress.
     async fn observe(self, cancel: CancelSignal) -> Observation {
         let Self { call, mut context, effect, plan, grace_ms, tools, reports, .. } = self;
-        if self.diverted {
-            return Observation::new(ObservationStatus::Failed, DIVERTED.to_owned());
+        if let Some(refusal) = self.refusal {
+            return Observation::new(ObservationStatus::Failed, refusal);
         }
         let (name, timeout_ms) = (call.name.clone(), context.timeout_ms);
         let stop = CancelSource::new();

@@ -62,6 +62,7 @@ impl InlineProgramExtractor {
             name: PROGRAM_TOOL.to_owned(),
             rules: rules.certain,
             possible_rules: rules.possible,
+            outside_sandbox: false,
             sha256: Some(arguments_sha256(&arguments)),
             arguments,
             fault,

@@ -26,7 +26,7 @@ use windlass_ports::{CancelSignal, CancelSource};
 pub(crate) use agent::AgentEffect;
 pub(crate) use approval::{ApprovalEffect, PANICKED, denied, preview};
 use call::ToolRunGuard;
-pub(crate) use call::{CallEffect, ProgressReporter};
+pub(crate) use call::{CallEffect, DIVERTED, ProgressReporter};
 pub(crate) use compact::CompactEffect;
 pub(crate) use hook::{HookEffect, REASON, failed};
 pub(crate) use inline_program::{InlineProgramExtractor, missing};

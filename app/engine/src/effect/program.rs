@@ -199,6 +199,7 @@ impl ProgramEffect {
                 fault: self.checker.fault(&call.name, &call.arguments),
                 rules: rules.certain,
                 possible_rules: rules.possible,
+                outside_sandbox: self.checker.asks_outside(&call.name, &call.arguments),
                 sha256: Some(arguments_sha256(&call.arguments)),
                 name: String::from(&*call.name),
                 arguments: call.arguments,

@@ -237,7 +237,9 @@ impl SampleEffect {
         let fault = self.checker.fault(&call.name, &call.arguments);
         let rules = self.checker.rules(&call.name, &call.arguments);
         let sha256 = Some(arguments_sha256(&call.arguments));
+        let outside = self.checker.asks_outside(&call.name, &call.arguments);
         let recorded = Arc::make_mut(&mut call);
+        recorded.outside_sandbox = outside;
         (recorded.fault, recorded.sha256) = (fault, sha256);
         (recorded.rules, recorded.possible_rules) = (rules.certain, rules.possible);
         Item::Call(call)

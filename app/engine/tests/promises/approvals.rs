@@ -159,6 +159,7 @@ async fn whoever_asks_later_finds_the_question_and_answers_it() {
         fault: Some("it is broken".into()),
         rules: vec![7],
         possible_rules: Vec::new(),
+        outside_sandbox: false,
         sha256: None,
     });
     say(me(), one.digest, ApprovalAnswer::Allow { edit }).await.unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use windlass_engine::core::{CallId, CallItem, CallView};
-use windlass_engine::ports::question_lines;
+use windlass_engine::ports::{outside_lines, question_lines};
 
 use super::event::{AguiEvent, Interrupt, Metadata};
 use super::time::iso_time;
@@ -27,6 +27,8 @@ pub(super) fn propose(id: CallId, call: &CallItem, parent: &str, out: &mut Vec<A
 pub(super) fn interrupt(call: &CallView) -> Option<Interrupt> {
     let question = call.question()?;
     let (id, tool, digest) = (call.id, &call.item.name, question.digest);
+    let mut view = if call.is_outside_sandbox() { outside_lines(None) } else { Vec::new() };
+    view.extend(question_lines(call.arguments()));
     Some(Interrupt {
         id: format!("{id}.{digest}"),
         reason: "tool_call",
@@ -46,7 +48,7 @@ pub(super) fn interrupt(call: &CallView) -> Option<Interrupt> {
         expires_at: question.deadline.map(iso_time),
         metadata: Metadata::from([(
             "windlass",
-            json!({"call": id, "digest": digest, "view": question_lines(call.arguments())}),
+            json!({"call": id, "digest": digest, "view": view}),
         )]),
     })
 }

@@ -14,7 +14,9 @@ use windlass_engine::core::{
     ApprovalAnswer, ApprovalReason, ArgumentsDigest, CallId, Edit, EffectClass, GrantLifetime,
     RecordedFact, Reject, Seq, SessionId, Timestamp, TurnId,
 };
-use windlass_engine::ports::{GrantOffer, SessionFilter, change_lines, question_lines};
+use windlass_engine::ports::{
+    GrantOffer, SessionFilter, change_lines, outside_lines, question_lines,
+};
 use windlass_engine::{Loaded, PendingApproval, SendError, SessionCommand};
 
 use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull, Waits};
@@ -41,7 +43,7 @@ const PARALLEL_READS: usize = 8;
     "effect": "effectful", "arguments": "{\"command\":\"make\"}",
     "view": ["command: make"],
     "digest": "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
-    "reason": "permissions", "grant": null, "grant_withheld": "`make` needs its subcommand as the next word",
+    "reason": "permissions", "earlier": null, "grant": null, "grant_withheld": "`make` needs its subcommand as the next word",
     "asked": 17, "attempt": 1, "deadline": 1_790_604_800_000_u64,
 }))]
 pub(crate) struct Approval {
@@ -72,6 +74,9 @@ pub(crate) struct Approval {
     /// Reason for the question.
     #[schema(value_type = ApprovalReasonShape)]
     reason: ApprovalReason,
+    /// Output of the same call in the sandbox, if this one would run outside of it and that failed.
+    #[schema(required, value_type = Option<String>)]
+    earlier: Option<Arc<str>>,
     /// Calls like this one that `remember` of the answer allows too, in words; null if only this call
     /// can be allowed.
     #[schema(required)]
@@ -101,8 +106,10 @@ pub(super) fn of(loaded: &Loaded) -> Vec<Approval> {
     };
     let open = windlass_engine::pending(loaded).into_iter();
     open.map(|pending| Approval {
+        view: view(&pending),
         pending: (pending.clone(), loaded.session.workspace.clone()),
         reason: pending.reason,
+        earlier: pending.earlier.clone(),
         grant: None,
         grant_withheld: None,
         session: loaded.session.id.clone(),
@@ -110,7 +117,6 @@ pub(super) fn of(loaded: &Loaded) -> Vec<Approval> {
         call: pending.call,
         effect: turn.settings.tool(&pending.tool).map(|tool| tool.effect),
         tool: pending.tool,
-        view: question_lines(&pending.arguments),
         arguments: pending.arguments,
         digest: pending.digest,
         asked: pending.asked,
@@ -118,6 +124,19 @@ pub(super) fn of(loaded: &Loaded) -> Vec<Approval> {
         deadline: pending.deadline,
     })
     .collect()
+}
+
+fn view(pending: &PendingApproval) -> Vec<String> {
+    let mut lines = match pending.reason {
+        ApprovalReason::OutsideSandbox => outside_lines(pending.earlier.as_deref()),
+        ApprovalReason::Permissions
+        | ApprovalReason::Rule
+        | ApprovalReason::PossibleDenial
+        | ApprovalReason::Hook
+        | ApprovalReason::Held => Vec::new(),
+    };
+    lines.extend(question_lines(&pending.arguments));
+    lines
 }
 
 /// Adds what only the tenant's engine knows: what the calls would change in files, as these are now,

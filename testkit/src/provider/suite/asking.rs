@@ -30,6 +30,7 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
         fault: None,
         rules: Vec::new(),
         possible_rules: Vec::new(),
+        outside_sandbox: false,
         sha256: None,
         opaque: None,
         inline: false,

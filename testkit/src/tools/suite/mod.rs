@@ -371,6 +371,7 @@ fn context(number: u64, cancel: &CancelSource) -> Result<ToolContext, Violation>
         turn: TurnId(1),
         call: CallId(number),
         program: None,
+        outside_sandbox: false,
         attempt: 1,
         idempotency_key: format!("suite-{number}"),
         cancel: cancel.signal(),

@@ -282,6 +282,7 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
                 fault: Some(text.into()),
                 rules: vec![0, u32::MAX],
                 possible_rules: vec![1],
+                outside_sandbox: false,
                 sha256: Some(Sha256([7; 32])),
                 opaque: None,
                 inline: false,

@@ -233,12 +233,20 @@ fn call_item() -> impl Strategy<Value = CallItem> {
         text(),
         text(),
         prop::option::of(text()),
-        (places(), places(), sha256()),
+        (places(), places(), sha256(), any::<bool>()),
         opaques(),
         any::<bool>(),
     );
     call.prop_map(
-        |(provider_id, name, arguments, fault, (rules, possible_rules, sha256), opaque, spoken)| {
+        |(
+            provider_id,
+            name,
+            arguments,
+            fault,
+            (rules, possible_rules, sha256, outside_sandbox),
+            opaque,
+            spoken,
+        )| {
             CallItem {
                 provider_id,
                 name,
@@ -246,6 +254,7 @@ fn call_item() -> impl Strategy<Value = CallItem> {
                 fault,
                 rules,
                 possible_rules,
+                outside_sandbox,
                 sha256,
                 opaque,
                 inline: spoken,

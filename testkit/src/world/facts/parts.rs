@@ -138,12 +138,13 @@ pub(super) fn result_form() -> impl Strategy<Value = ResultForm> {
 }
 
 pub(super) fn edit() -> impl Strategy<Value = Edit> {
-    (text(), prop::option::of(text()), places(), places(), sha256()).prop_map(
-        |(text, fault, rules, possible_rules, sha256)| Edit {
+    (text(), prop::option::of(text()), places(), places(), any::<bool>(), sha256()).prop_map(
+        |(text, fault, rules, possible_rules, outside_sandbox, sha256)| Edit {
             text: text.into(),
             fault,
             rules,
             possible_rules,
+            outside_sandbox,
             sha256,
         },
     )

@@ -153,6 +153,7 @@ pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
         fault: Some(text.into()),
         rules: vec![0, u32::MAX],
         possible_rules: Vec::new(),
+        outside_sandbox: false,
         sha256: Some(Sha256([7; 32])),
         opaque: Some(opaque.clone()),
         inline: false,

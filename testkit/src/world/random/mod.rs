@@ -244,7 +244,8 @@ fn program_end() -> impl Strategy<Value = Step> {
 }
 
 fn arguments() -> impl Strategy<Value = String> {
-    select(vec!["{}", r#"{"a":1}"#, r#"{"a":"2"}"#]).prop_map(String::from)
+    let inside = select(vec!["{}", r#"{"a":1}"#, r#"{"a":"2"}"#]);
+    prop_oneof![12 => inside, 1 => Just(r#"{"outside":true}"#)].prop_map(String::from)
 }
 
 fn end() -> impl Strategy<Value = Step> {

@@ -54,7 +54,7 @@ pub(crate) fn default_permissions(
     named: Option<&str>,
     permissions: Option<Permissions>,
 ) -> Result<Permissions, Failure> {
-    let contained = own.profile.name != OFF;
+    let contained = is_on(own);
     if !contained && named != Some(OFF) && permissions == Some(Permissions::Auto) {
         return Err(Failure::usage(
             "permissions auto without a sandbox need both by name: sandbox.toml turns the sandbox off. \
@@ -62,6 +62,11 @@ pub(crate) fn default_permissions(
         ));
     }
     Ok(if contained { Permissions::Auto } else { Permissions::Ask })
+}
+
+/// Returns true if the sandbox confines processes.
+pub(super) fn is_on(own: &ToolSandbox) -> bool {
+    own.profile.name != OFF
 }
 
 fn off() -> ToolSandbox {

@@ -11,7 +11,7 @@ use windlass_server::{ServedSessions, Tenant};
 
 use super::TenantPorts;
 use super::tenant_settings::{SessionChoices, TenantSettings};
-use crate::args::{RecoverMode, SettingsArgs};
+use crate::args::{EscalationMode, RecoverMode, SettingsArgs};
 use crate::exit::Failure;
 use crate::wiring::goal::with_goal;
 use crate::wiring::settings::ceiling;
@@ -40,8 +40,9 @@ pub(super) fn tenant(
     kept: &TenantPorts,
 ) -> Result<Tenant, Failure> {
     let chosen = wiring::choose(shape, &ProviderTransport::Network, None)?;
-    let toolbox =
-        wiring::toolbox(&workspace.folder, shape.tools.as_deref(), workspace.sandbox.clone())?;
+    let sandbox = workspace.sandbox.clone();
+    let escalation = shape.escalation.unwrap_or(EscalationMode::Never);
+    let toolbox = wiring::toolbox(&workspace.folder, shape.tools.as_deref(), sandbox, escalation)?;
     // Hooks may name any known tool.
     let tools = wiring::offered_tools(&toolbox);
     let known = with_goal(tools.clone());

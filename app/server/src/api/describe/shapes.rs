@@ -46,6 +46,8 @@ pub(crate) enum ApprovalReasonShape {
     Hook,
     /// An earlier process left the call.
     Held,
+    /// The call would run outside of the sandbox.
+    OutsideSandbox,
 }
 
 /// Lifetime of a grant.

@@ -240,6 +240,7 @@ mod tests {
                 fault: None,
                 rules: Vec::new(),
                 possible_rules: Vec::new(),
+                outside_sandbox: false,
                 sha256: None,
                 opaque: None,
                 inline: false,

@@ -277,7 +277,7 @@ impl SegmentWriter {
         let Some(link) = link else {
             return Ok(());
         };
-        self.witnessing(|witness| witness.extend(end, link, units.iter().map(|unit| unit.key)));
+        self.witnessing(|witness| witness.extend(end, link));
         if self.witness.as_ref().is_some_and(WitnessWriter::is_late) {
             self.catch_up(false);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windlass_ports::{LogStore, StoreError};
 use windlass_sled::SledStore;
-use windlass_testkit::store::{StoreFixture, copy_of};
+use windlass_testkit::store::{Loss, StoreFixture, copy_of};
 
 struct SledFixture(tempfile::TempDir);
 
@@ -23,6 +23,12 @@ impl StoreFixture for SledFixture {
     async fn image(&self) -> Option<Arc<dyn LogStore>> {
         let copy = copy_of(&self.0.path().join("store"), self.0.path()).unwrap();
         Some(Arc::new(SledStore::open(copy).unwrap()))
+    }
+
+    async fn damaged(&self, loss: Loss) -> Option<Result<Arc<dyn LogStore>, StoreError>> {
+        let copy = copy_of(&self.0.path().join("store"), self.0.path()).unwrap();
+        loss.happen_to(&copy.join("db/db")).unwrap();
+        Some(SledStore::open(copy).map(|store| Arc::new(store) as Arc<dyn LogStore>))
     }
 }
 

@@ -23,6 +23,7 @@ mod image;
 #[doc(hidden)]
 pub mod layer;
 mod listing;
+mod losing;
 mod probing;
 mod racing;
 mod reading;
@@ -49,6 +50,7 @@ pub use erasing::*;
 pub use facts::{NASTY_TEXTS, fact_of_size, numbered_facts, sample_facts};
 pub use image::*;
 pub use listing::*;
+pub use losing::*;
 pub use probing::*;
 pub use racing::*;
 pub use reading::*;
@@ -92,6 +94,16 @@ pub trait StoreFixture: Send + Sync {
     ///
     /// [`Durability::Memory`]: windlass_ports::Durability::Memory
     async fn image(&self) -> Option<Arc<dyn LogStore>> {
+        None
+    }
+
+    /// Opens a copy of what is kept, of which a part was lost meanwhile: for a store in a folder,
+    /// [`copy_of`] makes the copy, and [`Loss::happen_to`] damages the file that holds the facts. The
+    /// suite has dropped the store object before.
+    ///
+    /// The default is none: nothing that the store keeps can be lost file by file, or a server
+    /// keeps it and answers for it.
+    async fn damaged(&self, _loss: Loss) -> Option<Result<Arc<dyn LogStore>, StoreError>> {
         None
     }
 
@@ -155,6 +167,7 @@ macro_rules! log_store_cases {
             reopening_goes_on_where_it_stood,
             a_reopened_store_needs_a_new_claim,
             what_was_acknowledged_is_outside_of_the_process,
+            what_is_lost_is_not_absent,
             the_laws_hold_in_worlds_that_it_keeps,
             the_chain_is_that_of_the_log,
             other_writers_are_fenced_as_declared,

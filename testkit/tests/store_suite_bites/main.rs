@@ -92,6 +92,8 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::HasNoCopy,
         "opens no copy: the log of one has 2 facts",
     ),
+    ("what_is_lost_is_not_absent", Fault::ForgetsWhatIsLost, "is not listed"),
+    ("what_is_lost_is_not_absent", Fault::ShortensWhatIsLost, "Cut: one verifies up to 3"),
     (
         "the_laws_hold_in_worlds_that_it_keeps",
         Fault::LosesTheLastAppendOnOpening,

@@ -1,16 +1,14 @@
 //! Writing of witnesses: of the segment that a writer appends to, and of whole segments.
 
-use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_kit_log::Hasher;
 use windlass_ports::ChainLink;
 
 use crate::disk::{Disk, LogFile, write_all_at};
-use crate::format::{FIRST, SegmentId, SessionKey};
+use crate::format::{FIRST, SegmentId};
 use crate::paths::{self, StorePaths};
 use crate::segment_map::{SegmentMap, SessionExtents};
 use crate::witness::record::{
@@ -34,8 +32,6 @@ pub(crate) struct WitnessWriter {
     statement: Statement,
     /// True if the file says that no append follows, so that the next one must be preceded by a sync.
     closed: bool,
-    /// Sessions with units that no head includes.
-    changed: HashSet<SessionKey, Hasher>,
     /// Bytes of heads if each session had one.
     needed: u64,
     /// Time of the first write since the last sync, and since the last heads.
@@ -74,19 +70,13 @@ impl WitnessWriter {
             closed: statement.state == SegmentState::Closed,
             needed: statement.heads_bytes,
             statement,
-            changed: HashSet::default(),
             unsynced: None,
             behind: None,
         })
     }
 
     /// States a new end, which is durable in the segment.
-    pub(crate) fn extend(
-        &mut self,
-        end: u64,
-        link: ChainLink,
-        sessions: impl Iterator<Item = SessionKey>,
-    ) -> io::Result<()> {
+    pub(crate) fn extend(&mut self, end: u64, link: ChainLink) -> io::Result<()> {
         if self.closed {
             // It must not outlive a loss of power that the append survives.
             self.state(SegmentState::Open)?;
@@ -95,7 +85,6 @@ impl WitnessWriter {
         }
         self.statement.end = end;
         self.statement.link = link;
-        self.changed.extend(sessions);
         self.behind.get_or_insert_with(Instant::now);
         self.state(SegmentState::Open)
     }
@@ -127,7 +116,7 @@ impl WitnessWriter {
 
     /// States that no append follows.
     pub(crate) fn close(&mut self, map: &SegmentMap) -> io::Result<()> {
-        if !self.changed.is_empty() {
+        if self.statement.heads_end != self.statement.end {
             self.write_heads(map)?;
         }
         self.closed = true;
@@ -143,11 +132,13 @@ impl WitnessWriter {
     }
 
     fn write_heads(&mut self, map: &SegmentMap) -> io::Result<()> {
+        let included = self.statement.heads_end;
+        let is_behind = |track: &&SessionExtents| {
+            track.runs.last().is_some_and(|run| u64::from(run.extent.latest) >= included)
+        };
         let mut heads = Vec::new();
-        for key in self.changed.drain() {
-            if let Some(track) = map.tracks.get(&key) {
-                encode_last(self.segment, track, &mut heads);
-            }
+        for track in map.tracks.values().filter(is_behind) {
+            encode_last(self.segment, track, &mut heads);
         }
         self.behind = None;
         let at = self.statement.heads_bytes;

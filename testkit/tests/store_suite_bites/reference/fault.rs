@@ -45,6 +45,8 @@ pub(crate) enum Fault {
     WritesOneAppendLate,
     HasNoImage,
     HasNoCopy,
+    ForgetsWhatIsLost,
+    ShortensWhatIsLost,
     CountsEpochsByObject,
     RecognisesNothing,
     RecognisesOnlyOneFact,

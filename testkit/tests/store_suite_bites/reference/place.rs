@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Notify;
-use windlass_core::SessionId;
-use windlass_ports::{LogStore, StoreError};
-use windlass_testkit::store::StoreFixture;
+use windlass_core::{Seq, SessionId};
+use windlass_ports::{LogStore, StoreError, StoreErrorKind};
+use windlass_testkit::store::{Loss, StoreFixture};
 
-use super::{Fault, Kept, Log, Reference};
+use super::{Fault, Kept, Log, Reference, error};
 
 /// A place whose stores all have the same fault.
 #[derive(Default)]
@@ -86,6 +86,28 @@ impl StoreFixture for Place {
         } else {
             Duration::from_secs(30)
         }
+    }
+
+    async fn damaged(&self, loss: Loss) -> Option<Result<Arc<dyn LogStore>, StoreError>> {
+        let kept = self.kept.lock().unwrap();
+        let left = |(id, log): (&SessionId, &Log)| {
+            let facts = log.facts.iter().take(3).cloned().collect();
+            (id.clone(), Log { facts, outside: 3, ..Log::default() })
+        };
+        let left = match self.fault {
+            Some(Fault::ForgetsWhatIsLost) => Kept::default(),
+            Some(Fault::ShortensWhatIsLost) if loss == Loss::Cut => {
+                Kept { logs: kept.logs.iter().map(left).collect(), ..Kept::default() }
+            }
+            _ => {
+                return Some(Err(error(StoreErrorKind::Corrupt {
+                    after: Seq::ZERO,
+                    offset: None,
+                })));
+            }
+        };
+        let kept = Arc::new(Mutex::new(left));
+        Some(Ok(Arc::new(Reference::new(self.fault, kept, Arc::default()))))
     }
 
     async fn image(&self) -> Option<Arc<dyn LogStore>> {

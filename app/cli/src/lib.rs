@@ -20,6 +20,7 @@ mod signals;
 mod watch;
 mod wiring;
 
+use std::backtrace::Backtrace;
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
@@ -53,6 +54,13 @@ pub fn main(layer: StoreLayer) -> ExitCode {
     if let Some(code) = windlass_sandbox::helper() {
         return ExitCode::from(code);
     }
+    std::panic::set_hook(Box::new(|panic| {
+        // Its text may be anything, of a tool or of an adapter too.
+        present::print_error(&format!("a defect, please report it: {panic}"));
+        if std::env::var_os("RUST_BACKTRACE").is_some() {
+            present::print_error(&Backtrace::force_capture().to_string());
+        }
+    }));
     if let Err(failure) = check_open_files().and_then(|()| secrets::receive()) {
         return fail_early(&failure);
     }

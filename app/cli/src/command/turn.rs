@@ -3,12 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_engine::core::{
-    ContextPart, InterruptSource, Lineage, OpenSession, Scope, Session, SessionId, Settings,
-    StopTiming,
-};
+use windlass_engine::core::{ContextPart, Lineage, OpenSession, Session, SessionId, Settings};
 use windlass_engine::ports::{Clock as _, LogStore, StoreErrorKind};
-use windlass_engine::{Loaded, RecoveredCalls, SessionHandle, Start, StartError};
+use windlass_engine::{Engine, Loaded, RecoveredCalls, SessionHandle, Start, StartError};
 
 use super::follow::TurnFollower;
 use super::{prompt, session_checks};
@@ -140,7 +137,12 @@ async fn attempt(
     };
     let exit = follow.run(prompt, &mut signals, present).await;
     // Released in any case, so that the next command finds the session free.
-    close(&handle, &mut signals, &exit).await;
+    match &exit {
+        Ok(exit) => close(&handle, &mut signals, *exit).await,
+        // Nobody follows the turn any more. What it does ends with the process; where it stands, it
+        // goes on when somebody resumes it.
+        Err(_) => leave_open(&rig.engine, id).await,
+    }
     if rig.settings.tools.iter().any(|tool| tool.agent.is_some()) {
         session_checks::warn_unfinished_agents(store.as_ref(), id).await;
     }
@@ -282,19 +284,14 @@ fn check(task: &TurnTask, settings: &Settings, recorded: Option<&Session>) -> Re
     Ok(())
 }
 
+/// Releases the session with its turn open, as a process that ends does.
+async fn leave_open(engine: &Engine, id: &SessionId) {
+    let words = "the command that watched this turn failed";
+    engine.hand_off_session(id, signals::TURN_GRACE_MS, words).await;
+}
+
 /// Releases the session. Hooks on the session's end may run; a signal ends the wait for them.
-async fn close(session: &SessionHandle, signals: &mut Signals, exit: &Result<ExitKind, Failure>) {
-    let exit = match exit {
-        Ok(exit) => *exit,
-        Err(failure) => {
-            // Nobody follows the turn any more, so running effects are stopped.
-            let words = "the command that watched this turn failed";
-            let scope = Scope::system(words);
-            let asked = session.interrupt(InterruptSource::Shutdown, scope, words, StopTiming::Now);
-            let _ = asked.await;
-            failure.exit
-        }
-    };
+async fn close(session: &SessionHandle, signals: &mut Signals, exit: ExitKind) {
     let patience = async {
         match exit {
             ExitKind::Interrupted | ExitKind::Terminated => {

@@ -17,6 +17,7 @@ mod program;
 mod strace;
 mod task;
 mod turn;
+mod watching;
 
 use std::process::ExitCode;
 
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         ("layer_file_program_javascript", layer::program_javascript),
         ("strace_file_program", strace::program_ptclisp),
         ("maintenance_file_sled", maintenance::swept),
+        ("a_read_that_fails_leaves_the_turn_open", watching::a_read_that_fails),
     ];
     let trials = trials.map(|(name, test)| {
         Trial::test(name, move || {

@@ -1,14 +1,14 @@
 //! The program that dies: `windlass` with a layer of faults over its store.
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Mutex;
-use windlass_engine::core::{Epoch, RecordedFact, Seq, SessionId};
-use windlass_engine::ports::{LogStore, StoreError, StoredCheckpoint};
+use windlass_engine::core::{Epoch, Fact, RecordedFact, Seq, SessionId};
+use windlass_engine::ports::{LogStore, StoreError, StoreErrorKind, StoredCheckpoint};
 
 use windlass_testkit::crash::CrashingStore;
 
@@ -18,6 +18,9 @@ pub(crate) const PLAN: &str = "WINDLASS_CRASH_PLAN";
 pub(crate) const LAGS: &str = "WINDLASS_CRASH_LAGS";
 /// How the last line on standard error begins.
 pub(crate) const SYNCS: &str = "syncs: ";
+
+/// The variable that has one read fail after a turn has settled.
+pub(crate) const READ_FAILS: &str = "WINDLASS_READ_FAILS";
 
 static COUNT: OnceLock<Arc<AtomicU64>> = OnceLock::new();
 
@@ -44,9 +47,51 @@ fn layer(store: Arc<dyn LogStore>) -> Arc<dyn LogStore> {
         Some(_) => Arc::new(Lagging { inner: store, held: Mutex::default() }),
         None => store,
     };
+    let store = match std::env::var_os(READ_FAILS) {
+        Some(_) => Arc::new(FailingRead { inner: store, due: AtomicBool::new(false) }),
+        None => store,
+    };
     let crashing = CrashingStore::new(store, plan);
     let _ = COUNT.set(crashing.syncs());
     Arc::new(crashing)
+}
+
+/// A store of which one read fails, for a moment, after a turn has settled.
+struct FailingRead {
+    inner: Arc<dyn LogStore>,
+    due: AtomicBool,
+}
+
+#[async_trait]
+impl LogStore for FailingRead {
+    windlass_testkit::forward!(
+        inner: capabilities, probe, claim, release, sessions, verify, tail, erase,
+        write_checkpoint, read_checkpoint
+    );
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        after: Seq,
+        facts: &[Arc<RecordedFact>],
+    ) -> Result<(), StoreError> {
+        let settles = facts.iter().any(|fact| matches!(fact.fact, Fact::TurnSettled(_)));
+        self.due.fetch_or(settles, Ordering::SeqCst);
+        self.inner.append(session, epoch, after, facts).await
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<RecordedFact>, StoreError> {
+        if self.due.swap(false, Ordering::SeqCst) {
+            return Err(StoreError::new(StoreErrorKind::Io, "a read failed, for a moment"));
+        }
+        self.inner.read(session, after, limit).await
+    }
 }
 
 /// A store with a defect: it acknowledges an append and keeps it when somebody reads or when its

@@ -14,6 +14,7 @@ pub mod crash;
 mod defaults;
 mod errors;
 pub mod explore;
+pub mod faults;
 pub mod faulty;
 mod gate;
 pub mod golden;

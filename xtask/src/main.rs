@@ -5,6 +5,7 @@ mod conform;
 mod coverage;
 mod crash;
 mod demo;
+mod faults;
 mod fix;
 mod own;
 mod servers;
@@ -50,6 +51,8 @@ enum Command {
         /// Sweep one store: file, sled or memory (which is refused)
         store: Option<crash::Store>,
     },
+    /// Fail or kill at every call of a store, under `run` and `serve`, and count what became of it
+    Faults(faults::Options),
     /// Play the adversary: planted logs, escapes from the sandbox, hostile requests
     Attack,
     /// Run the conformance suites over one adapter or all of them
@@ -97,6 +100,7 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(),
         Command::Bench(passed) => Own::Bench.run("bench", &passed.arguments),
         Command::Crash { store } => crash::run(store),
+        Command::Faults(options) => faults::run(&options),
         Command::Attack => attack::run(),
         Command::Conform { name } => conform::run(name.as_deref()),
         Command::Servers => servers::fetch(),

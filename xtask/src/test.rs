@@ -39,6 +39,7 @@ const WIDE: &[(&str, &str)] = &[
     ("PROPTEST_CASES", "4096"),
     ("WINDLASS_CHAOS_SEEDS", "2000"),
     ("WINDLASS_CRASH", "full"),
+    ("WINDLASS_FAULTS", "full"),
     ("WINDLASS_READING", "full"),
 ];
 

@@ -22,4 +22,5 @@ mod sweep;
 pub use judge::{Effect, Invariant, Scene, Violation, judge};
 pub use plan::{Fault, Plan, PlanError};
 pub use store::CrashingStore;
+pub(crate) use store::die;
 pub use sweep::{Extent, Life, NotDurable, Report, Subject, Wrong, sweep};

@@ -67,7 +67,7 @@ impl CrashingStore {
 }
 
 /// Ends the process as `kill -9` does: nothing is unwound, flushed or given back.
-fn die() -> ! {
+pub(crate) fn die() -> ! {
     #[cfg(unix)]
     {
         use rustix::process::{Signal, getpid, kill_process};

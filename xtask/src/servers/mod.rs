@@ -92,7 +92,8 @@ impl Servers {
     /// Starts no server. Those that follow, and those that tests start, keep their data in memory if
     /// there is room: a sync costs microseconds there. They are configured to sync, so stores find the
     /// durability that they ask for; tests end servers and never the machine.
-    fn none() -> Self {
+    /// Returns no servers.
+    pub(crate) fn none() -> Self {
         let mut servers = Self {
             data: port::data_folder(),
             variables: Vec::new(),

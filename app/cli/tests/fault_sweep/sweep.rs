@@ -1,0 +1,185 @@
+//! The sweep: classes of faults, each at call after call, and their lines.
+
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use windlass_testkit::faults::{CallFault, CallPlan, FaultTally, LifeEnd, StoreCall};
+
+use crate::life::{Fault, ran, served};
+use crate::stores::{self, Kept};
+
+/// Calls of a class at which no fault struck, after which the class ends.
+const MISSES: u64 = 2;
+/// Most calls of a class.
+const MOST: u64 = 400;
+/// Calls at which a sample of a class fails: of those that are made often, and of others.
+const SAMPLE: [u64; 2] = [4, 9];
+const SELDOM: [u64; 2] = [1, 2];
+/// Faults of the sample.
+const SAMPLED: [CallFault; 3] = [CallFault::Io, CallFault::Full, CallFault::KillBefore];
+
+/// System calls, what they fail with, and true if the process dies. Numbers count by thread.
+const SYSTEM_CALLS: [(&str, &str, bool); 7] = [
+    ("pwrite64", "error=EIO", false),
+    ("pwrite64", "error=ENOSPC", false),
+    ("fdatasync", "error=EIO", false),
+    ("pread64", "error=EIO", false),
+    ("openat", "error=EMFILE", false),
+    ("pwrite64", "signal=KILL", true),
+    ("fdatasync", "signal=KILL", true),
+];
+
+/// How a life is lived.
+type Life = fn(&Kept, &Fault) -> Option<LifeEnd>;
+
+/// Faults of one kind at call after call.
+struct Class<'a> {
+    kept: &'a Kept,
+    name: String,
+    life: Life,
+    /// True if the fault passes without a restart.
+    transient: bool,
+    sample: [u64; 2],
+    fault: &'a (dyn Fn(u64) -> Fault + Sync),
+}
+
+fn is_full() -> bool {
+    std::env::var("WINDLASS_FAULTS").is_ok_and(|extent| extent == "full")
+}
+
+/// The first call of a full sweep.
+fn first() -> u64 {
+    let from = std::env::var("WINDLASS_FAULTS_FROM").ok();
+    from.and_then(|from| from.parse().ok()).unwrap_or(1)
+}
+
+/// Fails the calls of the port.
+pub(crate) fn calls(kept: &Kept) {
+    let faults: &[CallFault] = if is_full() { &CallFault::ALL } else { &SAMPLED };
+    let mut wrong = Vec::new();
+    let modes: [(&str, Life); 2] = [("serve", served), ("run", ran)];
+    for (mode, life) in modes {
+        for call in StoreCall::ALL {
+            // In the sample, all but appends are left to the server.
+            if !is_full() && mode == "run" && call != StoreCall::Append {
+                continue;
+            }
+            for fault in faults.iter().copied() {
+                let class = Class {
+                    kept,
+                    name: format!("{} {mode} {} {}", kept.name(), call.name(), fault.name()),
+                    life,
+                    transient: mode == "serve" && !fault.kills(),
+                    sample: match call {
+                        StoreCall::Append | StoreCall::Read => SAMPLE,
+                        StoreCall::Claim | StoreCall::List | StoreCall::Release => SELDOM,
+                    },
+                    fault: &|number| Fault::Call(CallPlan { call, fault, number }),
+                };
+                wrong.extend(class.sweep());
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Fails the system calls of a store in files.
+pub(crate) fn system_calls(kept: &Kept) {
+    // Where it is installed, it may still not be allowed to trace, as in some containers.
+    let traces = Command::new("strace").args(["-f", "-qq", "true"]).output();
+    if !traces.is_ok_and(|output| output.status.success()) {
+        eprintln!(
+            "{} system calls: SKIPPED, strace is not installed or may not trace",
+            kept.name()
+        );
+        return;
+    }
+    let mut wrong = Vec::new();
+    for (calls, inject, kills) in SYSTEM_CALLS {
+        let class = Class {
+            kept,
+            name: format!("{} serve {calls} {inject}", kept.name()),
+            life: served,
+            transient: !kills,
+            sample: SAMPLE,
+            fault: &|number| Fault::SystemCall {
+                calls,
+                inject: format!("{calls}:{inject}:when={number}"),
+            },
+        };
+        wrong.extend(class.sweep());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+pub(crate) fn postgres() {
+    if let Some((kept, _server)) = stores::postgres() {
+        calls(&kept);
+    }
+}
+
+pub(crate) fn nats() {
+    if let Some((kept, _server)) = stores::nats() {
+        calls(&kept);
+    }
+}
+
+impl Class<'_> {
+    /// Sweeps the class and prints its line. Returns what is wrong.
+    fn sweep(&self) -> Vec<String> {
+        let tally = Mutex::new(FaultTally::new(&self.name));
+        match is_full() {
+            true => self.sweep_all(&tally),
+            false => self.sample.into_iter().for_each(|number| {
+                self.at(number, &tally);
+            }),
+        }
+        let tally = tally.into_inner().unwrap();
+        println!("{tally}");
+        tally.wrong
+    }
+
+    /// Sweeps call after call until the program makes no further ones.
+    fn sweep_all(&self, tally: &Mutex<FaultTally>) {
+        let (next, misses, over) =
+            (AtomicU64::new(first()), AtomicU64::new(0), AtomicBool::new(false));
+        let workers = thread::available_parallelism().map_or(2, usize::from);
+        thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    while !over.load(Ordering::SeqCst) {
+                        let number = next.fetch_add(1, Ordering::SeqCst);
+                        let struck = self.at(number, tally);
+                        let missed = match struck {
+                            true => 0,
+                            false => misses.fetch_add(1, Ordering::SeqCst) + 1,
+                        };
+                        if struck {
+                            misses.store(0, Ordering::SeqCst);
+                        }
+                        if missed >= MISSES || number >= MOST {
+                            over.store(true, Ordering::SeqCst);
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    /// Lives once. Returns false if no fault struck.
+    fn at(&self, number: u64, tally: &Mutex<FaultTally>) -> bool {
+        let fault = (self.fault)(number);
+        match (self.life)(self.kept, &fault) {
+            Some(end) => {
+                let struck = end.injected;
+                let name = format!("{}: {}", self.name, fault.name());
+                tally.lock().unwrap().add(&name, self.transient, end);
+                struck
+            }
+            // The program did not start, so nothing was acknowledged.
+            None => true,
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Faults: the N-th call of a store fails, or the process dies at it. The judge of a sweep counts what
+//! became of it.
+//!
+//! - [`FaultingStore`] is a layer over any log store. By its [`CallPlan`] it fails or kills at the
+//!   N-th call of one method of the port. It belongs into test programs, never into one that is
+//!   shipped. [`crash`](crate::crash) does the same at everything durable, for one turn of a
+//!   command.
+//! - [`FaultTally`] counts, for a class of faults, what was acknowledged and what became of it.
+
+mod plan;
+mod store;
+mod tally;
+
+pub use plan::{CallFault, CallPlan, CallPlanError, StoreCall};
+pub use store::FaultingStore;
+pub use tally::{FaultTally, LifeEnd};

@@ -1,0 +1,135 @@
+//! The layer over a log store that fails, or dies, at the N-th call of a method.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
+use windlass_ports::{
+    LogStore, SessionClaim, SessionFilter, SessionListing, StoreError, StoreErrorKind,
+    StoredCheckpoint,
+};
+
+use super::plan::{CallFault, CallPlan, StoreCall};
+use crate::crash::die;
+
+/// A log store that fails or dies where a [`CallPlan`] says so, over one that does the work.
+///
+/// The calls of each method are counted from 1, in the order in which they are made. What the plan
+/// does not name is passed on.
+pub struct FaultingStore {
+    inner: Arc<dyn LogStore>,
+    plan: Option<CallPlan>,
+    /// Calls of the method of the plan.
+    calls: AtomicU64,
+    /// File that is created when the fault strikes, so that another process sees it.
+    note: Option<PathBuf>,
+}
+
+impl FaultingStore {
+    /// Puts the layer over a store. Without a plan it passes everything on.
+    #[must_use]
+    pub fn new(inner: Arc<dyn LogStore>, plan: Option<CallPlan>) -> Self {
+        Self { inner, plan, calls: AtomicU64::new(0), note: None }
+    }
+
+    /// Creates this file when the fault strikes.
+    #[must_use]
+    pub fn noting(self, note: PathBuf) -> Self {
+        Self { note: Some(note), ..self }
+    }
+
+    async fn through<T: Send>(
+        &self,
+        call: StoreCall,
+        done: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        let Some(plan) = self.plan.filter(|plan| plan.call == call) else {
+            return done.await;
+        };
+        let number = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
+        if !plan.strikes(number) {
+            return done.await;
+        }
+        if let Some(note) = &self.note {
+            // A test that finds no note says so.
+            let _ = std::fs::write(note, plan.to_string());
+        }
+        let fails = |kind: StoreErrorKind| {
+            let context = format!("a test has planned {plan}, and this is call {number}");
+            Err(StoreError::new(kind, context))
+        };
+        match plan.fault {
+            CallFault::Io => fails(StoreErrorKind::Io),
+            CallFault::IoKept => {
+                done.await?;
+                fails(StoreErrorKind::Io)
+            }
+            CallFault::Full => fails(StoreErrorKind::Full),
+            CallFault::Away => fails(StoreErrorKind::Unavailable),
+            CallFault::KillBefore => die(),
+            CallFault::KillAfter => {
+                done.await?;
+                die()
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl LogStore for FaultingStore {
+    crate::forward!(inner: capabilities, probe, verify, tail, erase, write_checkpoint);
+
+    async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
+        self.through(StoreCall::Claim, self.inner.claim(session)).await
+    }
+
+    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.through(StoreCall::Release, self.inner.release(session, epoch)).await
+    }
+
+    async fn append(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        after: Seq,
+        facts: &[Arc<RecordedFact>],
+    ) -> Result<(), StoreError> {
+        let appended = self.inner.append(session, epoch, after, facts);
+        self.through(StoreCall::Append, appended).await
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<RecordedFact>, StoreError> {
+        self.through(StoreCall::Read, self.inner.read(session, after, limit)).await
+    }
+
+    async fn read_checkpoint(
+        &self,
+        session: &SessionId,
+        version: &str,
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
+        self.through(StoreCall::Read, self.inner.read_checkpoint(session, version)).await
+    }
+
+    async fn sessions(
+        &self,
+        filter: &SessionFilter,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionListing>, StoreError> {
+        self.through(StoreCall::List, self.inner.sessions(filter, after, limit)).await
+    }
+}
+
+impl std::fmt::Debug for FaultingStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FaultingStore").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}

@@ -108,7 +108,11 @@ impl FileStore {
         let folder = paths.writers_folder();
         let all = paths.list_all();
         let all = all.map_err(|error| error::reading(error, &folder))?;
-        let (mut known, mut damages) = (HashSet::new(), Vec::new());
+        // An interrupted erasure leaves damaged units of its session.
+        let erasings = paths.list_erasings().map_err(|error| error::reading(error, dir))?;
+        let mut known: HashSet<u32> =
+            erasings.iter().map(|session| SessionKey::of(session).half()).collect();
+        let mut damages = Vec::new();
         for (at, place) in all.iter().enumerate() {
             let last = all.get(at + 1).is_none_or(|next| next.writer != place.writer);
             let Some(map) = scan_repeatedly(&paths, *place, last)? else {

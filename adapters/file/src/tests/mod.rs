@@ -2,3 +2,4 @@
 
 pub(crate) mod faults;
 mod power;
+mod witness;

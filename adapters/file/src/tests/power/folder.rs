@@ -18,12 +18,15 @@ use windlass_testkit::power::{Image, Recording, record};
 use super::{IMAGES, SEGMENT, quick};
 use crate::catalog::SegmentCatalog;
 use crate::disk::RealDisk;
+use crate::format::SessionKey;
 use crate::maintenance::tests::settled;
 use crate::maintenance::{MaintenancePass, MaintenanceReport};
 use crate::paths::StorePaths;
+use crate::scan::{self, ExpectedEnd, scan_stored};
+use crate::segment_map::SegmentMap;
 use crate::tests::faults::{Faults, FaultyDisk};
 use crate::writer::SegmentWriter;
-use crate::{FileStore, LogTruncation, MaintenancePolicy};
+use crate::{FileStore, LogTruncation, MaintenancePolicy, witness};
 
 const PLACE: &str = "WINDLASS_FILE_TEST_PLACE";
 /// Path of the store, below folders that it creates.
@@ -278,6 +281,11 @@ async fn check(image: &Image, written: &Written, folder: &Path) -> Result<(), St
             return Err(format!("{name} ends at {last}, and it was said: {says:?}"));
         }
     }
+    // Nothing that was not lost is told as lost.
+    let lost_now = lost(&dir)?;
+    if !lost_now.is_empty() {
+        return Err(format!("a false alarm: {lost_now:?}"));
+    }
     // It can be gone on with.
     for name in [FIRST, CUT] {
         let (id, wrong) = (id(name), |error| format!("going on with {name}: {error}"));
@@ -287,7 +295,35 @@ async fn check(image: &Image, written: &Written, folder: &Path) -> Result<(), St
         appended.await.map_err(wrong)?;
         written.last(&store, name, usize::MAX).await?;
     }
-    Ok(())
+    let lost = lost(&dir)?;
+    match lost.is_empty() {
+        true => Ok(()),
+        false => Err(format!("a false alarm after a claim: {lost:?}")),
+    }
+}
+
+/// Finds segments whose witness knows more than they have, sessions of known names included.
+fn lost(dir: &Path) -> Result<Vec<SegmentMap>, String> {
+    let paths = StorePaths::new(dir.to_owned());
+    let mut lost = Vec::new();
+    for place in paths.list_all().map_err(|error| error.to_string())? {
+        let mut map = SegmentMap::empty(place, 0);
+        let last = paths.list_segments(place.writer).map_err(|error| error.to_string())?.pop();
+        let ending = match last == Some(place.number) {
+            true => ExpectedEnd::Open,
+            false => ExpectedEnd::Sealed,
+        };
+        scan_stored(&paths, &mut map, ending).map_err(|error| format!("{error:?}"))?;
+        let known = scan::witness(&paths, &map);
+        witness::compare(&paths, known.as_ref(), &mut map).map_err(|error| error.to_string())?;
+        // What is left of an interrupted erasure is damage of that session alone.
+        let erased = SessionKey::of(&id(ERASED)).half();
+        map.damages.retain(|damage| damage.half != Some(erased));
+        if !map.damages.is_empty() {
+            lost.push(map);
+        }
+    }
+    Ok(lost)
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use windlass_core::{
     CallId, Observation, ObservationStatus, Retry, Scope, SessionId, Timestamp, ToolSpec, TurnId,
 };
@@ -89,7 +90,7 @@ pub struct ToolCall {
 }
 
 /// Change of a file that a call would make.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     /// Text of the file; `None` if there is none yet.
     pub before: Option<String>,

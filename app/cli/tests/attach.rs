@@ -74,6 +74,23 @@ fn a_question_is_answered_here_and_outlives_the_server_that_asked_it() {
 }
 
 #[test]
+fn a_question_about_a_file_shows_what_would_change_in_it() {
+    let place = Place::new();
+    std::fs::write(place.file("notes.txt"), "one\ntwo\nthree\n").unwrap();
+    let server = Server::start(&place, &["--token-file", "token", "--permissions", "ask"]);
+    let (session, url) = (server.session(), format!("http://{}", server.at()));
+    server.send(&session, "write notes.txt: one\nTWO\nthree\n");
+    let mut terminal = TerminalProcess::run(&place, &attach(&session, &url, &["--once"]));
+    let question = terminal.until(KEYS);
+    assert!(question.contains("The file changes:"), "{question}");
+    assert!(question.contains("-two") && question.contains("+TWO"), "{question}");
+    terminal.line("n");
+    assert_eq!(terminal.end().code, 0);
+    server.stop("TERM");
+    assert_eq!(std::fs::read_to_string(place.file("notes.txt")).unwrap(), "one\ntwo\nthree\n");
+}
+
+#[test]
 fn what_cannot_be_attached_to_is_said_at_once() {
     let place = Place::new();
     let server = Server::start(&place, &["--token-file", "token"]);

@@ -10,7 +10,8 @@ use windlass_engine::core::{
     ApprovalReason, ArgumentsDigest, CallId, GrantLifetime, Seq, SessionId, Timestamp,
 };
 use windlass_engine::ports::{
-    Segments, Wire, WireBody, WireError, WireErrorKind, WireHeaders, WireRequest, WireResponse,
+    FileChange, Segments, Wire, WireBody, WireError, WireErrorKind, WireHeaders, WireRequest,
+    WireResponse,
 };
 use windlass_http::{HttpConfig, Secret, http_wire_with, is_loopback};
 
@@ -58,6 +59,9 @@ pub(super) struct ServerQuestion {
     pub(super) call: CallId,
     pub(super) tool: String,
     pub(super) arguments: String,
+    /// What the call would change in a file; a server of an earlier version does not tell.
+    #[serde(default)]
+    pub(super) change: Option<FileChange>,
     pub(super) digest: ArgumentsDigest,
     pub(super) asked: Seq,
     pub(super) attempt: u32,

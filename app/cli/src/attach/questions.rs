@@ -102,7 +102,7 @@ async fn one(
         call: open.call,
         name: open.tool.clone(),
         arguments: open.arguments.as_str().into(),
-        change: None,
+        change: open.change.clone(),
         digest: open.digest,
         reason: open.reason,
         earlier: open.earlier.as_deref().map(Arc::from),

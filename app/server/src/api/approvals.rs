@@ -15,12 +15,14 @@ use windlass_engine::core::{
     RecordedFact, Reject, Seq, SessionId, Timestamp, TurnId,
 };
 use windlass_engine::ports::{
-    GrantOffer, SessionFilter, change_lines, outside_lines, question_lines,
+    FileChange, GrantOffer, SessionFilter, change_lines, outside_lines, question_lines,
 };
 use windlass_engine::{Loaded, PendingApproval, SendError, SessionCommand};
 
 use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull, Waits};
-use super::describe::shapes::{ApprovalReasonShape, EffectShape, GrantLifetimeShape};
+use super::describe::shapes::{
+    ApprovalReasonShape, EffectShape, FileChangeShape, GrantLifetimeShape,
+};
 use super::execute::execute;
 use super::key::ClientKey;
 use super::query::{self, QueryParams};
@@ -41,7 +43,7 @@ const PARALLEL_READS: usize = 8;
 #[schema(as = Approval, example = json!({
     "session": "01k8q3v5w2x9n4c7d1f6g0h2jk", "turn": 10, "call": 15, "tool": "run",
     "effect": "effectful", "arguments": "{\"command\":\"make\"}",
-    "view": ["command: make"],
+    "view": ["command: make"], "change": null,
     "digest": "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
     "reason": "permissions", "earlier": null, "grant": null, "grant_withheld": "`make` needs its subcommand as the next word",
     "asked": 17, "attempt": 1, "deadline": 1_790_604_800_000_u64,
@@ -68,6 +70,9 @@ pub(crate) struct Approval {
     /// long runs of blanks counted, and what is left out of long texts counted. Then what the call
     /// would change in a file, if its tool can tell. Plain text.
     view: Vec<String>,
+    /// What the call would change in a file, if its tool can tell, for clients that draw it.
+    #[schema(required, value_type = Option<FileChangeShape>)]
+    change: Option<FileChange>,
     /// Digest of the arguments. An answer names it, so it applies to no other arguments.
     #[schema(value_type = String)]
     digest: ArgumentsDigest,
@@ -107,6 +112,7 @@ pub(super) fn of(loaded: &Loaded) -> Vec<Approval> {
     let open = windlass_engine::pending(loaded).into_iter();
     open.map(|pending| Approval {
         view: view(&pending),
+        change: None,
         pending: (pending.clone(), loaded.session.workspace.clone()),
         reason: pending.reason,
         earlier: pending.earlier.clone(),
@@ -147,8 +153,8 @@ async fn add_changes(tenant: &Tenant, approvals: &mut [Approval]) {
             GrantOffer::Offered { text } => approval.grant = Some(text),
             GrantOffer::Withheld { reason } => approval.grant_withheld = Some(reason),
         }
-        let change = tenant.engine.preview(&approval.tool, &approval.arguments).await;
-        approval.view.extend(change.iter().flat_map(change_lines));
+        approval.change = tenant.engine.preview(&approval.tool, &approval.arguments).await;
+        approval.view.extend(approval.change.iter().flat_map(change_lines));
     }
 }
 

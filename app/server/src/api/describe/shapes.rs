@@ -137,6 +137,17 @@ pub(crate) enum EffectShape {
     Effectful,
 }
 
+/// Change of a file that a call would make.
+#[derive(ToSchema)]
+#[schema(as = FileChange)]
+pub(crate) struct FileChangeShape {
+    /// Text of the file; null if there is none yet.
+    #[schema(required)]
+    before: Option<String>,
+    /// Text that it would have.
+    after: String,
+}
+
 /// Origin of a session.
 #[derive(ToSchema)]
 #[schema(as = Lineage)]

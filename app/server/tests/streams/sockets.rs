@@ -5,12 +5,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::advance;
+use windlass_engine::ports::StoreErrorKind;
+use windlass_server::windlass_engine;
+use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::provider::say;
 
 use crate::client::{Answer, ask, follow};
 use crate::falling::{flooded, flooding};
 use crate::still::Still;
-use crate::world::{TOKEN, World, soon};
+use crate::world::{TOKEN, World, hello, soon};
 
 /// What asks for a WebSocket.
 pub(crate) const UPGRADE: &[&str] = &[
@@ -218,6 +221,42 @@ async fn a_socket_ends_with_a_word_and_a_code() {
     let (texts, code) = socket.closed().await;
     assert_eq!(told(&texts), json!({ "control": "end", "reason": "draining" }));
     assert_eq!(code, 1001);
+}
+
+#[tokio::test]
+async fn a_store_that_fails_for_a_moment_is_told_and_the_turn_settles() {
+    let mut world = World::new([say("there"), say("there")]);
+    world.store = FaultyStore::responding(|operation, number| match operation {
+        Operation::Append if number == 3 => vec![Fault::Fail(StoreErrorKind::Full)],
+        Operation::Probe if number < 3 => vec![Fault::Fail(StoreErrorKind::Io)],
+        Operation::Append
+        | Operation::Claim
+        | Operation::Read
+        | Operation::Release
+        | Operation::Probe => Vec::new(),
+    });
+    let server = world.serve().await;
+    let conversation = server.open("s").await;
+    conversation.flush().await.unwrap();
+    let mut socket = Socket::open(server.address, "s", "?live=false").await;
+    conversation.send(hello()).await.unwrap();
+    let mut states = Vec::new();
+    loop {
+        let Some(Frame::Text(text)) = soon(socket.next()).await else { continue };
+        let message: Value = serde_json::from_str(&text).unwrap();
+        if message["control"] == "store" {
+            states.push(message.clone());
+        }
+        if message["kind"] == "TurnSettled" {
+            break;
+        }
+    }
+    let failed = |reason: &str| json!({"control": "store", "status": "failed", "reason": reason});
+    let works = json!({"control": "store", "status": "works"});
+    assert_eq!(states.first(), Some(&failed("full")), "{states:?}");
+    assert!(states.contains(&failed("io")), "{states:?}");
+    let told = |state: &Value| *state == works || state["status"] == "failed";
+    assert!(states.iter().all(told), "{states:?}");
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ pub struct Limits {
     pub reask_after_ms: u64,
     /// Inputs that may wait in a session.
     pub queue: u32,
-    /// Bytes of a session: of its facts as JSON, and of the outputs and images that they name. One
+    /// Bytes of a session: of the bodies of its facts as JSON, and of the outputs and images that they name. One
     /// that has reached it takes no input and asks for no sample; what runs then is still recorded.
     /// 0 means no limit.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -68,16 +68,28 @@ pub struct RecordedFact {
 }
 
 impl RecordedFact {
-    /// Returns the bytes of the fact as JSON without its cause, with those of the outputs and images
-    /// that it names.
+    /// Returns the bytes of the fact's body as JSON, with those of the outputs and images that it
+    /// names. They are the same in a fork: an opening counts with its settings only.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        // The cause is recorded with the first fact of a decision once its last fact is known.
-        let cause = self.cause.as_ref().map_or(0, |cause| {
-            json_size(cause).saturating_add(json_size("cause")).saturating_add(2)
-        });
+        let body = if let Fact::SessionOpened(opened) = &self.fact {
+            json_size(&opened.settings)
+        } else {
+            json_size(&Body(&self.fact))
+        };
         let blobs = self.fact.blobs().map(|(_, bytes)| bytes);
-        blobs.fold(json_size(self).saturating_sub(cause), u64::saturating_add)
+        blobs.fold(body, u64::saturating_add)
+    }
+}
+
+/// A fact as an object that has only its body.
+struct Body<'a>(&'a Fact);
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut out = to.serialize_struct("Body", 1)?;
+        self.0.encode_body(&mut out)?;
+        out.end()
     }
 }
 

@@ -29,7 +29,7 @@ pub struct SessionSummary {
     pub turn_open: bool,
     /// Inputs that wait for a turn, and awaited results of detached children.
     pub waiting_inputs: u32,
-    /// Bytes of its facts as JSON, and of the outputs and images that they name; `None` if the
+    /// Bytes of the bodies of its facts as JSON, and of the outputs and images that they name; `None` if the
     /// summary was begun by a release that did not count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,

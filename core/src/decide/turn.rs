@@ -13,7 +13,7 @@ use crate::fact::{
 use crate::goal::steps as goal;
 use crate::hook::HookOccurrence;
 use crate::hook_rounds::hooks::{self, HookStep};
-use crate::outcome::{InterruptSource, TurnOutcome};
+use crate::outcome::{InterruptSource, LimitKind, TurnOutcome};
 use crate::reason::Reason;
 use crate::scope::Scope;
 use crate::session::{QueuedInput, StopRequest, Turn};
@@ -173,6 +173,11 @@ pub(crate) fn ask(plan: &Plan, turn: &Turn) -> NextFact {
         return NextFact::Wait;
     };
     let tries = attempt.failures.saturating_add(attempt.restarts);
+    // What its hooks said may have filled the session.
+    if tries == 0 && plan.session.is_full(&turn.limits) {
+        let limit = LimitKind::SessionBytes;
+        return NextFact::Fact(settle(plan, turn, TurnOutcome::Exhausted { limit }));
+    }
     NextFact::Fact(match reserve_sample(plan, turn) {
         Err(limit) => settle(plan, turn, TurnOutcome::Exhausted { limit }),
         Ok(SampleReservation { reserved, output_bound }) => Fact::SampleStarted(SampleStarted {

@@ -40,7 +40,7 @@ pub struct Session {
     pub next: Seq,
     /// Time of its latest fact.
     pub changed_at: Timestamp,
-    /// Bytes of its facts as JSON, and of the outputs and images that they name.
+    /// Bytes of the bodies of its facts as JSON, and of the outputs and images that they name.
     pub bytes: u64,
     /// Owner of the session.
     pub owner: Arc<Scope>,

@@ -9,7 +9,7 @@ use super::{Attempt, EffectReport, NextFact, Ready, StageRules, Transition, Tran
 use crate::budget;
 use crate::decide::Plan;
 use crate::decide::admit::admit;
-use crate::decide::turn::{ask, has_time_left, pause};
+use crate::decide::turn::{ask, has_time_left, is_at_rest, pause};
 use crate::effect::{DesiredEffect, EffectKey};
 use crate::error::Reject;
 use crate::fact::Fact;
@@ -106,6 +106,8 @@ fn steer(plan: &Plan, turn: &Turn) -> NextFact {
         Some(steer) if budget::exhausted_limit(&plan.session, turn).is_none() => {
             admit(plan, turn, steer)
         }
+        // Hooks that are asked about it reply first.
+        Some(_) | None if !is_at_rest(turn) => NextFact::Wait,
         Some(_) | None => NextFact::Pass,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! At each position at which a session may be forked, every sample, call and compaction that was
 //! begun has ended, which is read off the log alone. The fork's log folds to the same session and
-//! history, but for its id, its owner, its lineage, its bytes, its awaited results and its hold; so does that
+//! history, but for its id, its owner, its lineage, its awaited results and its hold; so does that
 //! of a fork of the fork.
 //! Nothing is owed in it. A new process settles the turn that was open, as interrupted and with a
 //! notice to the model, and opens none: after that nothing follows by itself. What it took over is
@@ -162,8 +162,6 @@ fn same(
         lineage: whole.0.lineage.clone(),
         hold: whole.0.hold,
         detached: whole.0.detached.clone(),
-        // Its facts name it, and its first one its origin.
-        bytes: whole.0.bytes,
         // Its first fact is younger than those that follow.
         changed_at: whole.0.changed_at,
         ..session.clone()

@@ -191,3 +191,37 @@ fn a_restart_asks_the_hooks_on_a_steer_again_where_the_turn_goes_on() {
           14 HooksAsked prompt_submitted input 8: hook 0 => runs
     "#]]);
 }
+
+/// The hooks reply first, although the budget leaves no further attempt.
+#[test]
+fn a_steer_whose_hooks_are_asked_delays_the_end_of_a_budget() {
+    check(expect![[r#"
+        > open lazy price=0/0/2728961 cost_micros=2242
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 2241, answer up to 821 => runs
+        > fail protocol soon a
+           6 SampleCut protocol, partial "a", about 128 tokens, about money: 36, next attempt in 250 ms
+        > ceiling hooks=prompt_submitted holds=true
+           7 PermissionsNarrowed to hooks prompt_submitted
+        > wait 250
+           8 SampleStarted sample 1 attempt 2 because retry, money set aside: 2206, answer up to 808
+        > call put {}
+        > end stop
+        > sync
+             run sample@8
+        > crash => log ends at 8
+           9 SampleCut restart, about 115 tokens, next attempt in 0 ms
+          10 SampleStarted sample 1 attempt 3 because retry, money set aside: 2206, answer up to 808 => runs
+        > steer a => input 11
+          12 HooksAsked prompt_submitted input 11: hook 0
+        > fail server soon out=808
+          13 SampleCut server, 808 tokens, about 115 tokens, next attempt in 500 ms
+        > sync
+             run hook 0@12
+        > wait 600000
+        > hook 0 pass => passed at 14
+          15 TurnSettled exhausted: cost, cost 2242, waiting: 11
+          16 TurnOpened because opened by input 11
+          17 HooksAsked prompt_submitted input 11: hook 0
+    "#]]);
+}

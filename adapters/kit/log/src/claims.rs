@@ -166,7 +166,9 @@ impl ClaimTable {
     /// The error of a writer that may not write. Without a later claim nobody has taken over from
     /// one whose claim ended with the storage.
     fn refuse(&self, place: &str, session: &SessionId, epoch: Epoch) -> StoreError {
-        if epoch.0 > self.lost || self.claims.contains_key(session) {
+        // No claim has epoch 0.
+        let was_lost = (1..=self.lost).contains(&epoch.0);
+        if !was_lost || self.claims.contains_key(session) {
             return not_claimed(place, session, epoch);
         }
         let context = format!(

@@ -165,6 +165,9 @@ impl StoreFolder {
     }
 
     /// Writes a file of some size, makes it durable, and removes it.
+    ///
+    /// # Errors
+    /// `Ended` when the folder is gone; else those of writing.
     pub(crate) fn try_write(&self) -> Result<(), StoreError> {
         let path = self.dir.join("probe");
         let tried = File::create(&path).and_then(|mut file| {
@@ -172,7 +175,16 @@ impl StoreFolder {
             file.sync_all()
         });
         let removed = fs::remove_file(&path);
-        tried.and(removed).map_err(|error| io_error("writing a file beside", &path, error))
+        tried.and(removed).map_err(|error| {
+            if error.kind() != io::ErrorKind::NotFound {
+                return io_error("writing a file in", &self.dir, error);
+            }
+            let context = format!(
+                "the folder {} is gone: end this process, and start it again once that is repaired",
+                self.dir.display()
+            );
+            StoreError::new(StoreErrorKind::Ended, context).caused_by(error)
+        })
     }
 
     /// Lock file of an open store.

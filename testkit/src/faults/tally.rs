@@ -7,6 +7,8 @@ use std::fmt;
 pub struct LifeEnd {
     /// True if the fault struck.
     pub injected: bool,
+    /// True if the fault struck again and again, so that it did not pass.
+    pub repeated: bool,
     /// Acknowledged inputs whose turns settled.
     pub settled: u64,
     /// Starts of the program after the first.
@@ -67,7 +69,7 @@ impl FaultTally {
         self.wrong.extend(named("twice", life.twice));
         self.wrong.extend(named("stuck", life.stuck));
         self.wrong.extend(named("wrong", life.wrong));
-        if transient && life.restarts > 0 {
+        if transient && !life.repeated && life.restarts > 0 {
             self.wrong.push(format!("{fault}: the program ended, and the fault was transient"));
         }
         if life.restarts > 1 {

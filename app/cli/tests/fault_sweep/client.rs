@@ -117,6 +117,11 @@ impl Served {
 
     /// Stops the process, and waits until it has ended.
     pub(crate) fn stop(mut self) {
+        self.end();
+    }
+
+    /// The same, and keeps what is known of it.
+    pub(crate) fn end(&mut self) {
         let pid = self.child.id().to_string();
         let _ = Command::new("kill").args(["-s", "TERM", &pid]).stderr(Stdio::null()).status();
         let until = Instant::now() + WAIT;

@@ -239,9 +239,10 @@ fn the_bytes_of_a_fact_are_those_of_its_json() {
     for (name, log) in logs() {
         for recorded in log {
             let envelope = serde_json::to_value(&recorded).unwrap();
-            let body = match recorded.fact {
-                Fact::SessionOpened(_) => envelope["body"]["settings"].to_string(),
-                _ => format!(r#"{{"body":{}}}"#, envelope["body"]),
+            let body = if matches!(recorded.fact, Fact::SessionOpened(_)) {
+                envelope["body"]["settings"].to_string()
+            } else {
+                format!(r#"{{"body":{}}}"#, envelope["body"])
             };
             let body = body.len() as u64;
             let blobs: u64 = recorded.fact.blobs().map(|(_, bytes)| bytes).sum();

@@ -21,6 +21,8 @@ use crate::stores::Kept;
 const SESSIONS: usize = 2;
 /// Longest time in which a request is accepted, and in which a turn settles.
 const ACCEPT: Duration = Duration::from_secs(20);
+/// Longest time for the lease of a process that has died to end, on a machine that is busy.
+const LEASE: Duration = Duration::from_secs(60);
 const SETTLE: Duration = Duration::from_secs(45);
 /// Most system calls that a fault strikes that passes.
 const PASSING: usize = 4;
@@ -221,7 +223,7 @@ impl Scene {
 
     /// Resumes the session, again while a process that has died still holds its lease.
     fn resumed(&self) -> Output {
-        let until = Instant::now() + ACCEPT;
+        let until = Instant::now() + LEASE;
         loop {
             let output = self.command(&["resume", SESSION, "--json"], None).output().unwrap();
             let words = String::from_utf8_lossy(&output.stderr);

@@ -15,8 +15,8 @@ const MISSES: u64 = 2;
 /// Most calls of a class.
 const MOST: u64 = 400;
 /// Calls at which a sample of a class fails: of those that are made often, and of others.
-const SAMPLE: [u64; 2] = [4, 9];
-const SELDOM: [u64; 2] = [1, 2];
+const SAMPLE: [u64; 1] = [4];
+const SELDOM: [u64; 1] = [2];
 /// Faults of the sample.
 const SAMPLED: [CallFault; 3] = [CallFault::Io, CallFault::Full, CallFault::KillBefore];
 
@@ -41,7 +41,7 @@ struct Class<'a> {
     life: Life,
     /// True if the fault passes without a restart.
     transient: bool,
-    sample: [u64; 2],
+    sample: [u64; 1],
     fault: &'a (dyn Fn(u64) -> Fault + Sync),
 }
 

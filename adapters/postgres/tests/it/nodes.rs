@@ -253,7 +253,7 @@ fn a_claim_whose_answer_was_lost_is_given_back() {
         return;
     };
     run(async {
-        let (id, faults) = (id("s"), Arc::new(Faults::of(b".claim(")));
+        let (id, faults) = (id("s"), Arc::new(Faults::of(b".claim_counted(")));
         let b = place.open_with("&node=b").await;
         let epoch = b.claim(&id).await.unwrap().epoch;
         let facts = numbered_facts(&id, Seq::ZERO, 2);

@@ -91,6 +91,8 @@ fn tables_from_before_the_inbox_get_it() {
             .run(
                 "drop function SCHEMA.leave, SCHEMA.reply; drop table SCHEMA.letters, SCHEMA.replies;
                  drop index SCHEMA.sessions_held;
+                 drop function SCHEMA.claim_counted, SCHEMA.keep_counted;
+                 alter table SCHEMA.sessions drop column bytes;
                  delete from SCHEMA.version where version >= 3",
             )
             .await;

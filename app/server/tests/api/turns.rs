@@ -273,7 +273,7 @@ async fn a_tenant_whose_sessions_have_too_many_bytes_gets_no_turn_and_no_session
     let id = server.open(&json!({})).await;
     server.turn(&id, "first").await;
     server.stop().await;
-    world.quota.bytes = 2_000;
+    world.quota.bytes = 500;
     let server = world.serve().await;
     let path = format!("/sessions/{id}/turns");
     for (path, body) in [

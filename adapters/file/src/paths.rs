@@ -128,8 +128,9 @@ impl StorePaths {
 
     /// Creates missing folders with access for the owner alone.
     pub(crate) fn create(&self) -> io::Result<()> {
-        create(&self.writers_folder())?;
-        create(&self.locks())
+        // Whoever finds lanes expects their locks.
+        create(&self.locks())?;
+        create(&self.writers_folder())
     }
 
     /// Makes the entries of a lane's folder durable, and the entry of that folder.

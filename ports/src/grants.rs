@@ -18,7 +18,7 @@ use crate::error::{ErrorKind, PortError};
 /// Laws:
 /// - *bound*: a grant applies in its own workspace only, and one for a session in that session of
 ///   that store only;
-/// - *durable*: a grant that was returned by [`give`](Self::add) is there after a restart;
+/// - *durable*: a grant that was returned by [`add`](Self::add) is there after a restart;
 /// - *revocable*: after [`revoke`](Self::revoke) it applies nowhere, also in other processes;
 /// - *closed*: an unreadable record is an error and never a grant.
 #[async_trait]

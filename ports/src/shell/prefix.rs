@@ -65,9 +65,23 @@ const INTERPRETERS: &[&str] = &[
 
 /// Programs whose words are code, or that run what their options or files name.
 const OPEN_ENDED: &[&str] = &[
-    "awk", "bc", "cmake", "crontab", "dc", "ed", "emacs", "ex", "find", "gawk", "jshell", "less",
-    "m4", "man", "mawk", "more", "mysql", "nano", "nc", "ncat", "nvim", "psql", "rsync", "scp",
-    "sed", "sftp", "socat", "sqlite3", "ssh", "tar", "tee", "telnet", "vi", "view", "vim",
+    "awk", "bc", "bunx", "cmake", "crontab", "dc", "ed", "emacs", "ex", "find", "gawk", "jshell",
+    "less", "m4", "man", "mawk", "more", "mysql", "nano", "nc", "ncat", "npx", "nvim", "pnpx",
+    "psql", "rsync", "scp", "sed", "sftp", "socat", "sqlite3", "ssh", "tar", "tee", "telnet",
+    "uvx", "vi", "view", "vim",
+];
+
+/// Programs and subcommands that run whatever the words after them name.
+const OPEN_SUBCOMMANDS: &[(&str, &str)] = &[
+    ("bun", "x"),
+    ("deno", "eval"),
+    ("deno", "run"),
+    ("go", "run"),
+    ("nix", "run"),
+    ("pipx", "run"),
+    ("pnpm", "dlx"),
+    ("uv", "tool"),
+    ("yarn", "dlx"),
 ];
 
 /// Programs with subcommands, and the most words of those.
@@ -157,10 +171,12 @@ fn of_command(command: &SimpleCommand) -> Result<Vec<String>, NoPrefix> {
     let program = command.words.first().ok_or(NoPrefix::Changes)?;
     let name = literal(&base_name(program)).ok_or(NoPrefix::NotPlain)?;
     let first = texts.first().cloned().flatten().ok_or(NoPrefix::NotPlain)?;
-    if runs(&name, &command.words) != Runs::Nothing || OPEN_ENDED.contains(&&*name) {
+    let rest = texts.get(1..).unwrap_or_default();
+    let next = rest.first().cloned().flatten().unwrap_or_default();
+    let open = OPEN_ENDED.contains(&&*name) || OPEN_SUBCOMMANDS.contains(&(&name, &next));
+    if open || runs(&name, &command.words) != Runs::Nothing {
         return Err(NoPrefix::OpenEnded(name));
     }
-    let rest = texts.get(1..).unwrap_or_default();
     let more = match SUBCOMMANDS.iter().find(|(program, _)| *program == name) {
         _ if is_shell(&name) || is_interpreter(&name) => {
             script(rest).ok_or(NoPrefix::OpenEnded(name))?
@@ -274,6 +290,10 @@ mod tests {
             "docker run x",
             "npm exec x",
             "uv run x",
+            "go run ./x",
+            "deno run x.ts",
+            "npx x",
+            "yarn dlx x",
             "watch ls",
             "awk x",
             "sed -n p x",

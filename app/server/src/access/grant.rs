@@ -68,8 +68,8 @@ impl Rights {
 pub struct Quota {
     /// Sessions in the store.
     pub sessions: u64,
-    /// Bytes of the facts of its sessions as JSON, and of the outputs and images that they name. A
-    /// session that began under a release that did not count them does not count.
+    /// Bytes of the bodies of its sessions' facts as JSON, and of the outputs and images that they
+    /// name. A session that began under a release that did not count them does not count.
     pub bytes: u64,
     /// Turns that are open or requested at a time.
     pub turns: u64,

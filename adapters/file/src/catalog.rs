@@ -170,9 +170,10 @@ impl SegmentCatalog {
         let key = SessionKey::of(session);
         let mut layout = SessionLayout::default();
         // First the segment at hand: sealed meanwhile, it is found twice and not missed.
-        if let Some(map) = &*self.own() {
+        let first = self.with_own(|map| {
             collect(map, key, false, &mut layout);
-        }
+            map.segment
+        });
         let mut lanes = self.writers();
         self.refresh(&mut lanes)?;
         for (lane, view) in lanes.iter_mut() {
@@ -181,7 +182,11 @@ impl SegmentCatalog {
                 let place = SegmentId { writer: *lane, number: *number };
                 let at = |refused| self.refused(place, refused);
                 match segment {
-                    CatalogSegment::Own => {}
+                    CatalogSegment::Own if first == Some(place) => {}
+                    // It came to hand since.
+                    CatalogSegment::Own => {
+                        self.with_own(|map| collect(map, key, false, &mut layout));
+                    }
                     CatalogSegment::Open(map) => collect(map, key, true, &mut layout),
                     CatalogSegment::Mapped(map) => collect(map, key, false, &mut layout),
                     CatalogSegment::Sealed => match self.entry(place, key, segment).map_err(at)? {
@@ -207,10 +212,8 @@ impl SegmentCatalog {
         after: Seq,
         limit: usize,
     ) -> Result<(Option<UnitLocation>, Vec<UnitLocation>), StoreError> {
-        if let Some(map) = &*self.own()
-            && map.segment == part.segment
-        {
-            return Ok(of_map(map, key, part.number, after, limit));
+        if let Some(units) = self.units_of_own(key, part, after, limit) {
+            return Ok(units);
         }
         let mut lanes = self.writers();
         let lane = lanes.get_mut(&part.segment.writer);
@@ -219,7 +222,10 @@ impl SegmentCatalog {
             return Ok((None, Vec::new()));
         };
         match segment {
-            CatalogSegment::Own => return Ok((None, Vec::new())),
+            // It came to hand since.
+            CatalogSegment::Own => {
+                return Ok(self.units_of_own(key, part, after, limit).unwrap_or_default());
+            }
             CatalogSegment::Open(map) => return Ok(of_map(map, key, part.number, after, limit)),
             CatalogSegment::Mapped(map) => return Ok(of_map(map, key, part.number, after, limit)),
             CatalogSegment::Sealed => {}
@@ -234,19 +240,36 @@ impl SegmentCatalog {
         Ok(map.map_or_else(Default::default, |map| of_map(&map, key, part.number, after, limit)))
     }
 
+    /// Returns the units of a part as [`Self::units`] does, if it is in the segment at hand.
+    fn units_of_own(
+        &self,
+        key: SessionKey,
+        part: &LogPart,
+        after: Seq,
+        limit: usize,
+    ) -> Option<(Option<UnitLocation>, Vec<UnitLocation>)> {
+        let own = self.own();
+        let map = own.as_ref().filter(|map| map.segment == part.segment)?;
+        Some(of_map(map, key, part.number, after, limit))
+    }
+
     /// Lists all sessions and damage.
     pub(crate) fn all(&self) -> Result<CatalogListing, StoreError> {
         let mut all = CatalogListing::default();
-        if let Some(map) = &*self.own() {
+        let first = self.with_own(|map| {
             list(map, &mut all);
-        }
+            map.segment
+        });
         let mut lanes = self.writers();
         self.refresh(&mut lanes)?;
         for (lane, view) in lanes.iter_mut() {
             for (number, segment) in &mut view.segments {
                 let place = SegmentId { writer: *lane, number: *number };
                 match segment {
-                    CatalogSegment::Own => {}
+                    CatalogSegment::Own if first == Some(place) => {}
+                    CatalogSegment::Own => {
+                        self.with_own(|map| list(map, &mut all));
+                    }
                     CatalogSegment::Open(map) => list(map, &mut all),
                     CatalogSegment::Mapped(map) => list(map, &mut all),
                     CatalogSegment::Sealed => {
@@ -327,6 +350,8 @@ impl SegmentCatalog {
         segment: &mut CatalogSegment,
     ) -> Result<Option<Arc<SegmentMap>>, ScanError> {
         let mut map = SegmentMap::empty(place, 0);
+        // An index of what is erased meanwhile would be wrong for good.
+        let lock = self.paths.lock_content().ok().flatten();
         if !scan_stored(&self.paths, &mut map, ExpectedEnd::Sealed)? {
             return Ok(None);
         }
@@ -337,7 +362,8 @@ impl SegmentCatalog {
         }
         *segment = CatalogSegment::Mapped(map.clone());
         // Without an index, as in a folder that cannot be written to, the map stays in memory.
-        let indexed = map.damages.is_empty() && index::write(&self.paths, &map).is_ok();
+        let indexed =
+            lock.is_some() && map.damages.is_empty() && index::write(&self.paths, &map).is_ok();
         if indexed && self.open_index(place).is_ok() {
             *segment = CatalogSegment::Sealed;
         }

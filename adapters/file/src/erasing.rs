@@ -19,7 +19,7 @@ use crate::disk::{Disk, LogFile, read_full_at, write_all_at};
 use crate::error;
 use crate::format::{self, HEAD, SegmentId, SessionKey, UnitHeader};
 use crate::index::{SegmentIndex, UnusableIndex};
-use crate::maintenance::lock_merged;
+use crate::locks::{lock_erasing, lock_merged};
 use crate::paths::{self, MERGED_WRITER, StorePaths};
 use crate::salvage::each_unit;
 use crate::scan::{self, ExpectedEnd, ScanError, scan};
@@ -196,7 +196,8 @@ fn mark(
         return Ok(());
     }
     let path = paths.segment(place);
-    // An index tells of what is erased. It is made anew from what is left.
+    // An index tells of what is erased. It is made anew from what is left, and not before.
+    let _lock = lock_erasing(paths)?;
     remove(&paths.index(place))?;
     let file = disk.wrap(paths::open_to_write(&path, false)?, &path);
     for EraseTarget { offset, word, len } in units {

@@ -15,7 +15,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 
 use crate::format::SessionKey;
-use crate::paths::StorePaths;
+use crate::paths::{MERGED_WRITER, StorePaths};
 
 /// Number of lock files. The system searches all locks of a file, so claims are spread over
 /// several.
@@ -28,6 +28,35 @@ pub(crate) const FILES: u64 = 16;
 pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
 /// Pause between two attempts.
 pub(crate) const PAUSE: Duration = Duration::from_millis(5);
+
+/// Longest wait for what another process does with the whole store.
+const STORE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits for the lock of the merged segments.
+pub(crate) fn lock_merged(paths: &StorePaths) -> io::Result<File> {
+    wait_for("keeps up the store", || paths.lock_writer(MERGED_WRITER))
+}
+
+/// Waits until no process makes an index, and keeps others from it.
+pub(crate) fn lock_erasing(paths: &StorePaths) -> io::Result<File> {
+    wait_for("makes an index of the store", || paths.lock_erasing())
+}
+
+fn wait_for(other: &str, lock: impl Fn() -> io::Result<Option<File>>) -> io::Result<File> {
+    let begun = Instant::now();
+    loop {
+        if let Some(lock) = lock()? {
+            return Ok(lock);
+        }
+        if begun.elapsed() > STORE_PATIENCE {
+            let most = STORE_PATIENCE.as_secs();
+            return Err(io::Error::other(format!(
+                "another process {other} for longer than {most} s"
+            )));
+        }
+        thread::sleep(PAUSE);
+    }
+}
 
 /// Locks that a store object holds.
 #[derive(Debug, Default)]

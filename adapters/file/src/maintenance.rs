@@ -3,7 +3,7 @@
 //! before old ones are removed, and copies of a unit are equal by position and link.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -24,7 +24,7 @@ use crate::paths::{self, MERGED_WRITER, StorePaths};
 use crate::segment_map::{AddedUnit, SegmentMap, UnitLocation};
 use crate::store::FileStore;
 use crate::writer::SEGMENT;
-use crate::{erasing, error, index, witness};
+use crate::{erasing, error, witness};
 
 /// Approximate bytes of facts in a unit of a merged session.
 const UNIT: usize = 256 * 1024;
@@ -356,7 +356,7 @@ impl<'a> MaintenancePass<'a> {
         file.sync().map_err(at)?;
         let named = fs::rename(&part, &path).and_then(|()| paths.sync_writer_folder(MERGED_WRITER));
         named.map_err(at)?;
-        if let Err(error) = index::write(paths, &map) {
+        if let Err(error) = self.catalog.write_index(&map) {
             tracing::debug!(%error, "a segment has no index for now");
         }
         // Before any segment is removed of which this one has the sessions.
@@ -457,22 +457,6 @@ impl UnitWriter<'_> {
         self.texts.clear();
         self.bytes = 0;
         Ok(())
-    }
-}
-
-/// Waits for the lock of the merged segments.
-pub(crate) fn lock_merged(paths: &StorePaths) -> std::io::Result<File> {
-    let begun = std::time::Instant::now();
-    loop {
-        if let Some(lock) = paths.lock_writer(MERGED_WRITER)? {
-            return Ok(lock);
-        }
-        if begun.elapsed() > Duration::from_secs(30) {
-            return Err(std::io::Error::other(
-                "another process keeps up the store for longer than 30 s",
-            ));
-        }
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

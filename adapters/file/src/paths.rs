@@ -161,11 +161,19 @@ impl StorePaths {
     /// Locks a lane. Returns `None` if another process holds it.
     pub(crate) fn lock_writer(&self, lane: u16) -> io::Result<Option<File>> {
         let file = open_to_write(&self.writer_lock(lane), true)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(file)),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        try_lock(file, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Keeps sessions from being erased while an index is made from what a segment holds. Returns
+    /// `None` while one is erased.
+    pub(crate) fn lock_content(&self) -> io::Result<Option<File>> {
+        try_lock(self.open_lock("content")?, FlockOperation::NonBlockingLockShared)
+    }
+
+    /// Keeps indexes from being made while a session is erased from a segment. Returns `None` while
+    /// one is made.
+    pub(crate) fn lock_erasing(&self) -> io::Result<Option<File>> {
+        try_lock(self.open_lock("content")?, FlockOperation::NonBlockingLockExclusive)
     }
 
     /// Lists all lanes, including the lane of merged segments.
@@ -293,6 +301,14 @@ pub(crate) fn names(folder: &Path) -> io::Result<Vec<String>> {
 pub(crate) fn create(folder: &Path) -> io::Result<()> {
     let mut create = DirBuilder::new();
     create.recursive(true).mode(0o700).create(folder)
+}
+
+fn try_lock(file: File, how: FlockOperation) -> io::Result<Option<File>> {
+    match flock(&file, how) {
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Opens a file for reading; returns `None` if there is none.

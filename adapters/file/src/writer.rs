@@ -18,7 +18,6 @@ use crate::catalog::SegmentCatalog;
 use crate::disk::{Disk, write_all_at};
 use crate::error;
 use crate::format::{FIRST, KeyMap, MOST_SERIES, SegmentId, segment_header};
-use crate::index;
 use crate::paths::{self, FileIdentity, MAX_WRITERS};
 use crate::scan;
 use crate::segment_map::{SegmentMap, TornTail};
@@ -370,7 +369,7 @@ impl SegmentWriter {
         }
         let catalog = self.catalog.clone();
         let index = move || {
-            match index::write(catalog.paths(), &map) {
+            match catalog.write_index(&map) {
                 Ok(()) => catalog.forget(map.segment),
                 Err(error) => tracing::debug!(%error, "a segment has no index for now"),
             }

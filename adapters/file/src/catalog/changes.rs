@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use windlass_ports::{SessionSummary, StoreError};
 
-use crate::catalog::reading::drop_erased;
+use crate::catalog::reading::{drop_erased, erased};
 use crate::catalog::{CatalogSegment, LogPart, SegmentCatalog};
 use crate::format::{SegmentId, SessionKey};
 use crate::segment_map::SegmentMap;
 use crate::witness::record::SegmentState;
-use crate::{erasing, error, paths, witness};
+use crate::{erasing, error, index, paths, witness};
 
 impl SegmentCatalog {
     /// Hashes the state of the lanes of other processes. The value changes after each write of
@@ -100,6 +100,19 @@ impl SegmentCatalog {
             Some(CatalogSegment::Open(map)) => note(map),
             Some(CatalogSegment::Mapped(map)) => note(Arc::make_mut(map)),
             Some(CatalogSegment::Own | CatalogSegment::Sealed) | None => {}
+        }
+    }
+
+    /// Writes the index of a sealed segment, unless a session was erased from it since.
+    pub(crate) fn write_index(&self, map: &SegmentMap) -> io::Result<()> {
+        let busy = || io::Error::other("a session is being erased from it");
+        let _lock = self.paths.lock_content()?.ok_or_else(busy)?;
+        let Some(file) = paths::open_to_read(&self.paths.segment(map.segment))? else {
+            return Ok(());
+        };
+        match erased(&file, map)?.is_empty() {
+            true => index::write(&self.paths, map),
+            false => Err(busy()),
         }
     }
 

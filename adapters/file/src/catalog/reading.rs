@@ -96,6 +96,14 @@ pub(super) fn list_entry(place: SegmentId, entry: IndexEntry, all: &mut Vec<List
 
 /// Removes the sessions of a map whose units were erased.
 pub(super) fn drop_erased(file: &dyn LogFile, map: &mut SegmentMap) -> io::Result<()> {
+    for key in erased(file, map)? {
+        map.tracks.remove(&key);
+    }
+    Ok(())
+}
+
+/// Returns the sessions of a map whose units were erased.
+pub(crate) fn erased(file: &dyn LogFile, map: &SegmentMap) -> io::Result<Vec<SessionKey>> {
     let mut erased = Vec::new();
     for (key, track) in &map.tracks {
         let latest = track.runs.last().map(|run| u64::from(run.extent.latest));
@@ -105,10 +113,7 @@ pub(super) fn drop_erased(file: &dyn LogFile, map: &mut SegmentMap) -> io::Resul
             erased.push(*key);
         }
     }
-    for key in erased {
-        map.tracks.remove(&key);
-    }
-    Ok(())
+    Ok(erased)
 }
 
 fn head_at(file: &dyn LogFile, place: SegmentId, offset: u64) -> io::Result<Option<UnitHeader>> {

@@ -2,4 +2,5 @@
 
 pub(crate) mod faults;
 mod power;
+mod taking_over;
 mod witness;

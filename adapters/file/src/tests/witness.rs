@@ -43,10 +43,14 @@ async fn readers_beside_a_writer_get_no_false_alarm() {
         })
     };
     let reads = tokio::spawn(read(dir.clone(), over.clone()));
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
         // Each process takes over what the one before left, and some leave room behind.
         let store = FileStore::on(Arc::new(RealDisk), dir.clone(), SEGMENT).unwrap();
         for name in ["a", "b", "c"] {
+            if name == "c" && round % 3 == 2 {
+                // It begins again under the same id, so an index of what was is wrong.
+                FileStore::erase_offline(&dir, &SessionId::new(name).unwrap()).unwrap();
+            }
             let id = SessionId::new(name).unwrap();
             let claim = store.claim(&id).await.unwrap();
             for after in [claim.last.0, claim.last.0 + 4] {

@@ -335,11 +335,17 @@ pub(crate) fn swept() {
     }
     let only = std::env::var("WINDLASS_CRASH_CHORE").ok();
     let mut wrong = Vec::new();
-    for chore in CHORES.iter().filter(|it| only.as_ref().is_none_or(|only| only == it.name)) {
+    let chores = CHORES.iter().enumerate();
+    for (number, chore) in chores.filter(|(_, it)| only.as_ref().is_none_or(|only| only == it.name))
+    {
         let place = Place::new();
         (chore.prepare)(&place);
         let (killed, found) = (AtomicU64::new(0), Mutex::new(Vec::new()));
-        for call in CALLS {
+        for (at_call, call) in CALLS.into_iter().enumerate() {
+            // In the sample, each command is killed at every other kind of call.
+            if !is_full() && !(number + at_call).is_multiple_of(2) {
+                continue;
+            }
             let step = match (is_full(), call) {
                 (true, _) => 1,
                 (false, "openat") => SAMPLE_OF_OPENS,
@@ -354,7 +360,7 @@ pub(crate) fn swept() {
         let found = found.into_inner();
         let killed = killed.into_inner();
         println!("maintenance {}: killed {killed}; {} violations", chore.name, found.len());
-        assert!(killed > 5, "{} was killed {killed} times", chore.name);
+        assert!(killed > 2, "{} was killed {killed} times", chore.name);
         wrong.extend(found);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

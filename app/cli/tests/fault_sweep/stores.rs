@@ -27,6 +27,16 @@ impl Kept {
         }
     }
 
+    /// Its place among the stores, by which a sample differs from store to store.
+    pub(crate) fn number(&self) -> usize {
+        match self {
+            Self::File => 0,
+            Self::Sled => 1,
+            Self::Postgres(_) => 2,
+            Self::Nats(_) => 3,
+        }
+    }
+
     /// The URL of a store of its own for one life. Stores in files are below its workspace.
     pub(crate) fn fresh(&self) -> String {
         let number = PLACES.fetch_add(1, Ordering::SeqCst);

@@ -17,7 +17,7 @@ const MOST: u64 = 400;
 /// Calls at which a sample of a class fails: of those that are made often, and of others.
 const SAMPLE: [u64; 1] = [4];
 const SELDOM: [u64; 1] = [2];
-/// Faults of the sample.
+/// Faults of the sample: each method has one of them in each store, and another in the next store.
 const SAMPLED: [CallFault; 3] = [CallFault::Io, CallFault::Full, CallFault::KillBefore];
 
 /// System calls, what they fail with, and true if the process dies. Numbers count by thread.
@@ -55,18 +55,25 @@ fn first() -> u64 {
     from.and_then(|from| from.parse().ok()).unwrap_or(1)
 }
 
+/// The faults of a method: all, or the one that a sample takes of it in this store.
+fn faults(kept: &Kept, method: usize) -> Vec<CallFault> {
+    match is_full() {
+        true => CallFault::ALL.to_vec(),
+        false => vec![SAMPLED[(method + kept.number()) % SAMPLED.len()]],
+    }
+}
+
 /// Fails the calls of the port.
 pub(crate) fn calls(kept: &Kept) {
-    let faults: &[CallFault] = if is_full() { &CallFault::ALL } else { &SAMPLED };
     let mut wrong = Vec::new();
     let modes: [(&str, Life); 2] = [("serve", served), ("run", ran)];
     for (mode, life) in modes {
-        for call in StoreCall::ALL {
+        for (at, call) in StoreCall::ALL.into_iter().enumerate() {
             // In the sample, all but appends are left to the server.
             if !is_full() && mode == "run" && call != StoreCall::Append {
                 continue;
             }
-            for fault in faults.iter().copied() {
+            for fault in faults(kept, at) {
                 let class = Class {
                     kept,
                     name: format!("{} {mode} {} {}", kept.name(), call.name(), fault.name()),
@@ -97,7 +104,11 @@ pub(crate) fn system_calls(kept: &Kept) {
         return;
     }
     let mut wrong = Vec::new();
-    for (calls, inject, kills) in SYSTEM_CALLS {
+    for (at, (calls, inject, kills)) in SYSTEM_CALLS.into_iter().enumerate() {
+        // In the sample, each store has every other class.
+        if !is_full() && !(at + kept.number()).is_multiple_of(2) {
+            continue;
+        }
         let class = Class {
             kept,
             name: format!("{} serve {calls} {inject}", kept.name()),

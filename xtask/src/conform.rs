@@ -21,11 +21,20 @@ const CASES: &str = "test(/(^|::)[a-z_]+_suite::/)";
 const WITHOUT: &[(&str, &str)] =
     &[("replay", "serves the wire, which has no suite; its own tests record and replay")];
 
+/// What is built before the cases run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Built {
+    /// The tests of the adapter's package alone.
+    Package,
+    /// The tests of all packages with all features, which `cargo xtask test` then finds built.
+    Workspace,
+}
+
 /// Runs the suites of one crate, by the last part of its name, or of all adapters.
 ///
 /// # Errors
 /// When the crate does not exist or runs no suite, or when a case is ignored or fails.
-pub(crate) fn run(name: Option<&str>) -> anyhow::Result<()> {
+pub(crate) fn run(name: Option<&str>, built: Built) -> anyhow::Result<()> {
     let members = Member::all()?;
     let wanted: Vec<&Member> = match name {
         Some(name) => members.iter().filter(|member| member.is(name)).collect(),
@@ -50,12 +59,11 @@ pub(crate) fn run(name: Option<&str>) -> anyhow::Result<()> {
             table.push(format!("{short}: {why}"));
             continue;
         }
-        let covered = covered(&listed(member)?).with_context(|| member.name.clone())?;
-        let package = ["run", "--ignore-default-filter", "-p", &member.name];
+        let covered = covered(&listed(member, built)?).with_context(|| member.name.clone())?;
         let servers = Servers::start(Some(member.short()), Size::Cluster)?;
         let mut command = nextest()?;
         servers.tell(&mut command);
-        step(member.short(), command.arg("nextest").args(package).args(["-E", CASES]))?;
+        step(member.short(), command.args(["nextest", "run"]).args(member.cases(built)))?;
         let lines = covered.into_iter().map(|(place, cases)| {
             let skipped = match servers.has(around(&place)) {
                 true => "",
@@ -115,14 +123,25 @@ impl Member {
     fn is(&self, name: &str) -> bool {
         self.short() == name || self.name == name
     }
+
+    /// Arguments of nextest that select the cases of this crate.
+    fn cases(&self, built: Built) -> Vec<String> {
+        let all = match built {
+            Built::Package => vec!["-p".to_owned(), self.name.clone()],
+            Built::Workspace => vec!["--workspace".to_owned(), "--all-features".to_owned()],
+        };
+        let filter = format!("package(={}) & {CASES}", self.name);
+        let rest = ["--ignore-default-filter", "-E", &filter].map(str::to_owned);
+        all.into_iter().chain(rest).collect()
+    }
 }
 
 /// Returns nextest's list of a crate's suite cases.
-fn listed(member: &Member) -> anyhow::Result<Value> {
+fn listed(member: &Member, built: Built) -> anyhow::Result<Value> {
     let mut command = nextest()?;
     command.args(["nextest", "list", "--message-format", "json"]);
     let output = command
-        .args(["--ignore-default-filter", "-p", &member.name, "-E", CASES])
+        .args(member.cases(built))
         .stderr(std::process::Stdio::inherit())
         .output()
         .with_context(|| format!("listing the tests of {}", member.name))?;

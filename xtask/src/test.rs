@@ -102,7 +102,7 @@ fn nightly(arguments: &[String]) -> anyhow::Result<()> {
     examples()?;
     with_servers(&mut tests, &[])?;
     // As a cluster of three, whose cases the run before had on one server.
-    conform::run(Some("nats"))?;
+    conform::run(Some("nats"), conform::Built::Workspace)?;
     Own::Kit.command("explore", &[])?;
     Own::Kit.command("laws", &words(&["--worlds", "100000"]))?;
     Own::Kit.command("sim", &words(&["--seeds", "20000"]))?;

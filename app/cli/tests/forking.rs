@@ -109,6 +109,34 @@ fn a_session_is_forked_in_a_turn_where_a_call_has_ended() {
     }
 }
 
+/// A fork that was killed has a name that nobody was told: `verify` names it, and both of what can be
+/// done about it.
+#[test]
+fn verify_names_a_fork_that_is_not_complete() {
+    let place = Place::new();
+    ok(place.run(&["run", "hello", "--session", "one"]));
+    let at = last(&place, "one");
+    let fork = ok(place.run(&["fork", "one", "--at", &at])).out.trim().to_owned();
+    // As far as it would have come.
+    ok(place.run(&["repair", &fork, "--truncate-at", "3"]));
+    let advice = format!(
+        "session {fork} is an incomplete fork of one: it has 3 of {at} facts. If nothing writes it \
+         now, `windlass fork one --at {at} --as {fork}` completes it, and `windlass erase {fork} \
+         --yes` removes it"
+    );
+    for session in [&[][..], &[fork.as_str()]] {
+        let verified = place.run(&[&["verify"], session].concat());
+        assert_eq!(verified.code, 5, "{}", verified.err);
+        assert!(verified.err.contains(&advice), "{}", verified.err);
+    }
+    assert!(place.run(&["verify"]).out.contains("one: "), "the other session is verified too");
+    ok(place.run(&["fork", "one", "--at", &at, "--as", &fork]));
+    ok(place.run(&["verify"]));
+    ok(place.run(&["repair", &fork, "--truncate-at", "3"]));
+    ok(place.run(&["erase", &fork, "--yes"]));
+    ok(place.run(&["verify"]));
+}
+
 #[test]
 fn a_session_is_read_as_of_a_position() {
     let place = Place::new();

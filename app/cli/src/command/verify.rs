@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_engine::core::{Fact, Seq, SessionId};
+use windlass_engine::core::{Fact, Lineage, Seq, Session, SessionId};
 use windlass_engine::ports::{BlobErrorKind, BlobStore, LogReader, LogStore, SessionFilter};
 
 use super::{closed, damage};
@@ -51,8 +51,8 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<ExitKind, Failure> {
     Err(damage::verdict(sessions, stretches))
 }
 
-/// Checks one session: the store's own checks, the fold of its facts, the checkpoint against that
-/// fold, and the outputs and images that the facts name.
+/// Checks one session: the store's own checks, the fold of its facts, that a fork is complete, the
+/// checkpoint against that fold, and the outputs and images that the facts name.
 async fn check(
     store: &Arc<dyn LogStore>,
     blobs: &dyn BlobStore,
@@ -75,6 +75,9 @@ async fn check(
         );
         return Err(Failure::new(ExitKind::Store, words));
     }
+    if let Some(words) = incomplete_fork(&audited.loaded.session) {
+        return Err(Failure::new(ExitKind::Store, words));
+    }
     let snapshot = match audited.checkpoint {
         Some(at) => format!(", a checkpoint at {at} agrees"),
         None => String::new(),
@@ -86,6 +89,18 @@ async fn check(
     let chain = format!(", chain {}", verified.chain);
     let outputs = outputs(store.clone(), blobs, id).await?;
     Ok(format!("{id}: {last} facts in order{torn}{chain}{snapshot}{outputs}"))
+}
+
+/// Returns what is to be done about a fork whose writer was interrupted; `None` for other sessions.
+fn incomplete_fork(session: &Session) -> Option<String> {
+    let at = session.missing_up_to()?;
+    let Lineage::Fork { of, .. } = &*session.lineage else { return None };
+    let (id, last) = (&session.id, session.next.0.saturating_sub(1));
+    Some(format!(
+        "session {id} is an incomplete fork of {of}: it has {last} of {at} facts. If nothing writes \
+         it now, `windlass fork {of} --at {at} --as {id}` completes it, and `windlass erase {id} \
+         --yes` removes it"
+    ))
 }
 
 /// Verifies the blobs of a log: long outputs, and images of inputs.

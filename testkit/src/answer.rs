@@ -1,6 +1,8 @@
 //! An answer of a model, described once: the in-process provider makes events of it, the HTTP
 //! server makes either dialect's stream of it.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use windlass_core::{Opaque, StopReason, StreamEvent, Usage};
 
@@ -27,6 +29,7 @@ pub struct Answer {
     response_id: String,
     model: Option<String>,
     piece: usize,
+    seals: BTreeMap<usize, String>,
 }
 
 /// One part of an answer.
@@ -63,6 +66,7 @@ impl Default for Answer {
             response_id: "resp_scripted".into(),
             model: None,
             piece: 12,
+            seals: BTreeMap::new(),
         }
     }
 }
@@ -152,6 +156,14 @@ impl Answer {
         self
     }
 
+    /// Gives the latest part an opaque part of its own that is to come back with it, in protocols
+    /// that have a place for one there.
+    #[must_use]
+    pub fn sealed(mut self, seal: impl Into<String>) -> Self {
+        self.seals.insert(self.parts.len().saturating_sub(1), seal.into());
+        self
+    }
+
     /// Sets why the model stopped. Chat Completions has no word for
     /// [`StopReason::Unfinished`]; the wire then says `unfinished`.
     #[must_use]
@@ -198,6 +210,12 @@ impl Answer {
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         &self.parts
+    }
+
+    /// The opaque part of a part, by its index.
+    #[must_use]
+    pub fn seal(&self, index: usize) -> Option<&str> {
+        self.seals.get(&index).map(String::as_str)
     }
 
     /// Why the model stopped.

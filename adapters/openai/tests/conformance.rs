@@ -8,14 +8,19 @@ use windlass_http::http_wire;
 use windlass_kit_http::SseCaps;
 use windlass_openai::{Api, OpenAi, OpenAiConfig};
 use windlass_ports::Provider;
-use windlass_testkit::http::Dialect;
+use windlass_testkit::http::{Dialect, Protocol};
 use windlass_testkit::provider::suite::{Endpoint, ProviderFixture};
 
-struct OpenAiFixture(Api, Dialect);
+struct OpenAiFixture(Api, &'static Dialect);
 
 impl ProviderFixture for OpenAiFixture {
-    fn dialect(&self) -> Dialect {
+    fn protocol(&self) -> &'static dyn Protocol {
         self.1
+    }
+
+    /// It takes images and schemas.
+    fn model(&self) -> &str {
+        "gpt-5"
     }
 
     fn provider(&self, at: &Endpoint) -> Arc<dyn Provider> {
@@ -27,6 +32,6 @@ impl ProviderFixture for OpenAiFixture {
 }
 
 #[rustfmt::skip]
-mod chat { use super::*; windlass_testkit::provider_suite!(OpenAiFixture(Api::Chat, Dialect::Chat)); }
+mod chat { use super::*; windlass_testkit::provider_suite!(OpenAiFixture(Api::Chat, &Dialect::Chat)); }
 #[rustfmt::skip]
-mod responses { use super::*; windlass_testkit::provider_suite!(OpenAiFixture(Api::Responses, Dialect::Responses)); }
+mod responses { use super::*; windlass_testkit::provider_suite!(OpenAiFixture(Api::Responses, &Dialect::Responses)); }

@@ -4,8 +4,11 @@
 //! `reasoning_content` is the field that compatible servers add for readable reasoning.
 
 use serde_json::{Value, json};
-use windlass_core::{StopReason, Usage};
+use windlass_core::{StopReason, ToolChoice, Usage};
 
+use super::model_request::{ModelRequest, OfferedTool, RequestPart};
+use super::protocol::EventEffect;
+use super::request::{flat, list};
 use crate::answer::{Answer, Part};
 
 /// The events of an answer, the `[DONE]` included.
@@ -110,4 +113,107 @@ fn usage_object(usage: &Usage) -> Value {
         "prompt_tokens_details": { "cached_tokens": usage.cached_input },
         "completion_tokens_details": { "reasoning_tokens": usage.reasoning_output },
     })
+}
+
+/// The effect of an event.
+pub(super) fn effect(event: &str) -> EventEffect {
+    let given = |key: &str| {
+        event.contains(&format!("\"{key}\":\"")) && !event.contains(&format!("\"{key}\":\"\""))
+    };
+    let arguments = given("arguments");
+    EventEffect::default()
+        .adding(
+            arguments || ["content", "refusal", "reasoning_content"].iter().any(|key| given(key)),
+        )
+        .with_arguments(arguments)
+        .ending(given("finish_reason"))
+}
+
+/// Reads a request.
+pub(super) fn read(body: &Value) -> ModelRequest {
+    let mut request = ModelRequest {
+        model: body["model"].as_str().map(String::from),
+        tools: list(body, "tools").iter().map(|tool| offered(&tool["function"])).collect(),
+        choice: choice(&body["tool_choice"]),
+        max_tokens: ["max_completion_tokens", "max_tokens"]
+            .iter()
+            .find_map(|key| body[key].as_u64()),
+        effort: [&body["reasoning_effort"], &body["reasoning"]["effort"]]
+            .iter()
+            .find_map(|effort| effort.as_str())
+            .map(String::from),
+        answer_schema: body.pointer("/response_format/json_schema/schema").cloned(),
+        ..ModelRequest::default()
+    };
+    for (at, message) in list(body, "messages").iter().enumerate() {
+        let text = || message.get("content").map(flat).unwrap_or_default();
+        match message["role"].as_str() {
+            Some("system") if at == 0 => request.system = Some(text()),
+            Some("system" | "developer") => request.parts.push(RequestPart::Context(text())),
+            Some("user") => user(&message["content"], &mut request.parts),
+            Some("assistant") => assistant(message, &mut request.parts),
+            Some("tool") => request.parts.push(RequestPart::Result {
+                id: message.get("tool_call_id").map(flat).unwrap_or_default(),
+                output: text(),
+                failed: false,
+            }),
+            Some(_) | None => {}
+        }
+    }
+    request
+}
+
+/// A tool by the fields that Chat Completions and Responses share.
+pub(super) fn offered(tool: &Value) -> OfferedTool {
+    OfferedTool {
+        name: tool["name"].as_str().unwrap_or_default().into(),
+        description: tool["description"].as_str().unwrap_or_default().into(),
+        parameters: tool["parameters"].clone(),
+    }
+}
+
+/// A choice as Chat Completions and Responses write it.
+pub(super) fn choice(choice: &Value) -> ToolChoice {
+    let name = choice.pointer("/function/name").or_else(|| choice.get("name"));
+    match (choice.as_str(), name.and_then(Value::as_str)) {
+        (_, Some(name)) => ToolChoice::Tool(name.into()),
+        (Some("none"), _) => ToolChoice::None,
+        (Some("required" | "any"), _) => ToolChoice::Required,
+        _ => ToolChoice::Auto,
+    }
+}
+
+/// Words and images of the user: a string, or a list of parts.
+pub(super) fn user(content: &Value, parts: &mut Vec<RequestPart>) {
+    let Some(list) = content.as_array() else {
+        return parts.push(RequestPart::User(flat(content)));
+    };
+    for part in list {
+        let url = &part["image_url"];
+        match url.as_str().or_else(|| url["url"].as_str()) {
+            Some(url) => parts.extend(image(url)),
+            None => parts.push(RequestPart::User(part["text"].as_str().unwrap_or_default().into())),
+        }
+    }
+}
+
+/// The image of a data URL.
+fn image(url: &str) -> Option<RequestPart> {
+    let (media, base64) = url.strip_prefix("data:")?.split_once(";base64,")?;
+    Some(RequestPart::Image { media: media.into(), base64: base64.into() })
+}
+
+fn assistant(message: &Value, parts: &mut Vec<RequestPart>) {
+    let thoughts = list(message, "reasoning_details").iter().map(Value::to_string);
+    parts.extend(thoughts.map(RequestPart::Opaque));
+    let text = message.get("content").map(flat).filter(|text| !text.is_empty());
+    parts.extend(text.map(RequestPart::Text));
+    for call in list(message, "tool_calls") {
+        let text = |of: &Value, key: &str| of.get(key).map(flat).unwrap_or_default();
+        parts.push(RequestPart::Call {
+            id: text(call, "id"),
+            name: text(&call["function"], "name"),
+            arguments: text(&call["function"], "arguments"),
+        });
+    }
 }

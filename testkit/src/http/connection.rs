@@ -11,10 +11,11 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
 use super::Shared;
+use super::dialect::Dialect;
 use super::reply::{Cut, Framing, Reply};
 use super::request::{Ended, Parsed, Request, parse};
 use super::socket;
-use super::wire::{Dialect, FILL, Op, framed, plan};
+use super::wire::{FILL, Op, framed, plan};
 use crate::ledger::Ledger;
 
 /// Bytes that a client may send ahead while a reply is under way.
@@ -35,17 +36,17 @@ pub(super) async fn serve(mut stream: TcpStream, number: u64, shared: Arc<Shared
         let reply = refused.flatten().map_or_else(|| shared.script.reply(&request), Ok);
         let reply = reply.unwrap_or_else(|miss| {
             shared.misses.push(miss.clone());
-            let status = if request.dialect().is_some() { 400 } else { 404 };
+            let status = if request.protocol().is_some() { 400 } else { 404 };
             Reply::error(status, "script_miss", &miss)
         });
-        let dialect = request.dialect().unwrap_or(Dialect::Chat);
+        let protocol = request.protocol().unwrap_or(&Dialect::Chat);
         let (reader, writer) = stream.split();
         let ledger = match request.is_handshake() {
             true => &shared.handshakes,
             false => &shared.requests,
         };
         let mut out = Out { reader, writer, carry: &mut carry, ledger, index };
-        let carried = out.carry_out(plan(&reply, dialect), reply.framing).await;
+        let carried = out.carry_out(plan(&reply, protocol), reply.framing).await;
         let carried = carried.unwrap_or(Carried::HungUp);
         if let Carried::Cut(cut) = carried {
             // The cut comes before its record, so that who waits for the record finds it done.
@@ -121,6 +122,7 @@ async fn read(
 
 /// Records a request under the number of its place.
 pub(super) fn record(mut request: Request, shared: &Shared) -> (usize, Request) {
+    request.protocol = shared.script.protocol(&request);
     let ledger = match request.is_handshake() {
         true => &shared.handshakes,
         false => &shared.requests,

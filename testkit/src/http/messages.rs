@@ -4,9 +4,11 @@
 //! here: this protocol tells it by the reason to stop alone.
 
 use serde_json::{Value, json};
-use windlass_core::{StopReason, Usage};
+use windlass_core::{StopReason, ToolChoice, Usage};
 
-use super::request::{Asked, flat, list};
+use super::model_request::{ModelRequest, OfferedTool, RequestPart};
+use super::protocol::EventEffect;
+use super::request::{flat, list};
 use crate::answer::{Answer, Part};
 
 /// How the frame of what nobody said begins.
@@ -144,39 +146,85 @@ fn answer_usage(usage: &Usage) -> Value {
     told
 }
 
-/// What a request asks.
-pub(super) fn asked(json: &Value, asked: &mut Asked) {
-    for block in list(json, "system") {
-        asked.context.push(text(block, "text"));
+/// The effect of an event.
+pub(super) fn effect(event: &str) -> EventEffect {
+    let arguments = event.contains("\"input_json_delta\"");
+    EventEffect::default()
+        .adding(
+            arguments || event.contains("\"text_delta\"") || event.contains("\"thinking_delta\""),
+        )
+        .with_arguments(arguments)
+        .ending(event.starts_with("event: message_delta\n"))
+}
+
+/// Reads a request.
+pub(super) fn read(body: &Value) -> ModelRequest {
+    let system: Vec<String> =
+        list(body, "system").iter().map(|block| text(block, "text")).collect();
+    let mut request = ModelRequest {
+        model: body["model"].as_str().map(String::from),
+        system: (!system.is_empty()).then(|| system.concat()),
+        tools: list(body, "tools").iter().map(offered).collect(),
+        choice: choice(&body["tool_choice"]),
+        max_tokens: body["max_tokens"].as_u64(),
+        effort: effort(body),
+        answer_schema: body.pointer("/output_config/format/schema").cloned(),
+        ..ModelRequest::default()
+    };
+    for message in list(body, "messages") {
+        let user = message["role"] == "user";
+        request.parts.extend(list(message, "content").iter().map(|block| part(block, user)));
     }
-    for message in list(json, "messages") {
-        let mut user = String::new();
-        for block in list(message, "content") {
-            match block["type"].as_str() {
-                Some("tool_use") => {
-                    let call = (text(block, "id"), text(block, "name"));
-                    let input = block["input"].to_string();
-                    asked.calls.push((call.0, call.1, input));
-                }
-                Some("tool_result") => {
-                    let result = (text(block, "tool_use_id"), text(block, "content"));
-                    asked.results.push(result);
-                }
-                Some("text") if message["role"] == "user" => {
-                    let said = text(block, "text");
-                    if said.starts_with(FRAME) {
-                        asked.context.push(said);
-                    } else {
-                        user = said;
-                    }
-                }
-                Some("text") => asked.said.push(text(block, "text")),
-                Some(_) | None => {}
-            }
+    request
+}
+
+fn offered(tool: &Value) -> OfferedTool {
+    OfferedTool {
+        name: text(tool, "name"),
+        description: text(tool, "description"),
+        parameters: tool["input_schema"].clone(),
+    }
+}
+
+fn choice(choice: &Value) -> ToolChoice {
+    match choice["type"].as_str() {
+        Some("tool") => ToolChoice::Tool(text(choice, "name")),
+        Some("any") => ToolChoice::Required,
+        Some("none") => ToolChoice::None,
+        Some(_) | None => ToolChoice::Auto,
+    }
+}
+
+fn effort(body: &Value) -> Option<String> {
+    let word = body["output_config"]["effort"].as_str().map(String::from);
+    let budget = || body["thinking"]["budget_tokens"].as_u64().map(|tokens| tokens.to_string());
+    word.or_else(budget)
+}
+
+/// A block of the user or of the model. What nobody said stands among the user's words, in its
+/// frame.
+fn part(block: &Value, user: bool) -> RequestPart {
+    match block["type"].as_str() {
+        Some("tool_use") => RequestPart::Call {
+            id: text(block, "id"),
+            name: text(block, "name"),
+            arguments: block["input"].to_string(),
+        },
+        Some("tool_result") => RequestPart::Result {
+            id: text(block, "tool_use_id"),
+            output: text(block, "content"),
+            failed: block["is_error"] == true,
+        },
+        Some("image") => RequestPart::Image {
+            media: text(&block["source"], "media_type"),
+            base64: text(&block["source"], "data"),
+        },
+        Some("text") if user && text(block, "text").starts_with(FRAME) => {
+            RequestPart::Context(text(block, "text"))
         }
-        if !user.is_empty() {
-            asked.on_user(user);
-        }
+        Some("text") if user => RequestPart::User(text(block, "text")),
+        Some("text") => RequestPart::Text(text(block, "text")),
+        Some(_) | None => RequestPart::Opaque(block.to_string()),
     }
 }
 

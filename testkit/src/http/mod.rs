@@ -7,8 +7,11 @@
 
 mod chat;
 mod connection;
+mod dialect;
 pub mod grammar;
 mod messages;
+mod model_request;
+mod protocol;
 mod reply;
 mod request;
 mod responses;
@@ -26,10 +29,12 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use windlass_ports::{CancelSignal, CancelSource};
 
+pub use dialect::Dialect;
+pub use model_request::{ModelRequest, OfferedTool, RequestPart};
+pub use protocol::{EventEffect, Protocol, ProtocolCapabilities, Refusal};
 pub use reply::{Cut, Framing, Reply};
 pub use request::{Asked, Ended, Request};
 pub use script::Script;
-pub use wire::Dialect;
 
 use crate::ledger::Ledger;
 
@@ -129,7 +134,7 @@ impl ModelServer {
     /// The requests for an answer of a model: what is left without `/v1/models` and the like.
     #[must_use]
     pub fn samples(&self) -> Vec<Request> {
-        let sample = |request: &&Request| request.dialect().is_some();
+        let sample = |request: &&Request| request.protocol().is_some();
         self.shared.requests.look(|all| all.iter().filter(sample).cloned().collect())
     }
 

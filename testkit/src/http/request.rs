@@ -5,7 +5,9 @@ use std::time::Instant;
 use serde_json::Value;
 use windlass_core::{Prompt, PromptItem, program_report_text, result_text};
 
-use super::wire::Dialect;
+use super::dialect::Dialect;
+use super::model_request::{ModelRequest, RequestPart};
+use super::protocol::Protocol;
 
 /// Bytes of a request's head.
 const HEAD: usize = 64 * 1024;
@@ -35,6 +37,8 @@ pub struct Request {
     pub ended_at: Option<Instant>,
     /// Bytes of the reply, head included, that the kernel has taken.
     pub sent: u64,
+    /// The protocol in which it asks a model.
+    pub(super) protocol: Option<&'static dyn Protocol>,
 }
 
 /// How a reply ended.
@@ -95,15 +99,10 @@ impl Request {
         route.find("/v1/").and_then(|at| route.get(at..)).unwrap_or(route)
     }
 
-    /// The dialect that it wants its answer in; `None` when it asks for none.
+    /// The protocol of the kit that its path belongs to.
     #[must_use]
     pub fn dialect(&self) -> Option<Dialect> {
-        match self.called() {
-            "/v1/chat/completions" => Some(Dialect::Chat),
-            "/v1/responses" => Some(Dialect::Responses),
-            "/v1/messages" => Some(Dialect::Messages),
-            _ => None,
-        }
+        Dialect::of(self.called())
     }
 
     /// The value of a header, by its name in lower case.
@@ -116,30 +115,54 @@ impl Request {
     /// What it asks, for scripts that respond by a function.
     #[must_use]
     pub fn asked(&self) -> Asked {
-        let mut asked = Asked::default();
         let Some(json) = &self.json else {
-            return asked;
+            return Asked::default();
         };
-        for tool in list(json, "tools") {
-            let name = tool.get("function").unwrap_or(tool).get("name");
-            asked.tools.extend(name.and_then(Value::as_str).map(String::from));
+        match self.protocol {
+            Some(protocol) => protocol.asked(self),
+            // A path that the kit does not know: its body says of which form it is.
+            None if json.get("input").is_some() => Dialect::Responses.asked_of(json),
+            None => self.dialect().unwrap_or(Dialect::Chat).asked_of(json),
         }
-        asked.instructions = json.get("instructions").and_then(Value::as_str).map(String::from);
-        if let Some(text) = json.get("input").and_then(Value::as_str) {
-            asked.user = Some(text.into());
-        }
-        if self.dialect() == Some(Dialect::Messages) {
-            super::messages::asked(json, &mut asked);
-            return asked;
-        }
-        for item in list(json, "messages").iter().chain(list(json, "input")) {
-            asked.take(item);
-        }
-        asked
+    }
+
+    /// Reads all that it says; empty when it is of no protocol that its server speaks.
+    #[must_use]
+    pub fn read(&self) -> ModelRequest {
+        self.protocol.map(|protocol| protocol.read(self)).unwrap_or_default()
+    }
+
+    /// The protocol in which it asks a model, among those that its server speaks.
+    #[must_use]
+    pub fn protocol(&self) -> Option<&'static dyn Protocol> {
+        self.protocol
     }
 }
 
 impl Asked {
+    /// Reads a request.
+    #[must_use]
+    pub fn of(request: ModelRequest) -> Self {
+        let mut asked = Self {
+            tools: request.tools.into_iter().map(|tool| tool.name).collect(),
+            instructions: request.system,
+            ..Self::default()
+        };
+        for part in request.parts {
+            match part {
+                RequestPart::User(text) => asked.on_user(text),
+                RequestPart::Context(text) => asked.context.push(text),
+                RequestPart::Text(text) => asked.said.push(text),
+                RequestPart::Call { id, name, arguments } => {
+                    asked.calls.push((id, name, arguments));
+                }
+                RequestPart::Result { id, output, failed: _ } => asked.results.push((id, output)),
+                RequestPart::Image { .. } | RequestPart::Opaque(_) => {}
+            }
+        }
+        asked
+    }
+
     /// Reads a prompt as the request of it is read.
     #[must_use]
     pub fn of_prompt(prompt: &Prompt) -> Self {
@@ -172,36 +195,11 @@ impl Asked {
     }
 
     /// Takes words of the user, after which nothing has been said or done yet.
-    pub(super) fn on_user(&mut self, words: String) {
+    fn on_user(&mut self, words: String) {
         self.user = Some(words);
         self.said.clear();
         self.calls.clear();
         self.results.clear();
-    }
-
-    fn take(&mut self, item: &Value) {
-        let text = |key: &str| item.get(key).map(flat).unwrap_or_default();
-        match (text("role").as_str(), text("type").as_str()) {
-            ("system" | "developer", _) => self.context.push(text("content")),
-            ("user", _) => {
-                self.on_user(text("content"));
-            }
-            ("assistant", _) => {
-                self.said.extend(Some(text("content")).filter(|text| !text.is_empty()));
-                for call in list(item, "tool_calls") {
-                    let function = call.get("function").unwrap_or(&Value::Null);
-                    let text = |of: &Value, key: &str| of.get(key).map(flat).unwrap_or_default();
-                    let (name, arguments) = (text(function, "name"), text(function, "arguments"));
-                    self.calls.push((text(call, "id"), name, arguments));
-                }
-            }
-            ("tool", _) => self.results.push((text("tool_call_id"), text("content"))),
-            (_, "function_call") => {
-                self.calls.push((text("call_id"), text("name"), text("arguments")));
-            }
-            (_, "function_call_output") => self.results.push((text("call_id"), text("output"))),
-            _ => {}
-        }
     }
 }
 
@@ -288,6 +286,7 @@ fn parse_head(head: &[u8]) -> Result<Request, String> {
         ended: None,
         ended_at: None,
         sent: 0,
+        protocol: None,
     })
 }
 

@@ -5,6 +5,10 @@
 use serde_json::{Value, json};
 use windlass_core::{StopReason, Usage};
 
+use super::chat;
+use super::model_request::{ModelRequest, RequestPart};
+use super::protocol::EventEffect;
+use super::request::{flat, list};
 use crate::answer::{Answer, Part};
 
 /// The events of an answer, the terminal one included.
@@ -195,4 +199,49 @@ fn usage_object(usage: &Usage) -> Value {
         "output_tokens_details": { "reasoning_tokens": usage.reasoning_output },
         "total_tokens": usage.total,
     })
+}
+
+/// The effect of an event: each has a number, by which a reader knows its repetition.
+pub(super) fn effect(event: &str) -> EventEffect {
+    let ends = ["event: response.completed\n", "event: response.incomplete\n"];
+    EventEffect::default()
+        .with_arguments(event.starts_with("event: response.function_call_arguments.delta\n"))
+        .ending(ends.iter().any(|end| event.starts_with(end)))
+}
+
+/// Reads a request.
+pub(super) fn read(body: &Value) -> ModelRequest {
+    let mut request = ModelRequest {
+        model: body["model"].as_str().map(String::from),
+        system: body["instructions"].as_str().map(String::from),
+        tools: list(body, "tools").iter().map(chat::offered).collect(),
+        choice: chat::choice(&body["tool_choice"]),
+        max_tokens: body["max_output_tokens"].as_u64(),
+        effort: body["reasoning"]["effort"].as_str().map(String::from),
+        answer_schema: body.pointer("/text/format/schema").cloned(),
+        ..ModelRequest::default()
+    };
+    request.parts.extend(body["input"].as_str().map(|text| RequestPart::User(text.into())));
+    for item in list(body, "input") {
+        let text = |key: &str| item.get(key).map(flat).unwrap_or_default();
+        match (item["role"].as_str(), item["type"].as_str()) {
+            (Some("system" | "developer"), _) => {
+                request.parts.push(RequestPart::Context(text("content")));
+            }
+            (Some("user"), _) => chat::user(&item["content"], &mut request.parts),
+            (Some(_), _) => request.parts.push(RequestPart::Text(text("content"))),
+            (None, Some("function_call")) => request.parts.push(RequestPart::Call {
+                id: text("call_id"),
+                name: text("name"),
+                arguments: text("arguments"),
+            }),
+            (None, Some("function_call_output")) => request.parts.push(RequestPart::Result {
+                id: text("call_id"),
+                output: text("output"),
+                failed: false,
+            }),
+            (None, _) => request.parts.push(RequestPart::Opaque(item.to_string())),
+        }
+    }
+    request
 }

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use windlass_ports::sync::Mutex;
 
 use super::grammar::{self, Profile};
+use super::protocol::{Protocol, protocol_of};
 use super::reply::{Body, Reply};
 use super::request::Request;
 use crate::answer::MODEL;
@@ -16,6 +17,7 @@ pub struct Script {
     models: Reply,
     strict: Strict,
     handshakes: Handshakes,
+    protocols: Vec<&'static dyn Protocol>,
 }
 
 /// Which requests are refused for their form.
@@ -91,7 +93,20 @@ impl Script {
             models: Reply::json(200, &json!({ "object": "list", "data": [listed] })),
             strict: Strict::No,
             handshakes: Box::new(|_| None),
+            protocols: Vec::new(),
         }
+    }
+
+    /// Speaks this protocol too, before those of the kit.
+    #[must_use]
+    pub fn speaking(mut self, protocol: &'static dyn Protocol) -> Self {
+        self.protocols.push(protocol);
+        self
+    }
+
+    /// The protocol in which a request asks a model.
+    pub(super) fn protocol(&self, request: &Request) -> Option<&'static dyn Protocol> {
+        protocol_of(&self.protocols, request)
     }
 
     /// The reply to a request, or why there is none.
@@ -99,13 +114,12 @@ impl Script {
         let (method, path) = (request.method.as_str(), request.called());
         match (method, path) {
             ("GET", "/v1/models") => return Ok(self.models.clone()),
-            ("POST", "/v1/chat/completions" | "/v1/responses" | "/v1/messages")
-            | (Request::MESSAGE, "/v1/responses") => {}
+            ("POST", _) | (Request::MESSAGE, "/v1/responses") if request.protocol().is_some() => {}
             _ => return Err(format!("{method} {path}: this server does not serve it")),
         }
         let fault = match self.strict {
             Strict::No => None,
-            Strict::Protocol => grammar::fault(request),
+            Strict::Protocol => request.protocol().and_then(|protocol| protocol.fault(request)),
             Strict::Server(profile) => grammar::fault_for(profile, request),
         };
         if let Some(fault) = fault {
@@ -113,8 +127,7 @@ impl Script {
         }
         let mut reply = self.sample(request)?;
         if let Body::Answer(answer) = &mut reply.body {
-            let requested = request.json.as_ref().and_then(|json| json.get("model"));
-            answer.answers_for(requested.and_then(Value::as_str));
+            answer.answers_for(request.read().model.as_deref());
         }
         Ok(reply)
     }

@@ -16,9 +16,10 @@ use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
 use super::Shared;
 use super::connection::{Carried, Out, close, finish, record};
+use super::dialect::Dialect;
 use super::reply::{Body, Framing, Reply};
 use super::request::{Ended, Request};
-use super::wire::{Dialect, Op, events, laid, split_events};
+use super::wire::{Op, events, laid, split_events};
 
 /// The largest message that is read.
 const MOST: u64 = 64 * 1024 * 1024;
@@ -142,7 +143,7 @@ fn texts(reply: &Reply) -> Vec<Vec<u8>> {
             split_events(bytes).iter().map(|event| data(event)).collect()
         }
         Body::Answer(_) | Body::Bytes(_) | Body::Filled { .. } => {
-            events(reply, Dialect::Responses).iter().map(|event| data(event)).collect()
+            events(reply, &Dialect::Responses).iter().map(|event| data(event)).collect()
         }
     }
 }

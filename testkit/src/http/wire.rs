@@ -1,43 +1,8 @@
 //! From a reply to what is written: the head, then steps in order. Pure.
 
+use super::protocol::Protocol;
 use super::reply::{Body, Cut, Edit, Framing, Reply};
-use super::{chat, messages, responses};
-use crate::answer::Answer;
 use crate::gate::Gate;
-
-/// The dialect of a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// OpenAI Chat Completions.
-    Chat,
-    /// OpenAI Responses.
-    Responses,
-    /// Anthropic Messages.
-    Messages,
-}
-
-impl Dialect {
-    /// The events of an answer in this dialect, each with its blank line.
-    #[must_use]
-    pub fn events(self, answer: &Answer) -> Vec<String> {
-        match self {
-            Self::Chat => chat::events(answer),
-            Self::Responses => responses::events(answer),
-            Self::Messages => messages::events(answer),
-        }
-    }
-
-    /// The answer as one JSON object, as a gateway gives it that does not stream. The arguments of
-    /// a call must be JSON.
-    #[must_use]
-    pub fn body(self, answer: &Answer) -> String {
-        match self {
-            Self::Chat => chat::body(answer),
-            Self::Responses => responses::body(answer),
-            Self::Messages => messages::body(answer),
-        }
-    }
-}
 
 /// What is to be done on the socket.
 #[derive(Debug)]
@@ -56,10 +21,10 @@ pub(super) enum Op {
 pub(super) const FILL: usize = 16 * 1024;
 
 /// What is written for a reply.
-pub(super) fn plan(reply: &Reply, dialect: Dialect) -> Vec<Op> {
+pub(super) fn plan(reply: &Reply, protocol: &dyn Protocol) -> Vec<Op> {
     let mut ops = Vec::new();
     ops.extend(reply.before_head.clone().map(Op::Wait));
-    let pieces = pieces(reply, dialect);
+    let pieces = pieces(reply, protocol);
     let (fill, count) = match reply.body {
         Body::Filled { fill, count, .. } => (fill, count),
         Body::Answer(_) | Body::Bytes(_) => (0, 0),
@@ -151,8 +116,8 @@ fn marks(reply: &Reply) -> Vec<(usize, Mark)> {
     marks
 }
 
-fn pieces(reply: &Reply, dialect: Dialect) -> Vec<Vec<u8>> {
-    let events = events(reply, dialect);
+fn pieces(reply: &Reply, protocol: &dyn Protocol) -> Vec<Vec<u8>> {
+    let events = events(reply, protocol);
     match reply.split {
         None => events,
         Some(size) => events.concat().chunks(size).map(<[u8]>::to_vec).collect(),
@@ -160,10 +125,10 @@ fn pieces(reply: &Reply, dialect: Dialect) -> Vec<Vec<u8>> {
 }
 
 /// The events of a reply, as they are after its edits.
-pub(super) fn events(reply: &Reply, dialect: Dialect) -> Vec<Vec<u8>> {
+pub(super) fn events(reply: &Reply, protocol: &dyn Protocol) -> Vec<Vec<u8>> {
     let mut events = match &reply.body {
         Body::Answer(answer) => {
-            dialect.events(answer).into_iter().map(String::into_bytes).collect()
+            protocol.events(answer).into_iter().map(String::into_bytes).collect()
         }
         Body::Bytes(bytes) if reply.edits.is_empty() => vec![bytes.clone()],
         Body::Bytes(bytes) => split_events(bytes),

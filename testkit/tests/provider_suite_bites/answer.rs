@@ -1,9 +1,9 @@
 //! From the events of Chat Completions to those of the port, and from refusals to errors.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use windlass_core::{FailureKind, Retry, StopReason, StreamEvent, Usage};
+use windlass_core::{FailureKind, Opaque, Retry, StopReason, StreamEvent, Usage};
 use windlass_ports::ProviderError;
 
 use crate::fault::Fault;
@@ -16,6 +16,8 @@ pub(crate) struct Answer {
     finish: Option<StopReason>,
     /// The parts so far: what they are, by the place that the protocol gives them.
     parts: Vec<String>,
+    /// The seals of calls, by their slots.
+    seals: BTreeMap<u32, String>,
     ids: BTreeSet<String>,
 }
 
@@ -119,6 +121,9 @@ impl Answer {
         if new {
             out.push(StreamEvent::CallOpened { slot, id, name });
         }
+        if let Some(seal) = call["seal"].as_str().filter(|_| fault != Fault::LosesSeals) {
+            self.seals.insert(slot, seal.to_owned());
+        }
         let text = text(&call["function"]["arguments"]);
         if !text.is_empty() {
             out.push(StreamEvent::CallArguments { slot, text });
@@ -179,7 +184,7 @@ impl Answer {
         let nothing = fault == Fault::TakesNothingForAnAnswer && !self.opened;
         let stop = match self.finish.take() {
             Some(stop) if begun => stop,
-            None if nothing || careless.contains(&fault) => StopReason::Stop,
+            None if nothing || careless.contains(&fault) || self.unended(fault) => StopReason::Stop,
             Some(_) | None => return Err(truncated()),
         };
         self.close(out);
@@ -187,10 +192,23 @@ impl Answer {
         Ok(())
     }
 
+    /// True if what has come passes for whole by its last part alone.
+    fn unended(&self, fault: Fault) -> bool {
+        let part = |kind: &str| self.parts.last().is_some_and(|last| last == kind);
+        fault == Fault::TakesTheEndAfterTextForAnAnswer && part("content")
+            || fault == Fault::TakesTheEndAfterReasoningForAnAnswer && part("reasoning")
+    }
+
     /// Says that the parts are whole.
     pub(crate) fn close(&self, out: &mut Vec<StreamEvent>) {
         for (slot, _) in (0..).zip(&self.parts) {
-            out.push(StreamEvent::Done { slot, text: None, opaque: None });
+            let opaque = self.seals.get(&slot).map(|seal| Opaque {
+                provider: "reference".into(),
+                endpoint: "reference".into(),
+                model: "reference".into(),
+                payload: seal.clone(),
+            });
+            out.push(StreamEvent::Done { slot, text: None, opaque });
         }
     }
 }

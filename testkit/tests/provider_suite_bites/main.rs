@@ -3,6 +3,7 @@
 
 mod answer;
 mod fault;
+mod protocol;
 mod reference;
 mod request;
 mod wire;
@@ -28,6 +29,8 @@ const BITES: &[(&str, Fault, &str)] = &[
     ("a_wait_may_be_dropped_at_every_byte", Fault::LosesWhatADroppedWaitHadRead, "an answer of dropped waits"),
     ("a_connection_closed_at_any_byte_is_no_answer", Fault::TakesAClosedConnectionForTheEnd, "passed for an answer"),
     ("a_connection_closed_at_any_byte_is_no_answer", Fault::TellsHalfACall, "is told as"),
+    ("a_connection_closed_at_any_byte_is_no_answer", Fault::TakesTheEndAfterTextForAnAnswer, "passed for an answer"),
+    ("a_connection_closed_at_any_byte_is_no_answer", Fault::TakesTheEndAfterReasoningForAnAnswer, "passed for an answer"),
     ("a_body_cut_short_at_any_byte_is_no_answer", Fault::TakesACutBodyForTheEnd, "passed for an answer"),
     ("a_connection_reset_at_any_byte_is_no_answer", Fault::TakesAResetForTheEnd, "passed for an answer"),
     ("a_repeated_event_is_told_once", Fault::OpensACallAnew, "twice"),
@@ -44,7 +47,7 @@ const BITES: &[(&str, Fault, &str)] = &[
     ("an_answer_without_an_end_is_too_large", Fault::TakesAnyBody, "must be of [TooLarge]"),
     ("a_refusal_without_an_end_is_read_in_part", Fault::ReadsAllOfARefusal, "read on until"),
     ("a_refusal_has_its_class", Fault::TakesRefusalsForTheServers, "of the class Server"),
-    ("a_refusal_is_told_from_its_words", Fault::LooksOnlyAtTheStatus, "context_length_exceeded is of"),
+    ("a_refusal_is_told_from_its_words", Fault::LooksOnlyAtTheStatus, "must be of [ContextOverflow]"),
     ("a_wait_that_is_asked_for_is_told", Fault::KnowsNoDates, "08:50:07"),
     ("a_redirect_is_not_followed", Fault::FollowsRedirects, "passed for an answer"),
     ("nobody_there_is_unavailable", Fault::GivesUpOnWhoIsNotThere, "Never of another try"),
@@ -57,6 +60,17 @@ const BITES: &[(&str, Fault, &str)] = &[
     ("a_provider_goes_on_after_a_failure", Fault::SulksAfterAFailure, "after failure 0"),
     ("requests_keep_the_grammar", Fault::SendsBrokenArguments, "arguments: "),
     ("no_longer_answer_is_asked_for_than_is_left", Fault::KnowsNoBudget, "tokens a budget leaves"),
+    ("no_longer_answer_is_asked_for_than_is_left", Fault::IgnoresTheLimit, "None are asked for"),
+    ("the_instructions_are_sent", Fault::DropsTheInstructions, "were sent as None"),
+    ("each_tool_is_sent_whole", Fault::EmptiesDescriptions, "the tools"),
+    ("the_choice_of_tools_is_sent", Fault::IgnoresTheChoice, "was sent as Auto"),
+    ("each_effort_is_sent", Fault::SendsOneEffort, "sent as another"),
+    ("images_are_sent_as_declared", Fault::SendsWordsForImages, "images are declared"),
+    ("the_schema_of_the_answer_is_sent_as_declared", Fault::SendsNoSchema, "sent as None"),
+    ("failed_results_say_so", Fault::HidesThatACallFailed, "[false, false, false]"),
+    ("a_conversation_keeps_its_order", Fault::SendsResultsFirst, "was sent as"),
+    ("calls_keep_their_names", Fault::SendsCallsUnderOneName, "were sent as"),
+    ("the_opaque_part_of_a_call_comes_back", Fault::LosesSeals, "is told with None"),
     ("calls_keep_their_results", Fault::ForgetsEdits, "only two ran"),
     ("what_is_declared_is_done", Fault::RefusesWhatItDeclares, "declared and refused"),
     ("what_is_declared_is_done", Fault::DropsToolsThatItDeclares, "declared and not sent"),

@@ -12,14 +12,16 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use windlass_core::{FailureKind, Retry, StreamEvent};
 use windlass_ports::{
-    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, StreamState,
+    ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
+    StreamState,
 };
-use windlass_testkit::http::Dialect;
+use windlass_testkit::http::Protocol;
 use windlass_testkit::provider::suite::{Endpoint, ProviderFixture};
 
 use crate::answer::{Answer, Meaning, error, protocol, refused, text, truncated};
 use crate::fault::Fault;
-use crate::request::body;
+use crate::protocol::Marked;
+use crate::request::{body, images};
 use crate::wire::{Body, Events, Head, Read, head};
 
 /// How much of a refusal is read.
@@ -29,8 +31,8 @@ const REFUSAL: usize = 64 * 1024;
 pub(crate) struct Making(pub(crate) Fault);
 
 impl ProviderFixture for Making {
-    fn dialect(&self) -> Dialect {
-        Dialect::Chat
+    fn protocol(&self) -> &'static dyn Protocol {
+        &Marked
     }
 
     fn provider(&self, at: &Endpoint) -> Arc<dyn Provider> {
@@ -77,6 +79,13 @@ impl Provider for Reference {
         }
     }
 
+    fn model(&self, _model: &str) -> ModelCapabilities {
+        let mut known = ModelCapabilities::unknown();
+        known.images = true;
+        known.structured_output = true;
+        known
+    }
+
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
         let shared = self.0.clone();
         let sampled = if shared.fault == Fault::AsksOnWhenDropped {
@@ -106,7 +115,7 @@ impl Shared {
             Fault::OneAtATime => Some(self.turn.clone().lock_owned().await),
             _ => None,
         };
-        let sent = body(&request, self.fault);
+        let sent = body(&request, &images(&request, self.fault).await, self.fault);
         let mut base = self.at.base_url.clone();
         let mut attempts = 0;
         let (head, mut body) = loop {

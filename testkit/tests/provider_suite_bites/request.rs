@@ -1,53 +1,124 @@
 //! From a prompt to the body of a Chat Completions request.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
-use windlass_core::{PromptItem, Seq, program_report_text, result_text};
+use windlass_core::{
+    ObservationStatus, PromptItem, Seq, ToolChoice, program_report_text, result_text,
+};
 use windlass_ports::SampleRequest;
 
 use crate::fault::Fault;
 
+/// The images of a conversation, as data URLs by their names.
+pub(crate) type Images = BTreeMap<String, String>;
+
+/// Reads the images of a request.
+pub(crate) async fn images(request: &SampleRequest, fault: Fault) -> Images {
+    let mut images = Images::new();
+    for item in request.prompt.items.iter() {
+        if let PromptItem::Image { image } = item
+            && fault != Fault::SendsWordsForImages
+            && let Ok(bytes) = request.blobs.read(&image.sha256, image.bytes).await
+        {
+            let url = format!("data:{};base64,{}", image.media.as_str(), base64(&bytes));
+            images.insert(image.sha256.clone(), url);
+        }
+    }
+    images
+}
+
+/// Bytes in base64 (RFC 4648).
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let bits = (0..3).fold(0, |bits, at| bits << 8 | usize::from(*three.get(at).unwrap_or(&0)));
+        for at in 0..4 {
+            let digit = DIGITS[bits >> (18 - 6 * at) & 63];
+            text.push(if at <= three.len() { char::from(digit) } else { '=' });
+        }
+    }
+    text
+}
+
 /// The body of a request.
-pub(crate) fn body(request: &SampleRequest, fault: Fault) -> String {
+pub(crate) fn body(request: &SampleRequest, images: &Images, fault: Fault) -> String {
     let prompt = &request.prompt;
     let settings = &prompt.settings;
     let mut messages = Vec::new();
-    if !settings.instructions.is_empty() {
+    if !settings.instructions.is_empty() && fault != Fault::DropsTheInstructions {
         messages.push(json!({ "role": "system", "content": settings.instructions }));
     }
     let mut sample = None;
     for item in prompt.items.iter() {
-        add(item, &mut sample, &mut messages, fault);
+        add(item, images, &mut sample, &mut messages, fault);
+    }
+    if fault == Fault::SendsResultsFirst {
+        messages.sort_by_key(|message| message["role"] != "tool");
     }
     let mut body = json!({ "model": settings.model, "stream": true, "messages": messages });
-    let tools: Vec<Value> = settings.tools.iter().map(tool).collect();
+    let tools: Vec<Value> = settings.tools.iter().map(|spec| tool(spec, fault)).collect();
     if !tools.is_empty() && fault != Fault::DropsToolsThatItDeclares {
         body["tools"] = tools.into();
     }
+    if let Some(choice) = choice(&request.choice).filter(|_| fault != Fault::IgnoresTheChoice) {
+        body["tool_choice"] = choice;
+    }
     if let Some(effort) = &settings.effort {
-        body["reasoning_effort"] = effort.as_str().into();
+        let one = fault == Fault::SendsOneEffort;
+        body["reasoning_effort"] = if one { "high" } else { effort.as_str() }.into();
+    }
+    let shape = settings.options.output_schema.as_ref();
+    if let Some(shape) = shape.filter(|_| fault != Fault::SendsNoSchema) {
+        let schema: Value = serde_json::from_str(&shape.schema).unwrap_or_default();
+        let format = json!({ "name": shape.name, "schema": schema });
+        body["response_format"] = json!({ "type": "json_schema", "json_schema": format });
     }
     let bounded = fault != Fault::KnowsNoBudget;
     let most = if bounded { request.max_output_tokens(None) } else { settings.max_output_tokens };
-    if let Some(most) = most {
+    if let Some(most) = most.filter(|_| fault != Fault::IgnoresTheLimit) {
         body["max_tokens"] = most.into();
     }
     body.to_string()
 }
 
-fn tool(spec: &windlass_core::ToolSpec) -> Value {
+fn choice(choice: &ToolChoice) -> Option<Value> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some("none".into()),
+        ToolChoice::Required => Some("required".into()),
+        ToolChoice::Tool(name) => Some(json!({ "type": "function", "function": { "name": name } })),
+    }
+}
+
+fn tool(spec: &windlass_core::ToolSpec, fault: Fault) -> Value {
     let parameters: Value = serde_json::from_str(&spec.parameters).unwrap_or_default();
+    let empty = fault == Fault::EmptiesDescriptions;
     let function = json!({
         "name": spec.name,
-        "description": spec.description,
+        "description": if empty { "" } else { &spec.description },
         "parameters": parameters,
     });
     json!({ "type": "function", "function": function })
 }
 
-fn add(item: &PromptItem, sample: &mut Option<Seq>, messages: &mut Vec<Value>, fault: Fault) {
+fn add(
+    item: &PromptItem,
+    images: &Images,
+    sample: &mut Option<Seq>,
+    messages: &mut Vec<Value>,
+    fault: Fault,
+) {
     match item {
         PromptItem::User { text } => messages.push(json!({ "role": "user", "content": text })),
-        PromptItem::Image { .. } => messages.push(json!({ "role": "user", "content": "an image" })),
+        PromptItem::Image { image } => messages.push(match images.get(&image.sha256) {
+            Some(url) => {
+                let part = json!({ "type": "image_url", "image_url": { "url": url } });
+                json!({ "role": "user", "content": [part] })
+            }
+            None => json!({ "role": "user", "content": "an image" }),
+        }),
         PromptItem::Context { text } => {
             messages.push(json!({ "role": "system", "content": text }));
         }
@@ -75,18 +146,29 @@ fn add(item: &PromptItem, sample: &mut Option<Seq>, messages: &mut Vec<Value>, f
             let name = call.name.chars().map(|c| if fits(c) { c } else { '_' });
             let name: String =
                 "_".chars().filter(|_| call.name.is_empty()).chain(name).take(64).collect();
+            let name = if fault == Fault::SendsCallsUnderOneName { "f".into() } else { name };
             let function = json!({ "name": name, "arguments": arguments });
-            let call = json!({ "id": short(id), "type": "function", "function": function });
+            let mut call_sent =
+                json!({ "id": short(id), "type": "function", "function": function });
+            if let Some(opaque) = &call.opaque {
+                call_sent["seal"] = opaque.payload.as_str().into();
+            }
             let said = of_sample(*by, sample, messages);
             match said["tool_calls"].as_array_mut() {
-                Some(calls) => calls.push(call),
-                None => said["tool_calls"] = vec![call].into(),
+                Some(calls) => calls.push(call_sent),
+                None => said["tool_calls"] = vec![call_sent].into(),
             }
         }
         PromptItem::Result { id, observation, edited } => {
             let edited = edited.as_deref().filter(|_| fault != Fault::ForgetsEdits);
             let content = result_text(observation, edited);
-            messages.push(json!({ "role": "tool", "tool_call_id": short(id), "content": content }));
+            let mut message =
+                json!({ "role": "tool", "tool_call_id": short(id), "content": content });
+            let failed = observation.status != ObservationStatus::Done;
+            if failed && fault != Fault::HidesThatACallFailed {
+                message["is_error"] = true.into();
+            }
+            messages.push(message);
         }
     }
 }

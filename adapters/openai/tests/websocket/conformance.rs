@@ -8,14 +8,18 @@ use windlass_http::http_wire;
 use windlass_kit_http::SseCaps;
 use windlass_openai::{Api, OpenAi, OpenAiConfig};
 use windlass_ports::Provider;
-use windlass_testkit::http::Dialect;
+use windlass_testkit::http::{Dialect, Protocol};
 use windlass_testkit::provider::suite::{self, Endpoint, ProviderFixture};
 
 struct Sockets;
 
 impl ProviderFixture for Sockets {
-    fn dialect(&self) -> Dialect {
-        Dialect::Responses
+    fn protocol(&self) -> &'static dyn Protocol {
+        &Dialect::Responses
+    }
+
+    fn model(&self) -> &str {
+        "gpt-5"
     }
 
     fn provider(&self, at: &Endpoint) -> Arc<dyn Provider> {
@@ -58,6 +62,16 @@ held! {
     requests_keep_the_grammar,
     no_longer_answer_is_asked_for_than_is_left,
     calls_keep_their_results,
+    the_instructions_are_sent,
+    each_tool_is_sent_whole,
+    the_choice_of_tools_is_sent,
+    each_effort_is_sent,
+    images_are_sent_as_declared,
+    the_schema_of_the_answer_is_sent_as_declared,
+    failed_results_say_so,
+    a_conversation_keeps_its_order,
+    calls_keep_their_names,
+    the_opaque_part_of_a_call_comes_back,
     what_is_declared_is_done,
     what_is_not_declared_is_unsupported,
 }

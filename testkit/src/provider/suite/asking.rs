@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use windlass_core::{
     CallItem, Observation, ObservationStatus, Opaque, PromptItem, ReasoningItem, Seq, Settings,
 };
@@ -11,18 +10,18 @@ use windlass_ports::SampleRequest;
 
 use super::ProviderFixture;
 use super::talk::{Talk, request, settings};
-use crate::http::{Reply, Script, grammar};
+use crate::http::{Reply, Script};
 use crate::store::{Checked, ensure, run};
 
 pub(super) fn user(text: &str) -> PromptItem {
     PromptItem::User { text: text.into() }
 }
 
-fn said(sample: u64, text: &str) -> PromptItem {
+pub(super) fn said(sample: u64, text: &str) -> PromptItem {
     PromptItem::Text { sample: Seq(sample), text: text.into() }
 }
 
-fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
+pub(super) fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
     let call = CallItem {
         provider_id: id.into(),
         name: name.into(),
@@ -38,7 +37,12 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
     PromptItem::Call { sample: Seq(sample), id: id.into(), call: Arc::new(call) }
 }
 
-fn result(id: &str, status: ObservationStatus, output: &str, edited: Option<&str>) -> PromptItem {
+pub(super) fn result(
+    id: &str,
+    status: ObservationStatus,
+    output: &str,
+    edited: Option<&str>,
+) -> PromptItem {
     PromptItem::Result {
         id: id.into(),
         observation: Arc::new(Observation::new(status, output)),
@@ -129,9 +133,6 @@ pub(super) fn with_tools() -> Settings {
     Settings { tools: vec![tool("read_file"), tool("f")], ..settings() }
 }
 
-/// The names of the field that limits an answer, over all protocols.
-const MOST: [&str; 3] = ["max_output_tokens", "max_completion_tokens", "max_tokens"];
-
 /// The most tokens that a request asks for are those of the settings, or fewer that the turn's budget
 /// leaves.
 ///
@@ -149,11 +150,7 @@ pub fn no_longer_answer_is_asked_for_than_is_left(fixture: &dyn ProviderFixture)
             let settings = Settings { max_output_tokens: most, ..settings() };
             let asked = request(settings, &[user("hi")])?;
             let asked = SampleRequest { output_bound: bound, ..asked };
-            talk.ask_for(asked).await?;
-            let samples = talk.server.samples();
-            let json = samples.last().and_then(|sent| sent.json.as_ref());
-            let field = |json: &Value| MOST.iter().find_map(|name| json.get(name)?.as_u64());
-            let sent = json.and_then(field);
+            let sent = talk.sent(asked, "a limit").await?.max_tokens;
             ensure!(
                 sent == Some(wanted),
                 "of {most:?} tokens a budget leaves {bound:?}, and {sent:?} are asked for"
@@ -183,10 +180,10 @@ pub fn requests_keep_the_grammar(fixture: &dyn ProviderFixture) -> Checked {
                 asked += 1;
                 talk.was_asked(asked, "conversations")?;
                 for sent in talk.server.samples().iter().skip(asked - 1) {
-                    let fault = grammar::fault(sent);
+                    let protocol = fixture.protocol();
+                    let fault = protocol.fault(sent);
                     ensure!(fault.is_none(), "{}", fault.unwrap_or_default());
-                    let spoken = sent.dialect() == Some(fixture.dialect());
-                    ensure!(spoken, "{} is of another dialect", sent.path);
+                    ensure!(protocol.serves(sent), "{} is of another protocol", sent.path);
                     let (seen, wanted) = (sent.asked(), last_words(&items));
                     ensure!(
                         seen.user == wanted,
@@ -244,11 +241,14 @@ pub fn calls_keep_their_results(fixture: &dyn ProviderFixture) -> Checked {
         talk.was_asked(1, "three calls")?;
         let asked = talk.server.samples().first().map(|sent| sent.asked());
         let asked = asked.unwrap_or_default();
-        let call = |id: &str, n: u32| (id.into(), "f".into(), format!("{{\"n\":{n}}}"));
+        let able = fixture.protocol().capabilities().call_ids;
+        let id = |id: &str| if able { id.to_owned() } else { String::new() };
+        let call = |of: &str, n: u32| (id(of), "f".into(), format!("{{\"n\":{n}}}"));
         let calls = [call("c", 1), call("a", 2), call("b", 3)];
         ensure!(asked.calls == calls, "the calls {calls:?} were sent as {:?}", asked.calls);
         let ids: Vec<&str> = asked.results.iter().map(|(id, _)| id.as_str()).collect();
-        ensure!(ids == ["c", "a", "b"], "results were sent for {ids:?}");
+        ensure!(ids == [id("c"), id("a"), id("b")], "results were sent for {ids:?}");
+        ensure!(asked.results.len() == 3, "{} results were sent", asked.results.len());
         for ((_, output), words) in asked.results.iter().zip(["one", "two", "three"]) {
             let says = output.ends_with(words);
             ensure!(says, "the result {words:?} was sent as {output:?}");

@@ -6,7 +6,7 @@ use windlass_core::FailureKind;
 use super::ProviderFixture;
 use super::talk::{MOST, Talk, classed};
 use crate::answer::Answer;
-use crate::http::{Dialect, Reply};
+use crate::http::Reply;
 use crate::store::{Checked, ensure, run};
 
 /// What a server sends in these cases: far beyond the cap, and beyond all buffers on the way.
@@ -44,11 +44,9 @@ pub fn an_event_without_an_end_is_too_large(fixture: &dyn ProviderFixture) -> Ch
 pub fn an_answer_without_an_end_is_too_large(fixture: &dyn ProviderFixture) -> Checked {
     let text = "x".repeat(4 * MOST);
     let answer = Answer::new().text(text).pieces_of(1_000);
-    let mut events = fixture.dialect().events(&answer);
-    // What closes the text of an answer in Responses repeats all of it.
-    if fixture.dialect() == Dialect::Responses {
-        events.retain(|event| event.len() < MOST / 2);
-    }
+    let mut events = fixture.protocol().events(&answer);
+    // What closes the text of an answer may repeat all of it.
+    events.retain(|event| event.len() < MOST / 2);
     run(async {
         let what = "an answer of many events";
         let error = Talk::new(fixture, Reply::stream(events.concat()))?.fails(what).await?;

@@ -7,7 +7,7 @@ use windlass_core::{FailureKind, Retry};
 use super::ProviderFixture;
 use super::talk::{Talk, Told, classed, given, parts};
 use crate::answer::{Answer, Part};
-use crate::http::{Dialect, Framing, Reply};
+use crate::http::{Framing, Reply};
 use crate::store::{Checked, Violation, ensure, run};
 
 /// An event that comes twice is told once, wherever the protocol lets a reader see that it is the
@@ -18,17 +18,12 @@ use crate::store::{Checked, Violation, ensure, run};
 pub fn a_repeated_event_is_told_once(fixture: &dyn ProviderFixture) -> Checked {
     let answer =
         Answer::new().text("Hello.").call("f", json!({ "a": 1 })).tokens(10, 2).pieces_of(100);
-    let dialect = fixture.dialect();
-    let events = dialect.events(&answer);
+    let protocol = fixture.protocol();
+    let events = protocol.events(&answer);
     run(async {
         for (at, event) in events.iter().enumerate() {
-            // A piece of text has a number in Responses alone: twice is what it says elsewhere.
-            let deltas: &[&str] = match dialect {
-                Dialect::Chat => &["\"content\":\"H", "{\"arguments\":\"{"],
-                Dialect::Responses => &[],
-                Dialect::Messages => &["\"text_delta\"", "\"input_json_delta\""],
-            };
-            if deltas.iter().any(|word| event.contains(word)) {
+            // A piece without a number says twice what it says.
+            if protocol.effect(event).adds {
                 continue;
             }
             let talk = Talk::new(fixture, Reply::answer(answer.clone()).repeat_event(at))?;
@@ -46,7 +41,7 @@ pub fn a_repeated_event_is_told_once(fixture: &dyn ProviderFixture) -> Checked {
 /// A violation when it is passed over, or the answer without it passes for the answer.
 pub fn data_that_cannot_be_read_is_an_error(fixture: &dyn ProviderFixture) -> Checked {
     let answer = Answer::new().text("A").text("B").text("C");
-    let events = fixture.dialect().events(&answer);
+    let events = fixture.protocol().events(&answer);
     run(async {
         for (at, event) in events.iter().enumerate() {
             // An event that names itself a keep-alive may hold anything.
@@ -79,33 +74,18 @@ pub fn data_that_cannot_be_read_is_an_error(fixture: &dyn ProviderFixture) -> Ch
 /// # Errors
 /// A violation when what came before passes for an answer, or the error has the wrong class.
 pub fn an_error_inside_an_answer_is_an_error(fixture: &dyn ProviderFixture) -> Checked {
-    let error = json!({ "message": "boiled over", "type": "server_error", "code": "server_error" });
-    let overload =
-        json!({ "message": "too hot", "type": "overloaded_error", "code": "overloaded_error" });
-    let event = |error: &serde_json::Value| match fixture.dialect() {
-        Dialect::Chat => format!("data: {}\n\n", json!({ "error": error })),
-        Dialect::Responses => {
-            let response = json!({ "id": "r", "status": "failed", "error": error });
-            let failed = json!({ "type": "response.failed", "response": response });
-            format!("event: response.failed\ndata: {failed}\n\n")
-        }
-        Dialect::Messages => {
-            let failed = json!({ "type": "error", "error": error });
-            format!("event: error\ndata: {failed}\n\n")
-        }
-    };
     let answer = Answer::new().text("Half an ").text("answer");
-    let cases = [
-        (event(&error), FailureKind::Server, "boiled over"),
-        (event(&overload), FailureKind::Overloaded, "too hot"),
-    ];
+    let cases = [(FailureKind::Server, "boiled over"), (FailureKind::Overloaded, "too hot")];
     run(async {
-        for (event, kind, words) in &cases {
+        for (kind, words) in cases {
+            let Some(event) = fixture.protocol().failure_event(kind, words) else {
+                continue;
+            };
             for at in [0, 1, 3] {
-                let reply = Reply::answer(answer.clone()).insert_event(at, event);
+                let reply = Reply::answer(answer.clone()).insert_event(at, &event);
                 let what = format!("an answer with {words:?} before event {at}");
                 let error = Talk::new(fixture, reply)?.fails(&what).await?;
-                classed(&error, &[*kind], true, &what)?;
+                classed(&error, &[kind], true, &what)?;
                 ensure!(
                     error.context.contains(words),
                     "{what} does not pass on what the server says: {error}"
@@ -163,7 +143,7 @@ pub fn a_page_is_no_answer(fixture: &dyn ProviderFixture) -> Checked {
 /// A violation when less than the whole passes for an answer.
 pub fn a_length_that_lies_is_no_answer(fixture: &dyn ProviderFixture) -> Checked {
     let answer = Answer::new().text("Hello.");
-    let body = fixture.dialect().events(&answer).concat();
+    let body = fixture.protocol().events(&answer).concat();
     let half = body.get(..body.len() / 2).unwrap_or_default();
     let cases = [
         ("too short a length", body.as_str(), body.len() / 2),
@@ -190,7 +170,7 @@ pub fn a_length_that_lies_is_no_answer(fixture: &dyn ProviderFixture) -> Checked
 /// A violation when something else than the answer passes for it.
 pub fn what_is_compressed_is_no_answer(fixture: &dyn ProviderFixture) -> Checked {
     let answer = Answer::new().text("Hello.");
-    let body = fixture.dialect().events(&answer).concat().into_bytes();
+    let body = fixture.protocol().events(&answer).concat().into_bytes();
     let packed = gzip(&body);
     let half = packed.get(..packed.len() / 2).unwrap_or_default().to_vec();
     let cases = [
@@ -228,7 +208,7 @@ pub fn bytes_that_are_no_text_are_not_dropped(fixture: &dyn ProviderFixture) -> 
     run(async {
         for answer in &answers {
             for broken in [&b"\xff"[..], b"\xc3", b"\xf0\x9f", b"\xed\xa0\x80"] {
-                let body = fixture.dialect().events(answer).concat().into_bytes();
+                let body = fixture.protocol().events(answer).concat().into_bytes();
                 let body = spoiled(&body, broken);
                 let talk = Talk::new(fixture, Reply::stream(body))?;
                 let told = talk.ask().await?;
@@ -265,7 +245,7 @@ fn spoiled(body: &[u8], broken: &[u8]) -> Vec<u8> {
 fn exact(told: Told, answer: &Answer, what: &str) -> Checked {
     let parts: Vec<Part> = parts(&told.items);
     match told.end {
-        Ok(_) if parts == given(answer) => Ok(()),
+        Ok(_) if parts == given(answer, None) => Ok(()),
         Ok(_) => Err(Violation::new(format!("{what} passed for {parts:?}"))),
         Err(error) => {
             let kinds = [FailureKind::Protocol, FailureKind::Truncated];

@@ -1,12 +1,13 @@
 //! Cases about what a provider declares: a wrong declaration fails either way.
 
-use windlass_core::{FailureKind, Item, PromptItem, Seq, Settings};
+use serde_json::json;
+use windlass_core::{FailureKind, Item, ObservationStatus, PromptItem, Seq, Settings};
 
 use super::ProviderFixture;
-use super::asking::{user, with_tools};
+use super::asking::{result, user, with_tools};
 use super::talk::{Talk, classed, request, settings};
 use crate::answer::Answer;
-use crate::http::{Reply, Script};
+use crate::http::{ModelRequest, Reply, RequestPart, Script};
 use crate::store::{Checked, Violation, ensure, run};
 
 /// The word for an effort that every dialect knows.
@@ -14,14 +15,17 @@ const EFFORT: &str = "high";
 /// What the reasoning of the suite holds in the provider's own form.
 const SEALED: &str = "c3VpdGUtc2VhbGVk";
 
-/// What needs a capability: its name, whether it is declared, settings that need it, and what of
-/// them a request must hold.
-fn needs(talk: &Talk) -> [(&'static str, bool, Settings, &'static str); 2] {
+/// True if a request says what its settings need.
+type Says = fn(&ModelRequest) -> bool;
+
+/// Settings that need a capability, with its name, its declaration, and a check that a request says
+/// it.
+fn needs(talk: &Talk) -> [(&'static str, bool, Settings, Says); 2] {
     let declared = talk.provider.capabilities();
     let effort = Settings { effort: Some(EFFORT.into()), ..settings() };
     [
-        ("tools", declared.tools, with_tools(), "\"read_file\""),
-        ("an effort", declared.effort, effort, "\"high\""),
+        ("tools", declared.tools, with_tools(), |sent| !sent.tools.is_empty()),
+        ("an effort", declared.effort, effort, |sent| sent.effort.is_some()),
     ]
 }
 
@@ -32,7 +36,7 @@ fn needs(talk: &Talk) -> [(&'static str, bool, Settings, &'static str); 2] {
 pub fn what_is_declared_is_done(fixture: &dyn ProviderFixture) -> Checked {
     run(async {
         let talk = Talk::new(fixture, Script::respond(|_| Reply::say("Hello.")))?;
-        for (what, declared, settings, word) in needs(&talk) {
+        for (what, declared, settings, says) in needs(&talk) {
             if !declared {
                 continue;
             }
@@ -40,9 +44,8 @@ pub fn what_is_declared_is_done(fixture: &dyn ProviderFixture) -> Checked {
             told.end.map_err(|error| {
                 Violation::new(format!("{what} is declared and refused: {error}"))
             })?;
-            let sent = talk.server.samples().pop().map(|sent| sent.body);
-            let sent = String::from_utf8_lossy(&sent.unwrap_or_default()).into_owned();
-            ensure!(sent.contains(word), "{what} is declared and not sent");
+            let sent = talk.server.samples().pop().map(|sent| sent.read());
+            ensure!(says(&sent.unwrap_or_default()), "{what} is declared and not sent");
         }
         Ok(())
     })
@@ -101,8 +104,10 @@ pub fn reasoning_comes_back_as_declared(fixture: &dyn ProviderFixture) -> Checke
         ];
         let told = talk.ask_for(request(settings(), &items)?).await?;
         told.is(&Answer::new().text("Bye."), "the answer after it")?;
-        let sent = talk.server.samples().pop().map(|sent| sent.body);
-        let sent = String::from_utf8_lossy(&sent.unwrap_or_default()).into_owned();
+        let request = talk.server.samples().pop();
+        let (kinds, body) =
+            request.map(|sent| (kinds(&sent.read()), sent.body)).unwrap_or_default();
+        let sent = String::from_utf8_lossy(&body).into_owned();
         let back = opaque.is_some_and(|opaque| sent.contains(&opaque.payload));
         ensure!(
             back == declared,
@@ -111,6 +116,56 @@ pub fn reasoning_comes_back_as_declared(fixture: &dyn ProviderFixture) -> Checke
         ensure!(
             declared || !sent.contains(SEALED),
             "reasoning that goes back is sent and not declared"
+        );
+        let place = if declared {
+            &["user", "opaque", "text", "user"][..]
+        } else {
+            &["user", "text", "user"]
+        };
+        ensure!(kinds == place, "with reasoning in its place, {kinds:?} was sent for {place:?}");
+        Ok(())
+    })
+}
+
+fn kinds(request: &ModelRequest) -> Vec<&'static str> {
+    request.parts.iter().map(RequestPart::kind).collect()
+}
+
+/// An opaque part of a call, such as the signature of the thought behind it, is told with the call
+/// and goes back with it unchanged, in a protocol that has one.
+///
+/// # Errors
+/// A violation when it is lost or changed, or made up where the protocol has none.
+pub fn the_opaque_part_of_a_call_comes_back(fixture: &dyn ProviderFixture) -> Checked {
+    let able = fixture.protocol().capabilities().sealed_calls;
+    let answer = Answer::new().call("f", json!({ "a": 1 })).sealed(SEALED);
+    run(async {
+        let talk = Talk::new(fixture, [Reply::answer(answer.clone()), Reply::say("Bye.")])?;
+        let told = talk.ask_for(request(with_tools(), &[user("hi")])?).await?;
+        let call = told.items.iter().find_map(|item| match item {
+            Item::Call(call) => Some(call.clone()),
+            Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) => None,
+        });
+        told.is(&answer, "an answer with a sealed call")?;
+        let Some(call) = call else {
+            return Err(Violation::new("the call of an answer is not told"));
+        };
+        ensure!(
+            call.opaque.is_some() == able,
+            "a call of a protocol with opaque parts ({able}) is told with {:?}",
+            call.opaque
+        );
+        let items = [
+            user("hi"),
+            PromptItem::Call { sample: Seq(2), id: "a".into(), call },
+            result("a", ObservationStatus::Done, "one", None),
+        ];
+        talk.sent(request(with_tools(), &items)?, "a sealed call").await?;
+        let body = talk.server.samples().pop().map(|sent| sent.body).unwrap_or_default();
+        let back = String::from_utf8_lossy(&body).contains(SEALED);
+        ensure!(
+            back == able,
+            "the opaque part of a call was sent back ({back}) where it is one ({able})"
         );
         Ok(())
     })

@@ -2,7 +2,7 @@
 //! documentation, against a [`ModelServer`](crate::http::ModelServer) whose every byte is
 //! scripted. [`provider_suite!`](crate::provider_suite) makes tests of them.
 //!
-//! What is particular to one provider (its own names of models, its headers, its dialect's rarer
+//! What is particular to one provider (its own names of models, its headers, its protocol's rarer
 //! events) is not here: the adapter tests it beside the suite. That no case passes without looking
 //! is shown by `testkit/tests/provider_suite_bites`, where each one meets a provider that breaks
 //! just its promise.
@@ -12,6 +12,7 @@ mod bounding;
 mod breaking;
 mod cutting;
 mod declaring;
+mod meaning;
 mod refusing;
 mod running;
 mod saying;
@@ -27,20 +28,27 @@ pub use bounding::*;
 pub use breaking::*;
 pub use cutting::*;
 pub use declaring::*;
+pub use meaning::*;
 pub use refusing::*;
 pub use running::*;
 pub use saying::*;
 
-use crate::http::Dialect;
+use crate::answer::MODEL;
+use crate::http::Protocol;
 use crate::store::Checked;
 
 /// A provider under test: how it is made for a server.
 pub trait ProviderFixture: Send + Sync {
-    /// The dialect that it speaks.
-    fn dialect(&self) -> Dialect;
+    /// The protocol that it speaks: one of the kit ([`Dialect`](crate::http::Dialect)), or any.
+    fn protocol(&self) -> &'static dyn Protocol;
 
     /// A new provider that asks the server at this endpoint.
     fn provider(&self, at: &Endpoint) -> Arc<dyn Provider>;
+
+    /// The model that is asked, of which the provider declares what it takes.
+    fn model(&self) -> &str {
+        MODEL
+    }
 
     /// How long it may take to close the connection of a sample that nobody waits for any more,
     /// and samples that run at once to be under way.
@@ -67,7 +75,7 @@ pub type Case = fn(&dyn ProviderFixture) -> Checked;
 /// Expands to one `#[test]` a case of the provider suite, each on a fixture of its own.
 ///
 /// The argument is an expression of a type that implements
-/// [`ProviderFixture`](crate::provider::suite::ProviderFixture). A provider of two dialects runs it
+/// [`ProviderFixture`](crate::provider::suite::ProviderFixture). A provider of two protocols runs it
 /// twice, each in a module of its own.
 #[macro_export]
 macro_rules! provider_suite {
@@ -118,9 +126,19 @@ macro_rules! provider_cases {
             requests_keep_the_grammar,
             no_longer_answer_is_asked_for_than_is_left,
             calls_keep_their_results,
+            the_instructions_are_sent,
+            each_tool_is_sent_whole,
+            the_choice_of_tools_is_sent,
+            each_effort_is_sent,
+            images_are_sent_as_declared,
+            the_schema_of_the_answer_is_sent_as_declared,
+            failed_results_say_so,
+            a_conversation_keeps_its_order,
+            calls_keep_their_names,
             what_is_declared_is_done,
             what_is_not_declared_is_unsupported,
             reasoning_comes_back_as_declared,
+            the_opaque_part_of_a_call_comes_back,
         }
     };
 }

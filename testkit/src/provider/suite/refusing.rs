@@ -10,7 +10,7 @@ use windlass_ports::ProviderError;
 use super::ProviderFixture;
 use super::talk::{KEY, Talk, classed, endpoint, hello, serve};
 use crate::answer::Answer;
-use crate::http::{Cut, Framing, Reply, Script};
+use crate::http::{Cut, Framing, Refusal, Reply, Request, Script};
 use crate::port::Port;
 use crate::store::{Checked, Violation, ensure, run};
 
@@ -33,7 +33,7 @@ pub fn a_refusal_has_its_class(fixture: &dyn ProviderFixture) -> Checked {
         (503, &[Kind::Overloaded], true),
         (529, &[Kind::Overloaded], true),
     ];
-    let whole = fixture.dialect().events(&Answer::new().text("Hello."));
+    let whole = fixture.protocol().events(&Answer::new().text("Hello."));
     let bodies = [
         String::new(),
         String::from("no"),
@@ -71,29 +71,34 @@ pub fn a_refusal_has_its_class(fixture: &dyn ProviderFixture) -> Checked {
 /// A violation when it does not.
 pub fn a_refusal_is_told_from_its_words(fixture: &dyn ProviderFixture) -> Checked {
     use FailureKind as Kind;
-    let cases = [
-        (400, "context_length_exceeded", Kind::ContextOverflow, false),
-        (400, "too_many_prompt_tokens", Kind::ContextOverflow, false),
-        (400, "model_not_found", Kind::NotFound, false),
-        (429, "insufficient_quota", Kind::Quota, false),
-        (429, "rate_limit_exceeded", Kind::RateLimit, true),
-        (404, "model_not_found", Kind::NotFound, false),
-        (401, "invalid_api_key", Kind::Authentication, false),
-        (400, "content_filter", Kind::ContentFilter, false),
+    let protocol = fixture.protocol();
+    let kinds = [
+        (Kind::ContextOverflow, false),
+        (Kind::NotFound, false),
+        (Kind::Quota, false),
+        (Kind::RateLimit, true),
+        (Kind::Overloaded, true),
+        (Kind::Authentication, false),
+        (Kind::ContentFilter, false),
     ];
     run(async {
-        for (status, code, kind, again) in cases {
-            let what = format!("the status {status} with the code {code}");
-            let reply = Reply::error(status, code, "the suite says no");
-            let reply = reply.header("x-request-id", "req_7");
-            let error = Talk::new(fixture, reply)?.fails(&what).await?;
-            classed(&error, &[kind], again, &what)?;
-            ensure!(
-                error.context.contains("the suite says no"),
-                "{what} does not pass on what the server says: {error}"
-            );
-            let id = error.details.request_id.as_deref();
-            ensure!(id == Some("req_7"), "{what} keeps the request id {id:?}");
+        for (kind, again) in kinds {
+            for Refusal { status, body } in protocol.refusals(kind, "the suite says no") {
+                let what = format!("the status {status} with {body}");
+                let mut reply = Reply::raw(status, body).header("content-type", "application/json");
+                if let Some(name) = protocol.request_id_header() {
+                    reply = reply.header(name, "req_7");
+                }
+                let error = Talk::new(fixture, reply)?.fails(&what).await?;
+                classed(&error, &[kind], again, &what)?;
+                ensure!(
+                    error.context.contains("the suite says no"),
+                    "{what} does not pass on what the server says: {error}"
+                );
+                let id = error.details.request_id.as_deref();
+                let given = protocol.request_id_header().map(|_| "req_7");
+                ensure!(id == given, "{what} keeps the request id {id:?}");
+            }
         }
         Ok(())
     })
@@ -135,17 +140,16 @@ pub fn a_wait_that_is_asked_for_is_told(fixture: &dyn ProviderFixture) -> Checke
 /// # Errors
 /// A violation when it is followed, or passes for an answer.
 pub fn a_redirect_is_not_followed(fixture: &dyn ProviderFixture) -> Checked {
-    let path = match fixture.dialect() {
-        crate::http::Dialect::Chat => "chat/completions",
-        crate::http::Dialect::Responses => "responses",
-        crate::http::Dialect::Messages => "messages",
-    };
     run(async {
-        let elsewhere = serve(Script::respond(|_| Reply::say("from elsewhere")))?;
-        let location = format!("{}/{path}", elsewhere.base_url());
+        let elsewhere = Script::respond(|_| Reply::say("from elsewhere"));
+        let elsewhere = serve(elsewhere.speaking(fixture.protocol()))?;
+        let addr = elsewhere.addr();
         for status in [301, 302, 303, 307, 308] {
             let what = format!("a redirect with {status}");
-            let talk = Talk::new(fixture, Reply::redirect(status, &location))?;
+            let redirect = move |request: &Request| {
+                Reply::redirect(status, &format!("http://{addr}{}", request.path))
+            };
+            let talk = Talk::new(fixture, Script::respond(redirect))?;
             let error = talk.fails(&what).await?;
             classed(&error, &[FailureKind::Protocol], false, &what)?;
             talk.was_asked(1, &what)?;
@@ -215,19 +219,9 @@ pub fn one_request_is_sent_for_one_sample(fixture: &dyn ProviderFixture) -> Chec
 /// A violation when it is shown.
 pub fn the_key_is_shown_to_the_server_alone(fixture: &dyn ProviderFixture) -> Checked {
     let words = format!("the key {KEY} is no good");
-    let failed = json!({ "message": words, "type": "server_error", "code": KEY });
-    let inside = match fixture.dialect() {
-        crate::http::Dialect::Chat => format!("data: {}\n\n", json!({ "error": failed })),
-        crate::http::Dialect::Responses => {
-            let response = json!({ "status": "failed", "error": failed });
-            let failed = json!({ "type": "response.failed", "response": response });
-            format!("data: {failed}\n\n")
-        }
-        crate::http::Dialect::Messages => {
-            let failed = json!({ "type": "error", "error": failed });
-            format!("event: error\ndata: {failed}\n\n")
-        }
-    };
+    // The code of the failure repeats the key, too.
+    let inside = fixture.protocol().failure_event(FailureKind::Server, &words);
+    let inside = inside.unwrap_or_default().replace("server_error", KEY);
     let page = format!("<html><title>{words}</title></html>");
     let replies = [
         Reply::error(401, "invalid_api_key", &words),

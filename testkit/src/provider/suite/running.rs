@@ -24,7 +24,7 @@ const STALLED: Duration = Duration::from_millis(30);
 /// A violation when the connection stays open.
 pub fn a_dropped_answer_ends_its_request(fixture: &dyn ProviderFixture) -> Checked {
     let answer = Answer::new().text("Hello.").call("f", json!({ "a": 1 }));
-    let length = fixture.dialect().events(&answer).concat().len();
+    let length = fixture.protocol().events(&answer).concat().len();
     run(async {
         for at in [0, 1, length / 2, length - 40] {
             let what = format!("an answer dropped at byte {at}");

@@ -10,7 +10,7 @@ use super::ProviderFixture;
 use super::talk::{Talk, classed, hello, read, told};
 use crate::answer::Answer;
 use crate::gate::Gate;
-use crate::http::{Dialect, Framing, Reply};
+use crate::http::{Framing, Reply};
 use crate::store::{Checked, Violation, ensure, run};
 
 /// Sizes of pieces: each small one, and some around those of buffers.
@@ -37,11 +37,6 @@ fn hard() -> Answer {
 /// A violation when one is not, or not as it was given.
 pub fn an_answer_is_read_as_it_was_given(fixture: &dyn ProviderFixture) -> Checked {
     let refusal = "I do not do that.";
-    // In Messages what a model says when it refuses is text, and only the reason to stop says more.
-    let refused = match fixture.dialect() {
-        Dialect::Chat | Dialect::Responses => Answer::new().refusal(refusal),
-        Dialect::Messages => Answer::new().text(refusal),
-    };
     let answers = [
         Answer::new().text("Hello."),
         Answer::new().text("x".repeat(40_000)).pieces_of(900),
@@ -52,17 +47,19 @@ pub fn an_answer_is_read_as_it_was_given(fixture: &dyn ProviderFixture) -> Check
             .call("read_file", json!({ "path": "a" }))
             .call("read_file", json!({ "path": "b" }))
             .call("list_dir", json!({})),
-        Answer::new().call_text("broken", "{\"a\":"),
+        Answer::new().refusal(refusal),
         hard(),
+        Answer::new().call_text("broken", "{\"a\":"),
     ];
+    let able = fixture.protocol().capabilities();
+    let said = if able.argument_text { answers.len() } else { answers.len() - 1 };
     run(async {
-        for (at, answer) in answers.iter().enumerate() {
+        for (at, answer) in answers.iter().take(said).enumerate() {
             let talk = Talk::new(fixture, Reply::answer(answer.clone()))?;
             talk.ask().await?.is(answer, &format!("answer {at}"))?;
             talk.was_asked(1, &format!("answer {at}"))?;
         }
-        let talk = Talk::new(fixture, Reply::answer(Answer::new().refusal(refusal)))?;
-        talk.ask().await?.is(&refused, "a refusal").map(drop)
+        Ok(())
     })
 }
 
@@ -71,20 +68,23 @@ pub fn an_answer_is_read_as_it_was_given(fixture: &dyn ProviderFixture) -> Check
 /// # Errors
 /// A violation when they are not.
 pub fn usage_and_the_reason_to_stop_are_told(fixture: &dyn ProviderFixture) -> Checked {
-    let usage = Usage {
+    let protocol = fixture.protocol();
+    let able = protocol.capabilities();
+    let usage = protocol.reported_usage(Usage {
         input: Some(120),
         output: Some(30),
-        // Messages has no word for it.
-        total: (fixture.dialect() != Dialect::Messages).then_some(150),
+        total: Some(150),
         cached_input: Some(64),
         cache_write: None,
         reasoning_output: Some(7),
-    };
-    let mut reasons = vec![StopReason::Stop, StopReason::Length, StopReason::ContentFilter];
-    // Chat Completions has no word for it.
-    if fixture.dialect() != Dialect::Chat {
-        reasons.push(StopReason::Unfinished);
-    }
+    });
+    let mut reasons = vec![
+        StopReason::Stop,
+        StopReason::Length,
+        StopReason::ContentFilter,
+        StopReason::Unfinished,
+    ];
+    reasons.retain(|reason| able.stops(reason));
     run(async {
         for stop in reasons {
             let answer = Answer::new().text("Hello.").usage(usage).id("resp_7");
@@ -94,7 +94,8 @@ pub fn usage_and_the_reason_to_stop_are_told(fixture: &dyn ProviderFixture) -> C
             ensure!(end.usage == Some(usage), "the usage {usage:?} is told as {:?}", end.usage);
             ensure!(end.stop == stop, "an answer that ended by {stop:?} is told as {:?}", end.stop);
             let id = end.response_id.as_deref();
-            ensure!(id == Some("resp_7"), "the id resp_7 is told as {id:?}");
+            let wanted = able.response_ids.then_some("resp_7");
+            ensure!(id == wanted, "the id resp_7 is told as {id:?}, where {wanted:?} is meant");
         }
         let answer = Answer::new().text("Hello.");
         let talk = Talk::new(fixture, Reply::answer(answer.clone()))?;
@@ -154,7 +155,9 @@ pub fn an_answer_may_come_as_one_body(fixture: &dyn ProviderFixture) -> Checked 
     ];
     run(async {
         for answer in &answers {
-            let body = fixture.dialect().body(answer);
+            let Some(body) = fixture.protocol().body(answer) else {
+                return Ok(());
+            };
             for framing in [Framing::Chunked, Framing::Length, Framing::Close] {
                 for size in [1, 7, 100_000] {
                     let what = format!("one body in pieces of {size} ({framing:?})");
@@ -170,10 +173,11 @@ pub fn an_answer_may_come_as_one_body(fixture: &dyn ProviderFixture) -> Checked 
             let error = talk.fails("one body without its end").await?;
             classed(&error, &[FailureKind::Truncated], true, "one body without its end")?;
         }
-        let code = "overloaded_error";
-        let error = json!({ "error": { "message": "too hot", "type": code, "code": code } });
-        let error = Talk::new(fixture, json_body(&error.to_string()))?.fails("an error").await?;
-        classed(&error, &[FailureKind::Overloaded], true, "an error in one body")
+        for refusal in fixture.protocol().refusals(FailureKind::Overloaded, "too hot") {
+            let error = Talk::new(fixture, json_body(&refusal.body))?.fails("an error").await?;
+            classed(&error, &[FailureKind::Overloaded], true, "an error in one body")?;
+        }
+        Ok(())
     })
 }
 
@@ -188,7 +192,7 @@ fn json_body(body: &str) -> Reply {
 /// A violation when one of them changes the answer.
 pub fn line_ends_and_keep_alives_change_nothing(fixture: &dyn ProviderFixture) -> Checked {
     let answer = hard();
-    let events = fixture.dialect().events(&answer);
+    let events = fixture.protocol().events(&answer);
     let body = events.concat();
     let forms = [
         ("with CRLF", body.replace('\n', "\r\n")),
@@ -217,7 +221,7 @@ pub fn line_ends_and_keep_alives_change_nothing(fixture: &dyn ProviderFixture) -
 /// A violation when something is.
 pub fn a_wait_may_be_dropped_at_every_byte(fixture: &dyn ProviderFixture) -> Checked {
     let answer = Answer::new().text("hé").call("f", json!({ "a": "é" }));
-    let length = fixture.dialect().events(&answer).concat().len();
+    let length = fixture.protocol().events(&answer).concat().len();
     run(async {
         let gates: Vec<Gate> = (0..length).map(|_| Gate::new()).collect();
         let pausing = |reply: Reply, (at, gate): (usize, &Gate)| reply.pause_after(at, gate);
@@ -245,7 +249,7 @@ pub fn a_wait_may_be_dropped_at_every_byte(fixture: &dyn ProviderFixture) -> Che
             }
         }
         let told = if whole { told(events, Ok(()))? } else { read(stream, events).await? };
-        told.is(&answer, "an answer of dropped waits").map(drop)
+        told.spoken_in(talk.protocol).is(&answer, "an answer of dropped waits").map(drop)
     })
 }
 

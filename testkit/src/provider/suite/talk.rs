@@ -11,7 +11,7 @@ use windlass_ports::{Provider, ProviderError, SampleRequest, SampleStream, Strea
 
 use super::{Endpoint, ProviderFixture};
 use crate::answer::{Answer, MODEL, Part};
-use crate::http::{Ended, ModelServer, Script};
+use crate::http::{Ended, ModelRequest, ModelServer, Protocol, ProtocolCapabilities, Script};
 use crate::store::{Checked, Violation, ensure};
 
 /// The key that the providers of the suite are given.
@@ -23,6 +23,8 @@ pub(super) const MOST: usize = 512 * 1024;
 pub(super) struct Talk {
     pub(super) server: ModelServer,
     pub(super) provider: Arc<dyn Provider>,
+    pub(super) protocol: &'static dyn Protocol,
+    pub(super) model: String,
     patience: Duration,
 }
 
@@ -31,9 +33,11 @@ impl Talk {
         fixture: &dyn ProviderFixture,
         script: impl Into<Script>,
     ) -> Result<Self, Violation> {
-        let server = serve(script)?;
+        let protocol = fixture.protocol();
+        let server = serve(script.into().speaking(protocol))?;
         let provider = fixture.provider(&endpoint(server.base_url()));
-        Ok(Self { server, provider, patience: fixture.patience() })
+        let (model, patience) = (fixture.model().to_owned(), fixture.patience());
+        Ok(Self { server, provider, protocol, model, patience })
     }
 
     /// Asks, and reads the whole answer.
@@ -41,11 +45,33 @@ impl Talk {
         self.ask_for(hello()?).await
     }
 
-    pub(super) async fn ask_for(&self, request: SampleRequest) -> Result<Told, Violation> {
-        match self.provider.sample(request).await {
-            Ok(stream) => read(stream, Vec::new()).await,
-            Err(error) => Ok(Told::failed(error)),
+    /// Asks the model of the fixture, and reads the whole answer.
+    pub(super) async fn ask_for(&self, mut request: SampleRequest) -> Result<Told, Violation> {
+        Arc::make_mut(&mut request.prompt.settings).model.clone_from(&self.model);
+        if !self.protocol.capabilities().call_ids {
+            request.prompt.items = request.prompt.items.iter().map(without_id).collect();
         }
+        let told = match self.provider.sample(request).await {
+            Ok(stream) => read(stream, Vec::new()).await?,
+            Err(error) => Told::failed(error),
+        };
+        Ok(told.spoken_in(self.protocol))
+    }
+
+    /// Asks for an answer, which must come, and reads the request as it was sent.
+    pub(super) async fn sent(
+        &self,
+        request: SampleRequest,
+        what: &str,
+    ) -> Result<ModelRequest, Violation> {
+        self.ask_for(request)
+            .await?
+            .end
+            .map_err(|error| Violation::new(format!("{what} could not be sent: {error}")))?;
+        let sent = self.server.samples().pop();
+        sent.map(|sent| sent.read()).ok_or_else(|| {
+            Violation::new(format!("{what}: no request came to the protocol's path"))
+        })
     }
 
     /// Asks, and takes the error that must come.
@@ -90,6 +116,7 @@ pub(super) fn endpoint(base_url: String) -> Endpoint {
 /// What a provider told of one answer.
 pub(super) struct Told {
     pub(super) items: Vec<Item>,
+    protocol: Option<&'static dyn Protocol>,
     pub(super) end: Result<End, ProviderError>,
 }
 
@@ -103,7 +130,12 @@ pub(super) struct End {
 
 impl Told {
     fn failed(error: ProviderError) -> Self {
-        Self { items: Vec::new(), end: Err(error) }
+        Self { items: Vec::new(), protocol: None, end: Err(error) }
+    }
+
+    /// Names the protocol that it was told in.
+    pub(super) fn spoken_in(self, protocol: &'static dyn Protocol) -> Self {
+        Self { protocol: Some(protocol), ..self }
     }
 
     /// Takes the error that must have come.
@@ -124,10 +156,19 @@ impl Told {
             Violation::new(format!("{what} failed as {kind:?}: {error}"))
         })?;
         let told = parts(&self.items);
-        let given = given(answer);
+        let given = given(answer, self.protocol);
         ensure!(told == given, "{what}: {told:?} was told where {given:?} was given");
         Ok(end)
     }
+}
+
+/// A call as it is told where the protocol has no ids.
+fn without_id(item: &PromptItem) -> PromptItem {
+    let mut item = item.clone();
+    if let PromptItem::Call { call, .. } = &mut item {
+        Arc::make_mut(call).provider_id.clear();
+    }
+    item
 }
 
 /// Reads the rest of an answer, of which some events have come.
@@ -180,7 +221,7 @@ pub(super) fn told(
             )));
         }
     };
-    Ok(Told { items, end })
+    Ok(Told { items, protocol: None, end })
 }
 
 /// The parts that items stand for, without what only the provider can read.
@@ -198,10 +239,15 @@ pub(super) fn parts(items: &[Item]) -> Vec<Part> {
     items.iter().map(part).collect()
 }
 
-/// The parts of an answer as [`parts`] gives them.
-pub(super) fn given(answer: &Answer) -> Vec<Part> {
+/// The parts of an answer as [`parts`] gives them, where this protocol gives them.
+pub(super) fn given(answer: &Answer, protocol: Option<&dyn Protocol>) -> Vec<Part> {
+    let able = protocol.map_or_else(ProtocolCapabilities::all, |protocol| protocol.capabilities());
     let part = |part: &Part| match part {
         Part::Reasoning { text, .. } => Part::Reasoning { text: text.clone(), encrypted: None },
+        Part::Refusal(text) if !able.refusals => Part::Text(text.clone()),
+        Part::Call { name, arguments, .. } if !able.call_ids => {
+            Part::Call { id: String::new(), name: name.clone(), arguments: arguments.clone() }
+        }
         Part::Text(_) | Part::Refusal(_) | Part::Call { .. } => part.clone(),
     };
     answer.parts().iter().map(part).collect()

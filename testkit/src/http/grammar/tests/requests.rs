@@ -15,6 +15,7 @@ fn judged(path: &str, body: Option<Value>) -> Option<String> {
         ended: None,
         ended_at: None,
         sent: 0,
+        protocol: None,
     })
 }
 

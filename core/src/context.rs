@@ -36,6 +36,9 @@ pub(crate) const GOAL: &str = "goal";
 /// Name of the context that reports an invalid output.
 pub(crate) const INVALID_OUTPUT: &str = "answer shape";
 
+/// Name of the context that reports an empty answer.
+pub(crate) const EMPTY_ANSWER: &str = "empty answer";
+
 /// Name of the context that says by whom a turn was interrupted.
 pub(crate) const INTERRUPT: &str = "interrupt";
 

@@ -141,6 +141,7 @@ mod tests {
             compacting: 0,
             announced_last: false,
             re_asks: 0,
+            empty_answers: 0,
             program_effects: ProgramEffects::default(),
             rules_changed: None,
             stage: Stage::Opening(TurnOpening::Input(InputId(1))),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::is_zero;
 use crate::failure::Retry;
+use crate::session::is_zero as no_re_asks;
 
 /// Limits of a turn. Frozen when the turn opens; times are milliseconds of wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +28,10 @@ pub struct Limits {
     pub cost_micros: u64,
     /// Most continuations by hooks after the model ended a turn.
     pub continuations: u32,
+    /// Most times in a row that the model is asked again after an answer with neither text nor
+    /// calls. With 0, as in older logs, such an answer ends the turn.
+    #[serde(default, skip_serializing_if = "no_re_asks")]
+    pub empty_answers: u32,
     /// Most compactions of a turn.
     pub compactions: u32,
     /// Bytes of context that hooks may add per turn, and a presenter per input.
@@ -81,6 +86,7 @@ impl Default for Limits {
             tokens: 0,
             cost_micros: 0,
             continuations: 8,
+            empty_answers: 1,
             compactions: 64,
             context_bytes: 262_144,
             turn_ms: 0,
@@ -162,6 +168,7 @@ impl Limits {
             tokens: optional(self.tokens, ceiling.tokens),
             cost_micros: optional(self.cost_micros, ceiling.cost_micros),
             continuations: self.continuations.min(ceiling.continuations),
+            empty_answers: self.empty_answers.min(ceiling.empty_answers),
             compactions: self.compactions.min(ceiling.compactions),
             context_bytes: self.context_bytes.min(ceiling.context_bytes),
             turn_ms: optional(self.turn_ms, ceiling.turn_ms),

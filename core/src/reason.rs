@@ -36,6 +36,11 @@ pub enum Reason {
         /// Position of the `SampleStarted` of the answer.
         started: Seq,
     },
+    /// The last answer had neither text nor calls.
+    EmptyAnswer {
+        /// Position of the `SampleStarted` of the answer.
+        started: Seq,
+    },
     /// A user asked to compact the conversation. Opens a turn, which asks for no sample.
     CompactionRequested {
         /// Position of the `CompactionRequested`.

@@ -8,6 +8,7 @@ pub(crate) mod admit;
 mod answer;
 pub(crate) mod compaction;
 pub(crate) mod context;
+pub(crate) mod empty_answer;
 mod input;
 pub(crate) mod output_schema;
 mod proceed;

@@ -71,6 +71,14 @@ fn on_injected(
             turn.stage = Stage::Ready(Ready::for_reason(because));
             part
         }
+        ContextSource::EmptyAnswer { started, text } => {
+            let part = context::framed(&context::frame(history::EMPTY_ANSWER, text));
+            let turn = allowed(session, recorded, Transition::AskAfterEmpty(*started))?;
+            turn.empty_answers = turn.empty_answers.saturating_add(1);
+            let reason = Reason::EmptyAnswer { started: *started };
+            turn.stage = Stage::Ready(Ready::for_reason(reason));
+            part
+        }
         ContextSource::Presenter { input, part } => {
             let queued = session.queue.iter().find(|queued| queued.id == *input);
             let index = usize::try_from(*part).unwrap_or(usize::MAX);

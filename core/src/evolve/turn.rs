@@ -62,6 +62,7 @@ fn on_opened(
         | Reason::PendingInput { .. }
         | Reason::HookContext { .. }
         | Reason::InvalidOutput { .. }
+        | Reason::EmptyAnswer { .. }
         | Reason::Compacted => {
             return Err(invalid_fact(
                 recorded,
@@ -96,6 +97,7 @@ fn on_opened(
         compacting: 0,
         announced_last: false,
         re_asks: 0,
+        empty_answers: 0,
         program_effects: ProgramEffects::default(),
         rules_changed: None,
         stage: Stage::Opening(opening),

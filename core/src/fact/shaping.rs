@@ -96,6 +96,13 @@ pub enum ContextSource {
         /// Text of the item.
         text: Arc<str>,
     },
+    /// The engine: the last answer had neither text nor calls.
+    EmptyAnswer {
+        /// Position of the `SampleStarted` of the answer.
+        started: Seq,
+        /// Text of the item.
+        text: Arc<str>,
+    },
     /// The presenter, with an input.
     Presenter {
         /// Id of the input.

@@ -4,9 +4,9 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::{
-    ConversationUnit, ConversationUnitKind, GOAL, History, INTERRUPT, INVALID_OUTPUT, LAST_SAMPLE,
-    MAX_PENDING_CONTEXTS, PERMISSIONS, PendingHookContext, WORKSPACE, WaitingInput, hook_name,
-    invalid_fact, presenter_name,
+    ConversationUnit, ConversationUnitKind, EMPTY_ANSWER, GOAL, History, INTERRUPT, INVALID_OUTPUT,
+    LAST_SAMPLE, MAX_PENDING_CONTEXTS, PERMISSIONS, PendingHookContext, WORKSPACE, WaitingInput,
+    hook_name, invalid_fact, presenter_name,
 };
 use crate::compact;
 use crate::context;
@@ -242,6 +242,14 @@ impl History {
                 (
                     ConversationUnitKind::Context { name, lifetime: lasting },
                     INVALID_OUTPUT,
+                    text.clone(),
+                )
+            }
+            ContextSource::EmptyAnswer { text, .. } => {
+                let name = None;
+                (
+                    ConversationUnitKind::Context { name, lifetime: lasting },
+                    EMPTY_ANSWER,
                     text.clone(),
                 )
             }

@@ -112,6 +112,7 @@ pub(super) const UNLIMITED: Limits = Limits {
     tokens: 0,
     cost_micros: 0,
     continuations: u32::MAX,
+    empty_answers: u32::MAX,
     compactions: u32::MAX,
     context_bytes: u64::MAX,
     turn_ms: 0,

@@ -67,6 +67,9 @@ pub struct Turn {
     /// Number of re-asks for invalid return values.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub re_asks: u32,
+    /// Number of empty answers in a row after which the model was asked again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub empty_answers: u32,
     /// Effects of its failed programs, and of the one that runs.
     #[serde(default, skip_serializing_if = "ProgramEffects::is_empty")]
     pub program_effects: ProgramEffects,
@@ -211,6 +214,11 @@ impl Turn {
     #[must_use]
     pub fn max_re_asks(&self) -> u32 {
         self.settings.max_re_asks(&self.limits)
+    }
+
+    /// Returns true if the model may be asked again after an empty answer.
+    pub(crate) fn may_ask_after_empty(&self) -> bool {
+        self.empty_answers < self.limits.empty_answers
     }
 
     /// Returns true if the conversation is compacted after this failure: the provider rejected it

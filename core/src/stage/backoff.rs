@@ -49,6 +49,7 @@ impl StageRules for Backoff {
             Transition::Settle(outcome) => turn.pauses(outcome) || leaves_no_attempt(outcome),
             Transition::InjectLast
             | Transition::AskAgain(_)
+            | Transition::AskAfterEmpty(_)
             | Transition::EndCompaction(_)
             | Transition::Sample(_) => false,
         };

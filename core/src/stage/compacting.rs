@@ -67,6 +67,7 @@ impl StageRules for Compacting {
             | Transition::Inject
             | Transition::InjectLast
             | Transition::AskAgain(_)
+            | Transition::AskAfterEmpty(_)
             | Transition::Sample(_)
             | Transition::Settle(_) => false,
         };

@@ -11,7 +11,7 @@ use super::{EffectReport, NextFact, StageRules, Transition, TransitionResult};
 use crate::budget;
 use crate::decide::admit::admit;
 use crate::decide::turn::{asked_at, is_at_rest, paused, settle};
-use crate::decide::{Plan, context, output_schema};
+use crate::decide::{Plan, context, empty_answer, output_schema};
 use crate::effect::{DesiredEffect, EffectKey};
 use crate::error::Reject;
 use crate::fact::Fact;
@@ -58,6 +58,9 @@ impl StageRules for Concluding {
                     && self.fault.is_some()
                     && turn.spent.re_asks < turn.max_re_asks()
             }
+            Transition::AskAfterEmpty(started) => {
+                started == self.started && self.is_empty() && turn.may_ask_after_empty()
+            }
             Transition::AskHooks(at) => {
                 about_steer(session, at) || at == self.answered() || at == self.end(session, turn)
             }
@@ -82,6 +85,7 @@ impl StageRules for Concluding {
         self.after_answer(plan, turn)
             .or(|| steer(plan, turn))
             .or(|| self.re_ask(plan, turn))
+            .or(|| self.ask_after_empty(plan, turn))
             .or(|| self.before_end(plan, turn))
             .or(|| NextFact::Fact(settle(plan, turn, self.outcome(turn))))
     }
@@ -157,6 +161,22 @@ impl Concluding {
             Some(fault) => output_schema::re_ask(plan, turn, self.started, fault),
             None => NextFact::Pass,
         }
+    }
+
+    fn ask_after_empty(&self, plan: &Plan, turn: &Turn) -> NextFact {
+        if !self.is_empty() {
+            return NextFact::Pass;
+        }
+        NextFact::from(empty_answer::ask_again(plan, turn, self.started))
+    }
+
+    /// Returns true if the model ended the answer by itself, with neither text nor calls.
+    fn is_empty(&self) -> bool {
+        let whole = match self.stop {
+            StopReason::Stop | StopReason::Unfinished | StopReason::Other(_) => true,
+            StopReason::Length | StopReason::ContentFilter => false,
+        };
+        whole && self.answer == AnswerKind::Nothing
     }
 
     fn before_end(&self, plan: &Plan, turn: &Turn) -> NextFact {

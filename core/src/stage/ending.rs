@@ -25,6 +25,7 @@ impl StageRules for TurnOutcome {
             | Transition::Inject
             | Transition::InjectLast
             | Transition::AskAgain(_)
+            | Transition::AskAfterEmpty(_)
             | Transition::AskHooks(_)
             | Transition::EndCompaction(_)
             | Transition::Sample(_) => false,

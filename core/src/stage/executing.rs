@@ -91,6 +91,7 @@ impl StageRules for Executing {
             | Transition::Inject
             | Transition::InjectLast
             | Transition::AskAgain(_)
+            | Transition::AskAfterEmpty(_)
             | Transition::EndCompaction(_)
             | Transition::Sample(_)
             | Transition::Settle(_) => false,

@@ -59,6 +59,7 @@ impl StageRules for TurnOpening {
             }
             Transition::InjectLast
             | Transition::AskAgain(_)
+            | Transition::AskAfterEmpty(_)
             | Transition::EndCompaction(_)
             | Transition::Sample(_) => false,
         };

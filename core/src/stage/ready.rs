@@ -60,7 +60,10 @@ impl StageRules for Ready {
                         TurnOutcome::Exhausted { .. } | TurnOutcome::Blocked { .. }
                     )
             }
-            Transition::AskAgain(_) | Transition::EndCompaction(_) | Transition::Sample(_) => false,
+            Transition::AskAgain(_)
+            | Transition::AskAfterEmpty(_)
+            | Transition::EndCompaction(_)
+            | Transition::Sample(_) => false,
         };
         transition.only_if(so)
     }

@@ -90,6 +90,7 @@ impl StageRules for Sampling {
             | Transition::Inject
             | Transition::InjectLast
             | Transition::AskAgain(_)
+            | Transition::AskAfterEmpty(_)
             | Transition::EndCompaction(_)
             | Transition::Settle(_) => false,
         };

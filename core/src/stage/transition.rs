@@ -18,6 +18,8 @@ pub(crate) enum Transition<'a> {
     InjectLast,
     /// The model is notified that this output is invalid.
     AskAgain(Seq),
+    /// The model is notified that this answer is empty.
+    AskAfterEmpty(Seq),
     /// Hooks of the turn are asked.
     AskHooks(HookOccurrence),
     /// The compaction with this start ends.
@@ -42,7 +44,7 @@ impl Transition<'_> {
             Self::Accept(_) | Self::Block(_) => "the turn does not wait for it",
             Self::Inject => "nothing is told to the model here",
             Self::InjectLast => "the next sample is not the last one for work",
-            Self::AskAgain(_) => "no answer is asked for again here",
+            Self::AskAgain(_) | Self::AskAfterEmpty(_) => "no answer is asked for again here",
             Self::AskHooks(_) => "the session does not stand there",
             Self::EndCompaction(_) => "no compaction is out",
             Self::Sample(_) => "no sample is out",
@@ -73,6 +75,7 @@ impl Turn {
                 | Transition::Inject
                 | Transition::InjectLast
                 | Transition::AskAgain(_)
+                | Transition::AskAfterEmpty(_)
                 | Transition::AskHooks(_)
                 | Transition::EndCompaction(_)
                 | Transition::Sample(_)

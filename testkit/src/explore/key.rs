@@ -220,6 +220,7 @@ impl Keys {
             compacting,
             announced_last: told_last,
             re_asks: retried,
+            empty_answers: empty,
             program_effects,
             rules_changed,
             stage,
@@ -250,7 +251,7 @@ impl Keys {
         write!(self.raw, " {pending:?} {context_bytes} {compaction:?}")?;
         write!(
             self.raw,
-            " {compacted:?} {compacting} {told_last} {retried} {program_effects:?} {rules_changed:?} \
+            " {compacted:?} {compacting} {told_last} {retried} {empty} {program_effects:?} {rules_changed:?} \
              stage "
         )?;
         self.stage(stage)

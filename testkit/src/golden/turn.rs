@@ -43,6 +43,8 @@ pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
         compacting,
         announced_last: told_last,
         re_asks: retried,
+        // The log says it: the notices of empty answers.
+        empty_answers: _,
         // The log says it: the effects of failed programs.
         program_effects: _,
         rules_changed,

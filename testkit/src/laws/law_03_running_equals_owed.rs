@@ -177,6 +177,7 @@ impl Out {
                     | Reason::PendingInput { .. }
                     | Reason::HookContext { .. }
                     | Reason::InvalidOutput { .. }
+                    | Reason::EmptyAnswer { .. }
                     | Reason::Compacted => None,
                 };
             }

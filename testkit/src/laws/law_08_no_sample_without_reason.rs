@@ -6,7 +6,8 @@
 //! granted, and the time for it has come; the provider said that the last answer is not finished; a
 //! hook answered the model, and its words are in the conversation; the provider refused the last
 //! request as too large, and the conversation was compacted since; the last answer does not have
-//! the shape that is asked for, and what is wrong with it is in the conversation; the goal was set, is not met,
+//! the shape that is asked for, and what is wrong with it is in the conversation; the last answer had neither text nor
+//! calls, and that is in the conversation; the goal was set, is not met,
 //! and is in the conversation. No sample begins while a call of the answer before it is out.
 //!
 //! A turn names the compaction that a user asked for; or else the input that is next, or, where
@@ -69,6 +70,10 @@ struct Evidence {
     goal: Option<Seq>,
     /// What is wrong with the last answer, and whether it is in the conversation.
     fault: Option<(Seq, String, bool)>,
+    /// True if the answer has text or a call.
+    says: bool,
+    /// The last answer if it has neither, and whether that is in the conversation.
+    empty: Option<(Seq, bool)>,
 }
 
 impl Reader {
@@ -103,6 +108,11 @@ impl Reader {
                         *told |= of == started && text.contains(fault.as_str());
                     }
                 }
+                ContextSource::EmptyAnswer { started, .. } => {
+                    if let Some((of, told)) = &mut self.evidence.empty {
+                        *told |= of == started;
+                    }
+                }
                 ContextSource::LastSample { .. }
                 | ContextSource::Workspace { .. }
                 | ContextSource::Permissions { .. }
@@ -126,6 +136,7 @@ impl Reader {
                 self.sample = Some(recorded.seq);
             }
             FactGroup::Sample(SampleFact::ItemAdded(fact)) => {
+                self.evidence.says |= !matches!(fact.item, Item::Reasoning(_));
                 if let Item::Call(_) = &fact.item {
                     let calls = self.brought.entry(fact.started).or_default();
                     calls.push(CallId(recorded.seq.0));
@@ -197,6 +208,8 @@ impl Reader {
 
     fn end(&mut self, log: &[RecordedFact], fact: &SampleEnded) {
         let calls = self.brought.remove(&fact.started);
+        let whole = matches!(fact.stop, StopReason::Stop | StopReason::Other(_));
+        self.evidence.empty = (whole && !self.evidence.says).then_some((fact.started, false));
         self.evidence.unfinished = calls.is_none() && fact.stop == StopReason::Unfinished;
         let told = |fault: &String| {
             let seen = |recorded: &RecordedFact| {
@@ -258,6 +271,7 @@ impl Reader {
                 let fault = evidence.fault.as_ref();
                 fault.is_some_and(|(of, _, told)| of == started && *told)
             }
+            Reason::EmptyAnswer { started } => evidence.empty == Some((*started, true)),
             Reason::Goal { set } => self.opened == Some(*because) && evidence.goal == Some(*set),
         }
     }

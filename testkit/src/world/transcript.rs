@@ -306,6 +306,7 @@ fn source(from: &ContextSource) -> String {
         ContextSource::InvalidOutput { started, text } => {
             format!("shape of the answer of {started}: {:?}", &**text)
         }
+        ContextSource::EmptyAnswer { started, .. } => format!("empty answer {started}"),
         ContextSource::Presenter { input, part } => format!("part {part} of input {input}"),
         ContextSource::Hook { decided } => format!("of the hook at {decided}"),
     }
@@ -379,6 +380,7 @@ fn because(because: &Reason) -> String {
         Reason::PendingInput { input } => format!("pending input {input}"),
         Reason::HookContext { decided } => format!("hook context {decided}"),
         Reason::InvalidOutput { started } => format!("retry return {started}"),
+        Reason::EmptyAnswer { started } => format!("empty answer {started}"),
         Reason::Compacted => String::from("compacted"),
         Reason::CompactionRequested { request } => format!("compaction requested at {request}"),
         Reason::Goal { set } => format!("goal {set}"),

@@ -33,6 +33,7 @@ fn limitless(session: &Session, _: &Limits, input: Incoming<Input>) -> Decided {
         backoff_max_ms: u64::MAX,
         retry_after_ms: u64::MAX,
         continuations: u32::MAX,
+        empty_answers: u32::MAX,
         compactions: u32::MAX,
         context_bytes: u64::MAX,
         ..Limits::default()
@@ -54,6 +55,8 @@ fn law_09_kills_a_decision_that_looks_at_no_limit() {
         "open turn_ms=9\nsend hello\nwait 9\nfail server soon\nwait 500",
         "open backoff_max_ms=9 retry_after_ms=9\nsend hello\nfail rate_limit after=10",
         "open ceiling.samples=1\nsend hello\nend stop\nsend hello",
+        "open empty_answers=0\nsend hello\nend stop",
+        "send hello\nend stop\nend stop",
         "open continuations=0 hooks=stop\nsend hello\ntext a\nend stop\nhook 0 deny",
         "open compactions=0 window=1500\nsend x*1600\ntext y*2000\nend stop\nsend more",
         "open context_bytes=9 hooks=before_sample\nsend hello\nhook 0 pass context=ten-or-more",

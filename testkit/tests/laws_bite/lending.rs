@@ -7,14 +7,14 @@ use super::log;
 
 /// Two agents beside each other, of which one comes back and one is lost.
 const TWO: &str = "open samples=6 agent=2\nsend hello\ncall put {}\ncall put {}\nend stop\n\
-                   done 0 took=1/5/0\nunknown 0\nend stop";
+                   done 0 took=1/5/0\nunknown 0\ntext a\nend stop";
 /// One, under a limit of tokens.
 const TOKENS: &str = "open samples=6 tokens=5000 agent=2\nsend hello\ncall put {}\nend stop tokens=9\n\
-                      done 0 took=2/5/0\nend stop tokens=9";
+                      done 0 took=2/5/0\ntext a\nend stop tokens=9";
 
 /// One, in a turn of limited time of which a third is over.
 const TIME: &str = "open samples=6 turn_ms=900 agent=2\nsend hello\nwait 300\ncall put {}\nend stop\n\
-                    done 0 took=2/5/0\nend stop";
+                    done 0 took=2/5/0\ntext a\nend stop";
 
 /// One of a program's calls, where a return may be asked for once more.
 const RETRIES: &str = "open program=5 samples=5 shape=1 agent=2\nsend hello\ncall run_program {}\n\

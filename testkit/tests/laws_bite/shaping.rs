@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ContextSource, Fact, Limits, Reason, RecordedFact, Seq, Settings, TurnOutcome,
+    ContextSource, Fact, Item, Limits, Reason, RecordedFact, Seq, Settings, StopReason, TurnOutcome,
 };
 use windlass_testkit::laws::{law_08_no_sample_without_reason, law_09_limits_hold};
 
@@ -93,5 +93,44 @@ fn law_09_kills_plain_success_over_a_faulty_answer() {
 fn law_09_kills_a_fault_where_no_shape_is_asked_for() {
     kills_log(ONE_RETURN, limits_hold, |log| {
         settings(log).options.output_schema = None;
+    });
+}
+
+const ONE_EMPTY: &str = "send hello\nreasoning hmm\nend stop\ntext a\nend stop";
+
+#[test]
+fn law_08_kills_a_re_ask_of_an_answer_that_is_not_empty_or_not_told_so() {
+    let law = law_08_no_sample_without_reason::check;
+    kills_log(ONE_EMPTY, law, |log| {
+        log.remove(find(log, "ContextInjected", 0));
+    });
+    kills_log(ONE_EMPTY, law, |log| {
+        let at = find(log, "ItemAdded", 0);
+        if let Fact::ItemAdded(fact) = &mut log[at].fact {
+            fact.item = Item::Text { text: "hmm".into() };
+        }
+    });
+    kills_log(ONE_EMPTY, law, |log| {
+        let at = find(log, "SampleEnded", 0);
+        if let Fact::SampleEnded(fact) = &mut log[at].fact {
+            fact.stop = StopReason::Length;
+        }
+    });
+    kills_log(ONE_EMPTY, law, |log| {
+        let at = find(log, "SampleStarted", 1);
+        if let Fact::SampleStarted(fact) = &mut log[at].fact {
+            fact.reason = Reason::EmptyAnswer { started: Seq(4) };
+        }
+    });
+}
+
+#[test]
+fn law_09_kills_a_re_ask_too_many_of_an_empty_answer() {
+    kills_log(ONE_EMPTY, limits_hold, |log| {
+        settings(log).limits.empty_answers = 0;
+        let at = find(log, "TurnOpened", 0);
+        if let Fact::TurnOpened(fact) = &mut log[at].fact {
+            fact.limits.empty_answers = 0;
+        }
     });
 }

@@ -201,7 +201,8 @@ fn an_agent_is_lent_the_time_that_its_turn_has_left() {
           10 CallObserved call 6 done: , took 1 samples
           11 SampleStarted sample 2 attempt 1 because tool results => runs
         > end stop => sample ended at 12
-          13 TurnSettled no answer
+          13 ContextInjected empty answer 11
+          14 SampleStarted sample 3 attempt 1 because empty answer 11 => runs
     "#]]);
 }
 

@@ -45,7 +45,123 @@ fn no_answer_is_its_own_outcome() {
         > send hello => first turn, sample@5
         > reasoning hmm => item 6
         > end stop => sample ended at 7
+           8 ContextInjected empty answer 5
+           9 SampleStarted sample 2 attempt 1 because empty answer 5 => runs
+        > reasoning hmm => item 10
+        > end stop => sample ended at 11
+          12 TurnSettled no answer
+    "#]]);
+}
+
+#[test]
+fn an_empty_answer_is_asked_once_more() {
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > reasoning hmm => item 6
+        > end stop => sample ended at 7
+           8 ContextInjected empty answer 5
+           9 SampleStarted sample 2 attempt 1 because empty answer 5 => runs
+        > text Hi! => item 10
+        > end stop => completed at 12
+    "#]]);
+}
+
+#[test]
+fn empty_answers_with_work_between_are_each_asked_once_more() {
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > end stop => sample ended at 6
+           7 ContextInjected empty answer 5
+           8 SampleStarted sample 2 attempt 1 because empty answer 5 => runs
+        > call read {} => read-only call 9@11
+        > end stop => sample ended at 12
+        > done 0 ok => call 9 observed at 13
+          14 SampleStarted sample 3 attempt 1 because tool results => runs
+        > end stop => sample ended at 15
+          16 ContextInjected empty answer 14
+          17 SampleStarted sample 4 attempt 1 because empty answer 14 => runs
+        > text Hi! => item 18
+        > end stop => completed at 20
+    "#]]);
+}
+
+#[test]
+fn an_empty_answer_in_a_log_without_the_limit_ends_the_turn() {
+    check(expect![[r#"
+        > open empty_answers=0
+        > send hello => first turn, sample@5
+        > end stop => sample ended at 6
+           7 TurnSettled no answer
+    "#]]);
+}
+
+#[test]
+fn an_empty_answer_is_not_asked_again_beyond_a_limit() {
+    check(expect![[r#"
+        > open samples=1
+        > send hello => first turn, sample@5
+        > end stop => sample ended at 6
+           7 TurnSettled no answer
+        > configure meant tokens=1000
+           8 SettingsChanged mode build, permissions auto
+        > send again => turn of input 9
+          11 InputAccepted input 9
+          12 SampleStarted sample 1 attempt 1 because opened by input 9, 1000 tokens set aside, answer up to 871 => runs
+        > end stop tokens=900
+          13 SampleEnded stop, 900 tokens
+          14 TurnSettled no answer
+    "#]]);
+}
+
+#[test]
+fn an_empty_answer_ends_a_turn_that_is_to_stop_after_its_step() {
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > interrupt person after => request 6
+        > end stop => sample ended at 7
            8 TurnSettled no answer
+    "#]]);
+}
+
+#[test]
+fn a_steer_continues_after_an_empty_answer_by_itself() {
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > steer now => input 6, yield sample@5
+        > end stop => sample ended at 7
+           8 InputAccepted input 6 => sample 2@9
+        > text Hi! => item 10
+        > end stop => completed at 12
+    "#]]);
+}
+
+#[test]
+fn hooks_see_an_empty_answer_and_its_end_only_after_the_re_ask() {
+    check(expect![[r#"
+        > open hooks=stop
+        > send hello => first turn, sample@5
+        > end stop => sample ended at 6
+           7 ContextInjected empty answer 5
+           8 SampleStarted sample 2 attempt 1 because empty answer 5 => runs
+        > end stop => sample ended at 9
+          10 HooksAsked stop 8 continued 0: hook 0 => runs
+        > hook 0 pass => passed at 11
+          12 TurnSettled no answer
+    "#]]);
+}
+
+#[test]
+fn a_crash_after_the_notice_of_an_empty_answer_asks_once() {
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > end stop => sample ended at 6
+           7 ContextInjected empty answer 5
+           8 SampleStarted sample 2 attempt 1 because empty answer 5 => runs
+        > crash => log ends at 8
+           9 SampleCut restart, about 168 tokens, next attempt in 0 ms
+          10 SampleStarted sample 2 attempt 2 because retry => runs
+        > end stop => sample ended at 11
+          12 TurnSettled no answer
     "#]]);
 }
 

@@ -26,7 +26,7 @@ fn a_session_that_is_full_asks_no_more() {
         > done 0 y*9000 => call 6 observed at 10
           11 TurnSettled exhausted: session_bytes
         > send again
-             rejected: the session has 12360 bytes, and the limit is 9000: begin another session, or raise `session_bytes`
+             rejected: the session has 12396 bytes, and the limit is 9000: begin another session, or raise `session_bytes`
     "#]]);
 }
 

@@ -84,7 +84,8 @@ fn only_an_answer_that_could_be_the_last_one_is_held_to_the_shape() {
         > reasoning so => item 30
         > end stop fault=odd
           31 SampleEnded stop
-          32 TurnSettled no answer
+          32 ContextInjected empty answer 29
+          33 SampleStarted sample 2 attempt 1 because empty answer 29 => runs
     "#]]);
     check(expect![[r#"
         > send no shape is asked for => first turn, sample@5

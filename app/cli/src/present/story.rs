@@ -226,7 +226,8 @@ fn context(from: &ContextSource) -> Option<String> {
         | ContextSource::Permissions { text }
         | ContextSource::Goal { text }
         | ContextSource::LastSample { text }
-        | ContextSource::InvalidOutput { text, .. } => Some(format!("the model is told: {text}")),
+        | ContextSource::InvalidOutput { text, .. }
+        | ContextSource::EmptyAnswer { text, .. } => Some(format!("the model is told: {text}")),
         // Their texts are in the facts that they name.
         ContextSource::Presenter { .. } | ContextSource::Hook { .. } => None,
     }

@@ -162,6 +162,9 @@ fn on_ended(
         (None, estimate) => turn.spend_reserved(estimate.as_ref().unwrap_or(&reserved)),
     }
     turn.count(&calls);
+    if !calls.is_empty() || said != AnswerKind::Nothing {
+        turn.empty_answers = 0;
+    }
     turn.stage = match NonEmpty::from_vec(calls) {
         Some(calls) => {
             let then = fact.fault.clone().map_or(AfterCalls::Ask, AfterCalls::Rejected);

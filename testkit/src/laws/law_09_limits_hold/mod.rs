@@ -150,6 +150,7 @@ impl<'a> Reader<'a> {
                 | Reason::PendingInput { .. }
                 | Reason::HookContext { .. }
                 | Reason::InvalidOutput { .. }
+                | Reason::EmptyAnswer { .. }
                 | Reason::CompactionRequested { .. }
                 | Reason::Compacted,
                 _,

@@ -12,15 +12,16 @@ use windlass_core::{
 
 mod beginning;
 mod budget;
+mod empty;
 mod next;
 mod settling;
 
 use super::lending::{Bounds, Lending};
 use super::over;
 use crate::laws::{Held, hold, reading};
+use empty::EmptyAnswers;
 use next::Next;
 
-/// What a turn has taken.
 pub(super) struct Tally {
     limits: Limits,
     /// Bytes of the session before this fact.
@@ -78,6 +79,7 @@ pub(super) struct Tally {
     own_work: u32,
     /// Kind of the latest sample.
     kind: SampleKind,
+    empty: EmptyAnswers,
     /// True if a return was rejected and is to be asked for again.
     rejected: bool,
     /// True if the program of the last answer has returned.
@@ -127,6 +129,7 @@ impl Tally {
             called: Vec::new(),
             own_work: 0,
             kind: SampleKind::Normal,
+            empty: EmptyAnswers::default(),
             rejected: false,
             returned: false,
         }
@@ -134,6 +137,7 @@ impl Tally {
 
     pub(super) fn count(&mut self, log: &[RecordedFact], recorded: &RecordedFact) -> Held {
         self.moment(recorded.ts);
+        self.empty.count(recorded, &self.limits)?;
         self.counts(log, recorded)?;
         self.lending.holds(recorded, &self.limits, self.spent.with_agents())
     }

@@ -136,6 +136,10 @@ fn context_injected() -> impl Strategy<Value = Fact> {
             started: Seq(started),
             text: text.into(),
         }),
+        (number(), text()).prop_map(|(started, text)| ContextSource::EmptyAnswer {
+            started: Seq(started),
+            text: text.into(),
+        }),
         (number(), any::<u32>())
             .prop_map(|(input, part)| ContextSource::Presenter { input: InputId(input), part }),
         number().prop_map(|decided| ContextSource::Hook { decided: Seq(decided) }),

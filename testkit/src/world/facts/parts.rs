@@ -28,6 +28,7 @@ pub(super) fn because() -> impl Strategy<Value = Reason> {
         number().prop_map(|decided| Reason::HookContext { decided: Seq(decided) }),
         Just(Reason::Compacted),
         number().prop_map(|started| Reason::InvalidOutput { started: Seq(started) }),
+        number().prop_map(|started| Reason::EmptyAnswer { started: Seq(started) }),
         number().prop_map(|request| Reason::CompactionRequested { request: Seq(request) }),
         number().prop_map(|set| Reason::Goal { set: Seq(set) }),
     ]

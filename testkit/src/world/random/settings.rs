@@ -100,9 +100,10 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
         ms(ours.grace_ms, 500),
     );
     let bytes = prop_oneof![5 => Just(ours.session_bytes), 1 => 2_000..=12_000_u64];
+    let empty = count(ours.empty_answers, 2);
     let silent = prop_oneof![2 => Just(ours.reask_after_ms), 1 => 0..=1_000_u64];
-    (counts, times, bytes, silent).prop_map(
-        move |(counts, times, session_bytes, reask_after_ms)| {
+    (counts, times, bytes, silent, empty).prop_map(
+        move |(counts, times, session_bytes, reask_after_ms, empty_answers)| {
             let (samples, calls_per_sample, calls, attempts, restarts, parallel_calls, ..) = counts;
             let (.., queue, continuations, compactions) = counts;
             let (tokens, cost_micros, context_bytes, turn_ms, approval_ms, ..) = times;
@@ -117,6 +118,7 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
                 tokens,
                 cost_micros,
                 continuations,
+                empty_answers,
                 compactions,
                 context_bytes,
                 turn_ms,

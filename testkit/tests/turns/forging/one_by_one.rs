@@ -267,7 +267,7 @@ fn no_more_names_of_lasting_context_are_kept_than_the_limit_says() {
         for part in 0..64 {
             write!(script, " ctx=P{}:one", input * 64 + part).unwrap();
         }
-        write!(script, " hello\nend stop").unwrap();
+        write!(script, " hello\ntext a\nend stop").unwrap();
     }
     assert_eq!(session(&script).known_context.len(), 256);
 }

@@ -398,6 +398,9 @@ pub(crate) struct LimitsShape {
     /// Most continuations by hooks after the model ended a turn.
     #[schema(required = false)]
     continuations: u32,
+    /// Most times in a row that the model is asked again after an empty answer.
+    #[schema(required = false)]
+    empty_answers: u32,
     /// Compactions per turn.
     #[schema(required = false)]
     compactions: u32,

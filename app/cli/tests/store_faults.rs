@@ -100,6 +100,30 @@ fn turns_on_sled_settle_after_a_failed_sync() {
     assert!(done.err.contains("was opened again after its failure"), "{}", done.err);
 }
 
+/// No process can open a store again whose folder is gone, so the server leaves that to whoever
+/// starts it next.
+#[test]
+fn a_server_whose_store_is_gone_ends_with_the_code_of_stores() {
+    let place = Place::new();
+    let tools = place.counter("idempotent");
+    let words = ["--store", "sled:sled", "--tools", &tools];
+    let mut server = Server::start(&place, &words);
+    let session = server.session();
+    server.send(&session, "hello");
+    settled(&server, &session);
+    std::fs::remove_dir_all(place.file("sled")).unwrap();
+    let turns = format!("/v1/sessions/{session}/turns");
+    let body = serde_json::json!({"text": "hello again"});
+    let refused = server.post(server.token(), &turns, &body);
+    assert_eq!(refused.0, 503, "{}", refused.1);
+    let done = server.ended();
+    assert_eq!(done.code, 5, "{}", done.err);
+    assert!(done.err.contains("is gone: end this process"), "{}", done.err);
+    let server = Server::start(&place, &words);
+    assert_eq!(server.get(server.token(), "/v1/ready", "").0, 200);
+    server.stop("TERM");
+}
+
 /// The promise counts whatever the store does: here its server is gone in the middle of a turn.
 #[test]
 fn a_stop_with_postgresql_away_takes_no_longer_than_promised() {

@@ -267,8 +267,9 @@ impl Engine {
             } else {
                 self.open_in(&slot, scope, start, vetted).await
             };
-            if opened.is_err() {
+            if let Err(error) = &opened {
                 self.inner.forget_if_empty(&slot);
+                self.inner.on_start_error(error);
             }
             return opened;
         }

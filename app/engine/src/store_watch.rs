@@ -61,6 +61,8 @@ pub(crate) struct StoreWatch(Arc<WatchState>);
 #[derive(Debug)]
 struct WatchState {
     supervised: AtomicBool,
+    /// True if the store is to be probed although no driver has failed.
+    probe_requested: AtomicBool,
     status: watch::Sender<StoreStatus>,
     /// What ended the store for this process.
     ended: watch::Sender<Option<String>>,
@@ -80,6 +82,7 @@ impl Default for StoreWatch {
     fn default() -> Self {
         Self(Arc::new(WatchState {
             supervised: AtomicBool::new(false),
+            probe_requested: AtomicBool::new(false),
             status: watch::Sender::new(StoreStatus::Works),
             ended: watch::Sender::new(None),
             sessions: Mutex::default(),
@@ -143,6 +146,21 @@ impl StoreWatch {
         sessions.insert(session.clone(), failed);
         drop(sessions);
         self.0.added.notify_waiters();
+    }
+
+    /// Has the supervision probe the store.
+    pub(crate) fn request_probe(&self) {
+        self.0.probe_requested.store(true, Ordering::SeqCst);
+        self.0.added.notify_waiters();
+    }
+
+    pub(crate) fn is_probe_requested(&self) -> bool {
+        self.0.probe_requested.load(Ordering::SeqCst)
+    }
+
+    /// Takes the request to probe the store. Returns false if there is none.
+    pub(crate) fn take_probe_request(&self) -> bool {
+        self.0.probe_requested.swap(false, Ordering::SeqCst)
     }
 
     /// Wakes the supervision.

@@ -195,3 +195,21 @@ async fn a_store_that_ended_for_this_process_is_reported() {
     let ended = tokio::time::timeout(SOON, world.engine.store_ended()).await.unwrap();
     assert!(ended.contains("the store fails"), "{ended}");
 }
+
+/// No driver fails, since none can start.
+#[tokio::test]
+async fn a_store_that_ended_between_two_turns_is_reported() {
+    let world = World::new(FaultyStore::responding(|operation, _| match operation {
+        Operation::Claim | Operation::Probe => vec![Fault::Fail(StoreErrorKind::Ended)],
+        Operation::Append | Operation::Release | Operation::Read => Vec::new(),
+    }));
+    let opening = OpenSession {
+        owner: me(),
+        workspace: None,
+        settings: world.settings.clone(),
+        lineage: Lineage::Root,
+    };
+    world.engine.create(&id(), opening).await.unwrap_err();
+    let ended = tokio::time::timeout(SOON, world.engine.store_ended()).await.unwrap();
+    assert!(ended.contains("the store fails"), "{ended}");
+}

@@ -144,6 +144,11 @@ impl App {
         *self.draining.borrow()
     }
 
+    /// Has all engines probe their stores, since a request has met a failure.
+    pub(crate) fn check_stores(&self) {
+        self.tenants.values().for_each(|tenant| tenant.engine.check_store());
+    }
+
     /// Starts to drain the server.
     pub(crate) fn drain(&self) {
         self.draining.send_replace(true);

@@ -206,6 +206,10 @@ impl Problem {
     }
 }
 
+/// Marks a response to a request that the store failed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoreFailed;
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let (status, title) = self.code.status_and_title();
@@ -221,6 +225,10 @@ impl IntoResponse for Problem {
         let form = HeaderValue::from_static("application/problem+json");
         headers.insert(header::CONTENT_TYPE, form);
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if matches!(self.code, ProblemCode::StoreAway | ProblemCode::StoreFull) {
+            response.extensions_mut().insert(StoreFailed);
+        }
+        let headers = response.headers_mut();
         if self.code == ProblemCode::Unauthorized {
             let scheme = HeaderValue::from_static("Bearer realm=\"windlass\"");
             headers.insert(header::WWW_AUTHENTICATE, scheme);

@@ -83,6 +83,9 @@ impl Engine {
                 self.create_in(id, opening).await
             };
             self.inner.forget_if_empty(&slot);
+            if let Err(error) = &created {
+                self.inner.on_start_error(error);
+            }
             return created;
         }
     }

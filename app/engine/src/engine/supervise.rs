@@ -61,6 +61,12 @@ impl Engine {
         self.inner.store_watch.status()
     }
 
+    /// Has a supervised engine probe its store soon, since a call outside of its drivers failed.
+    /// Without sessions under way nothing else shows that the store has failed.
+    pub fn check_store(&self) {
+        self.inner.store_watch.request_probe();
+    }
+
     /// Waits until the store has ended for this process, and returns what ended it. Only another
     /// process can continue the sessions. Never returns for an engine without supervision.
     pub async fn store_ended(&self) -> String {
@@ -111,6 +117,16 @@ impl Inner {
         self.store_watch.add(session);
     }
 
+    /// Notes that a session did not start. If that is a failure of the store, the store is probed:
+    /// there may be no driver that fails.
+    pub(super) fn on_start_error(&self, error: &StartError) {
+        if let StartError::Store(error) = error
+            && error.kind.is_of_store()
+        {
+            self.store_watch.request_probe();
+        }
+    }
+
     /// Sets the state of the store, and notifies all subscribers of a change.
     fn set_store_status(&self, status: StoreStatus) {
         if !self.store_watch.set(status.clone()) {
@@ -138,6 +154,10 @@ impl Supervisor {
     async fn run(mut self) -> Option<()> {
         loop {
             self.wait_for_work().await?;
+            if self.inner()?.store_watch.take_probe_request() {
+                // It sets the state of the store.
+                self.probe().await?;
+            }
             while self.inner()?.store_watch.status() != StoreStatus::Works {
                 sleep(self.pause()).await;
                 if !self.probe().await? {
@@ -154,12 +174,12 @@ impl Supervisor {
         (!inner.is_shut_down.load(Ordering::SeqCst)).then_some(inner)
     }
 
-    /// Waits until the store has failed, or a session is due.
+    /// Waits until the store has failed, is to be probed, or a session is due.
     async fn wait_for_work(&self) -> Option<()> {
         let watch = self.inner()?.store_watch.clone();
         loop {
             let added = watch.added();
-            if watch.status() != StoreStatus::Works {
+            if watch.status() != StoreStatus::Works || watch.is_probe_requested() {
                 return Some(());
             }
             let Some(due) = watch.next_due() else {

@@ -23,7 +23,7 @@ use tracing::{Instrument as _, info_span};
 
 use self::origin::RequestOrigin;
 use crate::app::App;
-use crate::problem::{Problem, ProblemCode};
+use crate::problem::{Problem, ProblemCode, StoreFailed};
 
 /// Adds the guards to the routes.
 pub(crate) fn with_guards(router: Router<Arc<App>>, app: &Arc<App>) -> Router<Arc<App>> {
@@ -118,7 +118,12 @@ async fn serve_admitted(app: &App, mut request: Request, arrived: Instant, next:
     };
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     match AssertUnwindSafe(next.run(request)).catch_unwind().await {
-        Ok(response) => response,
+        Ok(response) => {
+            if response.extensions().get::<StoreFailed>().is_some() {
+                app.check_stores();
+            }
+            response
+        }
         Err(_) => defect(&method, &path),
     }
 }

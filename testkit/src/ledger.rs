@@ -47,6 +47,11 @@ impl<T> Ledger<T> {
         }
     }
 
+    /// Changes all entries. Nobody who waits looks again.
+    pub(crate) fn change_all(&self, change: impl FnMut(&mut T)) {
+        self.state.lock().entries.iter_mut().for_each(change);
+    }
+
     /// Looks at the entries.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&[T]) -> R) -> R {
         look(&self.state.lock().entries)

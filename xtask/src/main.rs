@@ -86,6 +86,9 @@ enum Command {
     /// Simulate many sessions over a faulty log, as a release build: `--seeds N [--from SEED]`
     #[command(disable_help_flag = true)]
     Sim(Passed),
+    /// Run a server under random clients and faults: `--minutes N [--store STORE] [--seed SEED]`
+    #[command(disable_help_flag = true)]
+    Soak(Passed),
 }
 
 #[derive(Debug, Args)]
@@ -118,6 +121,7 @@ fn main() -> ExitCode {
         Command::Golden(passed) => Own::Kit.command("golden", &passed.arguments),
         Command::Mutants(passed) => Own::Mutants.run("mutants", &passed.arguments),
         Command::Sim(passed) => Own::Kit.command("sim", &passed.arguments),
+        Command::Soak(passed) => Own::Soak.run("soak", &passed.arguments),
     };
     let Err(error) = done else {
         return ExitCode::SUCCESS;

@@ -11,6 +11,8 @@ pub(crate) enum Own {
     Kit,
     /// Runs the tests over mutations of the core.
     Mutants,
+    /// Runs a server for a long time.
+    Soak,
 }
 
 impl Own {
@@ -19,13 +21,14 @@ impl Own {
             Self::Bench => "xtask-bench",
             Self::Kit => "xtask-kit",
             Self::Mutants => "xtask-mutants",
+            Self::Soak => "xtask-soak",
         }
     }
 
     fn profile(self) -> &'static [&'static str] {
         match self {
             Self::Bench | Self::Kit => &["--release"],
-            Self::Mutants => &[],
+            Self::Mutants | Self::Soak => &[],
         }
     }
 

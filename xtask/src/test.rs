@@ -41,6 +41,7 @@ const WIDE: &[(&str, &str)] = &[
     ("WINDLASS_CRASH", "full"),
     ("WINDLASS_FAULTS", "full"),
     ("WINDLASS_READING", "full"),
+    ("WINDLASS_SOAK_MINUTES", "20"),
 ];
 
 /// Tier of tests and arguments for nextest.

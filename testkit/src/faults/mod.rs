@@ -2,7 +2,7 @@
 //! became of it.
 //!
 //! - [`FaultingStore`] is a layer over any log store. By its [`CallPlan`] it fails or kills at the
-//!   N-th call of one method of the port. It belongs into test programs, never into one that is
+//!   N-th call of one method of the port, or fails at random calls ([`RandomFaults`]). It belongs into test programs, never into one that is
 //!   shipped. [`crash`](crate::crash) does the same at everything durable, for one turn of a
 //!   command.
 //! - [`FaultTally`] counts, for a class of faults, what was acknowledged and what became of it.
@@ -11,6 +11,6 @@ mod plan;
 mod store;
 mod tally;
 
-pub use plan::{CallFault, CallPlan, CallPlanError, StoreCall};
+pub use plan::{CallFault, CallPlan, CallPlanError, RandomFaults, StoreCall};
 pub use store::FaultingStore;
 pub use tally::{FaultTally, LifeEnd};

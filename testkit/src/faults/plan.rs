@@ -109,6 +109,75 @@ pub struct CallPlan {
     pub number: u64,
 }
 
+/// Faults at random calls, for as long as a process runs. Nobody dies of them. As text: the seed and the
+/// mean distance of two faults of a method in calls, as in `7:200`.
+///
+/// Which calls are struck follows from the seed alone.
+///
+/// ```
+/// use windlass_testkit::faults::{RandomFaults, StoreCall};
+///
+/// let faults: RandomFaults = "7:200".parse()?;
+/// let struck = (1..=10_000).filter(|n| faults.strikes(StoreCall::Append, *n).is_some());
+/// assert!(struck.count() > 10);
+/// # Ok::<(), windlass_testkit::faults::CallPlanError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RandomFaults {
+    /// Seed of the choices.
+    pub seed: u64,
+    /// Mean number of calls of a method between two faults, at least 1.
+    pub every: u64,
+}
+
+/// Faults that leave the process alive.
+const LASTING: [CallFault; 4] =
+    [CallFault::Io, CallFault::IoKept, CallFault::Full, CallFault::Away];
+
+impl RandomFaults {
+    /// Returns the fault that strikes this call of a method, counted from 1.
+    #[must_use]
+    pub fn strikes(self, call: StoreCall, number: u64) -> Option<CallFault> {
+        let begun = |back: u64| {
+            let first = number.checked_sub(back).filter(|first| *first > 0)?;
+            self.begins(call, first).filter(|fault| fault.calls() > back)
+        };
+        (0..CallFault::Away.calls()).find_map(begun)
+    }
+
+    fn begins(self, call: StoreCall, number: u64) -> Option<CallFault> {
+        let method = StoreCall::ALL.iter().position(|known| *known == call)?;
+        let chance = mixed(mixed(self.seed ^ method as u64) ^ number);
+        let fault = LASTING.get((chance >> 32) as usize % LASTING.len()).copied();
+        fault.filter(|_| (chance & 0xFFFF_FFFF).is_multiple_of(self.every.max(1)))
+    }
+}
+
+impl FromStr for RandomFaults {
+    type Err = CallPlanError;
+
+    fn from_str(text: &str) -> Result<Self, CallPlanError> {
+        let wrong = || CallPlanError(text.to_owned());
+        let (seed, every) = text.split_once(':').ok_or_else(wrong)?;
+        let number = |text: &str| text.parse().map_err(|_| wrong());
+        Ok(Self { seed: number(seed)?, every: number(every)? })
+    }
+}
+
+impl fmt::Display for RandomFaults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.seed, self.every)
+    }
+}
+
+/// Spreads the bits of a number (SplitMix64).
+fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ (number >> 31)
+}
+
 /// A text that is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -169,6 +238,23 @@ mod tests {
         for wrong in ["", "append", "append:io", "append:io:0", "append:io:x", "io:append:1"] {
             assert!(wrong.parse::<CallPlan>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn random_faults_follow_from_their_seed_and_pass() {
+        let faults: RandomFaults = "3:100".parse().unwrap();
+        assert_eq!(faults.to_string(), "3:100");
+        let struck = |faults: RandomFaults| -> Vec<Option<CallFault>> {
+            (1..5_000).map(|number| faults.strikes(StoreCall::Append, number)).collect()
+        };
+        let all = struck(faults);
+        assert_eq!(all, struck(faults));
+        assert_ne!(all, struck(RandomFaults { seed: 4, ..faults }));
+        let count = all.iter().flatten().count();
+        assert!((50..500).contains(&count), "{count}");
+        assert!(all.iter().flatten().all(|fault| !fault.kills()));
+        let longest = all.split(|fault| fault.is_none()).map(<[_]>::len).max();
+        assert!(longest < Some(20), "{longest:?}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use windlass_ports::{
     StoredCheckpoint,
 };
 
-use super::plan::{CallFault, CallPlan, StoreCall};
+use super::plan::{CallFault, CallPlan, RandomFaults, StoreCall};
 use crate::crash::die;
 
 /// A log store that fails or dies where a [`CallPlan`] says so, over one that does the work.
@@ -21,18 +21,47 @@ use crate::crash::die;
 /// does not name is passed on.
 pub struct FaultingStore {
     inner: Arc<dyn LogStore>,
-    plan: Option<CallPlan>,
-    /// Calls of the method of the plan.
-    calls: AtomicU64,
+    faults: Faults,
+    /// Calls of each method.
+    calls: [AtomicU64; StoreCall::ALL.len()],
     /// File that is created when the fault strikes, so that another process sees it.
     note: Option<PathBuf>,
+}
+
+/// Where a layer fails.
+#[derive(Debug, Clone, Copy)]
+enum Faults {
+    Nowhere,
+    At(CallPlan),
+    Random(RandomFaults),
+}
+
+impl Faults {
+    /// The fault that strikes this call of a method.
+    fn strikes(self, call: StoreCall, number: u64) -> Option<CallFault> {
+        match self {
+            Self::Nowhere => None,
+            Self::At(plan) => (plan.call == call && plan.strikes(number)).then_some(plan.fault),
+            Self::Random(faults) => faults.strikes(call, number),
+        }
+    }
 }
 
 impl FaultingStore {
     /// Puts the layer over a store. Without a plan it passes everything on.
     #[must_use]
     pub fn new(inner: Arc<dyn LogStore>, plan: Option<CallPlan>) -> Self {
-        Self { inner, plan, calls: AtomicU64::new(0), note: None }
+        Self::over(inner, plan.map_or(Faults::Nowhere, Faults::At))
+    }
+
+    /// Puts a layer over a store that fails at random calls.
+    #[must_use]
+    pub fn random(inner: Arc<dyn LogStore>, faults: RandomFaults) -> Self {
+        Self::over(inner, Faults::Random(faults))
+    }
+
+    fn over(inner: Arc<dyn LogStore>, faults: Faults) -> Self {
+        Self { inner, faults, calls: Default::default(), note: None }
     }
 
     /// Creates this file when the fault strikes.
@@ -46,22 +75,24 @@ impl FaultingStore {
         call: StoreCall,
         done: impl Future<Output = Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
-        let Some(plan) = self.plan.filter(|plan| plan.call == call) else {
+        let method = StoreCall::ALL.iter().position(|known| *known == call);
+        let Some(calls) = method.and_then(|method| self.calls.get(method)) else {
             return done.await;
         };
-        let number = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
-        if !plan.strikes(number) {
+        let number = calls.fetch_add(1, Ordering::SeqCst) + 1;
+        let Some(fault) = self.faults.strikes(call, number) else {
             return done.await;
-        }
+        };
+        let plan = CallPlan { call, fault, number };
         if let Some(note) = &self.note {
             // A test that finds no note says so.
             let _ = std::fs::write(note, plan.to_string());
         }
         let fails = |kind: StoreErrorKind| {
-            let context = format!("a test has planned {plan}, and this is call {number}");
+            let context = format!("a test has planned {plan}");
             Err(StoreError::new(kind, context))
         };
-        match plan.fault {
+        match fault {
             CallFault::Io => fails(StoreErrorKind::Io),
             CallFault::IoKept => {
                 done.await?;
@@ -131,6 +162,6 @@ impl LogStore for FaultingStore {
 
 impl std::fmt::Debug for FaultingStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FaultingStore").field("plan", &self.plan).finish_non_exhaustive()
+        f.debug_struct("FaultingStore").field("faults", &self.faults).finish_non_exhaustive()
     }
 }

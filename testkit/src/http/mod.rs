@@ -151,6 +151,17 @@ impl ModelServer {
         self.shared.script.remaining()
     }
 
+    /// Drops the contents of requests whose replies have ended, so that a server may run for hours.
+    pub fn forget(&self) {
+        self.shared.requests.change_all(|request| {
+            if request.ended.is_some() {
+                request.headers = Vec::new();
+                request.body = Vec::new();
+                request.json = None;
+            }
+        });
+    }
+
     /// Waits until `count` requests have arrived.
     pub async fn wait_requests(&self, count: usize) {
         self.shared.requests.until(|all| (all.len() >= count).then_some(())).await;

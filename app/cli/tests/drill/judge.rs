@@ -33,6 +33,8 @@ pub(crate) struct Found {
     streamed: usize,
     /// Those of them that they saw whole.
     whole: usize,
+    /// Answers that broke off in the midst of their stream.
+    pub(crate) cut: usize,
 }
 
 /// Asks a node by chance until it answers with 200.
@@ -109,6 +111,7 @@ impl Judge<'_> {
                 "{session}: a node tells another log than the store"
             );
             found.facts += log.len();
+            found.cut += count(&log, "SampleCut");
             self.turns(session, &log, &mut found);
             self.inputs(session, &log, &mut found);
             self.calls(session, &log, &mut started, &mut found);

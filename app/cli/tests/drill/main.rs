@@ -43,13 +43,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
-use windlass_testkit::Gate;
 
 use common::Place;
 use effects::Effects;
 use faults::Fault;
 use fleet::Fleet;
 use judge::Judge;
+use model::Streams;
 use node::Start;
 use random::{Random, seed};
 use sayer::SentInput;
@@ -95,8 +95,8 @@ async fn drill(store: &Store) {
     std::fs::create_dir(place.file("work")).unwrap();
     let effects = Effects::new(&place.file("work"), gates);
     let world = Arc::new(World::new(seed, effects));
-    let text = Gate::new();
-    let model = model::start(gates, &text);
+    let streams = Streams::new(gates);
+    let model = model::start(gates, &streams);
     let start = Start { place: &place, store, model: model.base_url() };
     let mut fleet = Fleet::new(start, world.clone(), NODES).await;
 
@@ -113,9 +113,12 @@ async fn drill(store: &Store) {
         say(&mut saying, &world, session, "turn", calls, &mut mark);
     }
     world.all_show_text().await;
-    text.open();
+    streams.first.open();
     for (at, fault) in faults.into_iter().enumerate() {
-        let least = ENOUGH + random.below(SESSIONS - ENOUGH + 1);
+        let gate = at + 1;
+        let streaming = sessions.iter().filter(|session| model::streams_at(session, gate)).count();
+        let most = SESSIONS - streaming;
+        let least = (ENOUGH + random.below(SESSIONS - ENOUGH + 1)).min(most);
         let mut letters = Vec::new();
         for _ in 0..LETTERS {
             let delivery = *random.one(&["steer", "follow_up", "turn"]);
@@ -126,14 +129,14 @@ async fn drill(store: &Store) {
                 say(&mut saying, &world, &session, delivery, 1, &mut mark);
             }
         };
-        let gate = at + 1;
         match fault {
             Fault::Node(blow) => {
                 let struck = fleet.strike(blow, gate, &mut random, least, meanwhile);
                 struck.await;
             }
-            Fault::Store => fleet.outlast(gate, SESSIONS, meanwhile).await,
+            Fault::Store => fleet.outlast(gate, most, meanwhile).await,
         }
+        streams.open(gate);
         world.effects.open(gate);
     }
     let said = saying.join_all().await;
@@ -162,9 +165,11 @@ async fn drill(store: &Store) {
     let judge = Judge { logs, histories, effects: &world.effects, said: &said, told: &told };
     // Of three calls one waits where a fault may strike. Of the two beside it half at least are done.
     let found = judge.judge(SESSIONS * gates);
+    assert!(streams.cuts() > 0 && found.cut > 0, "no stream was cut: {found:?}");
     let connections: usize = told.iter().map(|told| told.connections).sum();
     println!(
-        "{found:?}; {} clients on {connections} connections; {:.1} s",
+        "{found:?}; {} streams to cut; {} clients on {connections} connections; {:.1} s",
+        streams.cuts(),
         told.len(),
         began.elapsed().as_secs_f64()
     );

@@ -26,6 +26,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const EVERY: u64 = 150;
 /// Exit code of a server whose store ended.
 const STORE: i32 = 5;
+/// Sessions that are erased at a time.
+const ERASED: usize = 4;
 /// Sessions that are unchanged for so long are erased while the server is down.
 const RETENTION: &str = "90s";
 
@@ -34,6 +36,8 @@ const RETENTION: &str = "90s";
 pub(crate) struct Pace {
     /// Least and most time between two ends of the server.
     pub(crate) lives: (Duration, Duration),
+    /// Time after which the server is not ended any more, so that one process is measured for long.
+    pub(crate) steady: Duration,
     /// Least and most time between two strikes at tools and erasures.
     pub(crate) strikes: (Duration, Duration),
     pub(crate) samples: Duration,
@@ -90,7 +94,7 @@ impl<'a> Conductor<'a> {
         })
     }
 
-    /// Works until it is dropped; ends of servers are not due any more once all is over.
+    /// Works until it is dropped.
     ///
     /// # Errors
     /// When the server cannot be started again or measured.
@@ -108,7 +112,7 @@ impl<'a> Conductor<'a> {
                 self.ended_alone(status.code()).await?;
                 due.end = now + self.after(self.pace.lives);
             }
-            if now >= due.end && !self.world.is_over() {
+            if now >= due.end && self.began.elapsed() < self.pace.steady {
                 self.end().await?;
                 due.end = Instant::now() + self.after(self.pace.lives);
             }
@@ -184,6 +188,8 @@ impl<'a> Conductor<'a> {
                 self.world.tally.wrong(format!("vacuum: {}: {said}", done.status));
             }
         }
+        // What is left of these is erased with the next one.
+        while self.world.oldest().is_some() {}
         self.start().await
     }
 
@@ -198,10 +204,13 @@ impl<'a> Conductor<'a> {
         Ok(())
     }
 
-    /// Kills a tool, or erases a session that nobody uses.
+    /// Kills a tool, or erases sessions that nobody uses.
     async fn strike(&mut self) -> anyhow::Result<()> {
         if self.site.store.erases() && self.random.percent(70) {
-            return self.erase().await;
+            for _ in 0..ERASED {
+                self.erase().await?;
+            }
+            return Ok(());
         }
         let running = tools::running(&self.site.work());
         let which = self.random.below(running.len() as u64);

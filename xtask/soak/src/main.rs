@@ -112,6 +112,7 @@ fn pace(length: Duration) -> Pace {
     let second = Duration::from_secs(1);
     Pace {
         lives: ((length / 12).max(second), (length / 6).max(second * 2)),
+        steady: length / 2,
         strikes: ((length / 200).min(second * 2), (length / 20).min(second * 8)),
         samples: (length / 100).clamp(second / 5, second * 5),
     }

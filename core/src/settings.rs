@@ -69,6 +69,30 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Creates the settings of a provider and a model: no instructions, no tools and no rules, the
+    /// default limits, mode `build`, and permissions that ask.
+    #[must_use]
+    pub fn new(provider: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            provider: provider.into(),
+            model: model.into(),
+            instructions: String::new(),
+            mode: Mode::Build,
+            permissions: Permissions::Ask,
+            rules: Vec::new(),
+            hooks: Vec::new(),
+            redaction: None,
+            window: ContextWindow::default(),
+            price: None,
+            tools: Vec::new(),
+            limits: Limits::default(),
+            max_output_tokens: None,
+            effort: None,
+            base_url: None,
+            options: RequestOptions::default(),
+        }
+    }
+
     /// Returns the tool of this name.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {

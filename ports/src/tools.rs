@@ -138,6 +138,13 @@ pub struct ToolContext {
     pub outputs: OutputStore,
 }
 
+impl ToolContext {
+    /// Reports progress to subscribers. Never blocks; the report may be dropped.
+    pub fn report(&self, text: &str) {
+        self.progress.report(text);
+    }
+}
+
 impl fmt::Debug for ToolContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolContext")

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use windlass::store::StoreUrlError;
 use windlass_engine::core::{FailureKind, InterruptSource, TurnOutcome};
 use windlass_engine::ports::{StoreError, StoreErrorKind};
 use windlass_engine::{AwaitError, DriverEnd, SendError, StartError};
@@ -147,6 +148,16 @@ impl From<StoreError> for Failure {
             );
         }
         Self::new(exit, words)
+    }
+}
+
+impl From<StoreUrlError> for Failure {
+    fn from(error: StoreUrlError) -> Self {
+        match error {
+            StoreUrlError::Store(error) => error.into(),
+            StoreUrlError::NotBuilt { name, feature } => Self::not_built(name, feature),
+            error @ (StoreUrlError::Invalid(_) | _) => Self::usage(error.to_string()),
+        }
     }
 }
 

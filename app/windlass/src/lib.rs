@@ -1,10 +1,40 @@
 #![doc = include_str!("../README.md")]
 
+mod answer;
+mod builder;
+mod closures;
+mod conversation;
+mod error;
+#[doc(hidden)]
+pub mod provider;
+#[cfg(feature = "typed")]
+mod schema;
+pub mod store;
+#[cfg(feature = "typed")]
+mod tool;
+mod turn;
+mod windlass;
+
+pub use answer::Answer;
+pub use builder::Builder;
+pub use conversation::Conversation;
+pub use error::{BoxError, Error, Result, TurnFailure};
+#[cfg(feature = "typed")]
+pub use tool::{Tool, tool};
+pub use turn::Turn;
+pub use windlass::Windlass;
+
+pub use windlass_engine::core::{
+    AgentSpec, Concurrency, EffectClass, HookPoint, HookReply, Limits, Mode, Permissions, Scope,
+    SessionId, Settings, TurnOutcome,
+};
+pub use windlass_engine::ports::{
+    ApprovalDecision, ApprovalRequest, HookCall, HookContext, ToolContext,
+};
 pub use windlass_engine::*;
 
 #[cfg(feature = "anthropic")]
 pub use windlass_anthropic as anthropic;
-#[cfg(feature = "clock")]
 pub use windlass_clock as clock;
 #[cfg(feature = "demo")]
 pub use windlass_demo as demo;
@@ -34,3 +64,12 @@ pub use windlass_replay as replay;
 pub use windlass_route as route;
 #[cfg(feature = "sled")]
 pub use windlass_sled as sled;
+
+/// Starts to build a runtime for a model: `PROVIDER/MODEL`, for example `openai/gpt-5` or
+/// `anthropic/claude-sonnet-4-5`, or `demo`, which needs no key.
+///
+/// Keys and addresses come from the usual environment variables, for example `OPENAI_API_KEY` and
+/// `OPENAI_BASE_URL`. Every other part has a default.
+pub fn builder(model: impl Into<String>) -> Builder {
+    Builder::new(model)
+}

@@ -224,6 +224,18 @@ impl HookReply {
         Self { verdict: HookVerdict::Pass, reason: String::new(), edit: None, context: None }
     }
 
+    /// Returns the reply that denies, with its reason for the user or the model.
+    #[must_use]
+    pub fn deny(why: impl Into<String>) -> Self {
+        Self { verdict: HookVerdict::Deny, reason: why.into(), edit: None, context: None }
+    }
+
+    /// Returns the reply that requires a person's approval, with its reason.
+    #[must_use]
+    pub fn ask(why: impl Into<String>) -> Self {
+        Self { verdict: HookVerdict::Ask, reason: why.into(), edit: None, context: None }
+    }
+
     /// Returns the reply of a hook that gave no usable verdict.
     #[must_use]
     pub fn failed(why: impl Into<String>) -> Self {

@@ -16,7 +16,7 @@ pub(super) enum Layer {
     Transport,
     Adapter,
     Engine,
-    /// Crate that embedders add: re-exports behind features.
+    /// Crate that embedders add: the engine with its parts by name, behind features.
     Facade,
     /// Network interface for clients: a library that receives its engines.
     Server,
@@ -136,6 +136,7 @@ pub(super) const SHARED: &[&str] = &[
     "regex-automata",
     "rustix",
     "rustls",
+    "schemars",
     "serde",
     "serde_json",
     "sha2",

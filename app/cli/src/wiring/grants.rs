@@ -1,11 +1,12 @@
 //! Grants of a user or a tenant, from the file of the user's state folder.
 
 use async_trait::async_trait;
+use windlass::store::StoreUrl;
 use windlass_engine::core::SessionId;
 use windlass_engine::ports::{Grant, Grants, GrantsError, GrantsErrorKind, NewGrant};
 
 use super::grant_file::{self, GrantPlace};
-use super::workspace::{StoreUrl, Workspace};
+use super::workspace::Workspace;
 
 /// Approval grants in one workspace and store.
 pub(crate) struct UserGrants {

@@ -1,7 +1,6 @@
 //! Wiring: chooses the adapters of a command.
 
 mod address;
-mod built_in;
 mod goal;
 pub(crate) mod grant_file;
 mod grants;
@@ -11,13 +10,11 @@ mod left_store;
 mod node;
 mod output_schema;
 mod own_tools;
-mod preset;
 mod programs;
 mod project_context;
 mod provider;
 mod providers;
 mod ready_provider;
-mod renamed_provider;
 mod rules;
 mod sandbox;
 mod secret_variables;
@@ -63,8 +60,9 @@ pub(crate) use settings::{
 pub(crate) use tools::toolbox;
 pub(crate) use trust::{TrustAsker, instructions, trusted, untrusted_words};
 pub(crate) use trust_record::{FileTrust, TrustRecord};
+pub(crate) use windlass::store::StoreUrl;
 pub(crate) use wire::ProviderTransport;
-pub(crate) use workspace::{StoreHandle, StoreUrl, Workspace};
+pub(crate) use workspace::{StoreHandle, Workspace};
 
 /// Engine with everything that must live as long.
 pub(crate) struct Runtime {

@@ -2,24 +2,11 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use windlass_engine::ports::{LiveBus, Mailbox, StoreError};
+use windlass::store::SharedStore;
+use windlass_engine::ports::{LiveBus, Mailbox};
 
 use super::store;
 use crate::exit::Failure;
-
-/// Store that several processes share, as one of them uses it.
-#[async_trait]
-pub(crate) trait SharedStore: Send + Sync {
-    /// Returns the mailbox of the store's sessions.
-    fn mailbox(&self) -> Arc<dyn Mailbox>;
-
-    /// Returns the store's own channel for live events, if its configuration has one.
-    fn live_bus(&self) -> Option<Arc<dyn LiveBus>>;
-
-    /// Releases the claims that this process still holds.
-    async fn release(&self) -> Result<(), StoreError>;
-}
 
 /// This process as a node of a shared store.
 #[derive(Clone)]
@@ -34,9 +21,8 @@ pub(crate) struct SharedPorts {
 
 impl Node {
     /// Wraps a store that several processes share.
-    #[cfg(any(feature = "nats", feature = "postgres"))]
-    pub(crate) fn of(store: impl SharedStore + 'static) -> Self {
-        Self(Arc::new(store))
+    pub(crate) fn new(store: Arc<dyn SharedStore>) -> Self {
+        Self(store)
     }
 
     /// Returns the shared ports. Live events go over the NATS servers of `live` if it is given,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use windlass::provider::{BuiltIn, Preset, RenamedProvider};
 use windlass_demo::DemoServer;
 use windlass_engine::core::Settings;
 use windlass_engine::ports::Provider;
@@ -10,13 +11,10 @@ use windlass_openai::Models;
 use windlass_replay::Recorder;
 use windlass_route::{Fallback, FallbackProvider, ModelPattern, Router};
 
-use super::built_in::BuiltIn;
-use super::preset::Preset;
 use super::providers::{ProviderChain, ProvidersFile};
 use super::ready_provider::{
     ProviderAdapter, ProviderCandidates, ReadyProvider, env_value, provider_failure,
 };
-use super::renamed_provider::RenamedProvider;
 use crate::args::SettingsArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::wiring::wire::ProviderTransport;
@@ -110,7 +108,7 @@ impl ProviderCandidates<'_> {
             return Ok(());
         }
         let built = BuiltIn::ALL.map(BuiltIn::name);
-        let presets = Preset::all().map(|preset| preset.name.as_str());
+        let presets = Preset::all().map(|preset| preset.name);
         let presets = presets.filter(|name| !own.contains(name));
         let known: Vec<&str> = built.into_iter().chain(presets).chain(own.clone()).collect();
         let known = known.join(", ");
@@ -167,10 +165,10 @@ impl ProviderCandidates<'_> {
             }
         }
         for preset in Preset::all() {
-            let own = self.file.provider(&preset.name).is_some() || preset.name == name;
-            let wanted = self.is_wanted(&preset.name);
-            if !own && (wanted || self.may_have_turn(&preset.name)) {
-                others.extend(self.ready(&preset.name, wanted)?);
+            let own = self.file.provider(preset.name).is_some() || preset.name == name;
+            let wanted = self.is_wanted(preset.name);
+            if !own && (wanted || self.may_have_turn(preset.name)) {
+                others.extend(self.ready(preset.name, wanted)?);
             }
         }
         let mut ports: Vec<Arc<dyn Provider>> = Vec::new();

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use windlass::provider::ProviderApi;
 use windlass_engine::core::FailureKind;
 use windlass_http::HttpConfig;
 
@@ -61,18 +62,6 @@ pub(super) struct ProviderEntry {
     /// Options of the adapter itself.
     #[serde(flatten)]
     own: Map<String, Value>,
-}
-
-/// Protocol of a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum ProviderApi {
-    /// The Responses API.
-    Openai,
-    /// The Chat Completions API.
-    OpenaiChat,
-    /// The Messages API.
-    Anthropic,
 }
 
 /// Chain of providers that replace one another after a failure.

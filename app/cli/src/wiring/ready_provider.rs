@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use windlass::provider::{BuiltIn, Preset, ProviderApi, reject_credentials};
 use windlass_anthropic::{ANTHROPIC_BASE_URL, Anthropic, AnthropicConfig, sdk_base_url};
 use windlass_demo::DemoServer;
 use windlass_engine::core::Settings;
@@ -13,9 +14,7 @@ use windlass_openai::{Api, Models, OPENAI_BASE_URL, OpenAi, OpenAiConfig};
 use windlass_replay::Recorder;
 
 use super::address::{Address, AddressSource};
-use super::built_in::{BuiltIn, holds_no_name};
-use super::preset::Preset;
-use super::providers::{ProviderApi, ProviderEntry, ProvidersFile};
+use super::providers::{ProviderEntry, ProvidersFile};
 use crate::args::SettingsArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::secrets;
@@ -208,25 +207,29 @@ impl ProviderCandidates<'_> {
         let source = flag.map_or(AddressSource::Log, |_| AddressSource::Configured);
         let place = Address { url: named.cloned(), source };
         if self.over.has_network() && !named.is_some_and(|url| preset.is_own(url)) {
-            let keys: Vec<&str> = preset.secret_variables().map(String::as_str).collect();
+            let keys: Vec<&str> = preset.secret_variables().collect();
             place.may_have_key(&[own.as_deref().ok()], &keys)?;
         }
+        let configured = |url: &str, needs_key| {
+            preset.config(url, needs_key, &env_value).map_err(provider_words)
+        };
         let config = match named {
-            Some(url) => preset.config(url, self.over.has_network() && own.as_ref() == Ok(url))?,
+            Some(url) => configured(url, self.over.has_network() && own.as_ref() == Ok(url))?,
             None => {
-                let url = own.map_err(|words| Failure::new(ExitKind::Provider, words))?;
-                preset.config(&url, self.over.has_network())?
+                let wrong = |words| provider_words(format!("{words} with --base-url"));
+                let url = own.map_err(wrong)?;
+                configured(&url, self.over.has_network())?
             }
         };
         let base_url = config["base_url"].as_str().map(str::to_owned);
         let about = format!("the provider {}", preset.name);
         let http = HttpConfig::default();
-        let ready = self.configured(&preset.name, preset.api, config, &http, &about)?;
+        let ready = self.configured(preset.name, preset.api, config, &http, &about)?;
         Ok(ReadyProvider {
             base_url: base_url.filter(|url| !preset.is_usual(url)),
-            model: preset.model.clone(),
+            model: preset.model.map(str::to_owned),
             lists_models: preset.lists_models,
-            window_warning: preset.window_warning.as_deref(),
+            window_warning: preset.window_warning,
             ..ready
         })
     }
@@ -327,6 +330,15 @@ fn environment_url(built: BuiltIn) -> Option<String> {
 fn same_kind(recorded: &str, built: BuiltIn) -> bool {
     let recorded = BuiltIn::of(recorded).and_then(BuiltIn::variables);
     recorded.is_some() && recorded == built.variables()
+}
+
+/// Rejects a URL that would write a user name or a password to the log.
+fn holds_no_name(url: &str, place: &str) -> Result<(), Failure> {
+    reject_credentials(url, place).map_err(provider_words)
+}
+
+fn provider_words(words: String) -> Failure {
+    Failure::new(ExitKind::Provider, words)
 }
 
 pub(super) fn provider_failure(error: ProviderError) -> Failure {

@@ -1,8 +1,8 @@
 //! Environment variables that hold secrets of this program: keys of providers, tokens, and URLs of
 //! stores, which may have a password.
 
-use super::built_in::BuiltIn;
-use super::preset::Preset;
+use windlass::provider::{BuiltIn, Preset};
+
 use super::providers::ProvidersFile;
 use crate::args::{Command, SettingsArgs};
 
@@ -42,7 +42,7 @@ pub(crate) fn secret_variables(command: &Command) -> Vec<String> {
     };
     let built = BuiltIn::ALL.into_iter().filter_map(BuiltIn::variables).map(|(_, key)| key);
     let known = OWN.into_iter().chain(built).map(str::to_owned);
-    let presets = Preset::all().flat_map(Preset::secret_variables).cloned();
+    let presets = Preset::all().flat_map(Preset::secret_variables).map(str::to_owned);
     let own = shapes.iter().flat_map(of_file);
     let mut names: Vec<String> = known.chain(presets).chain(own).collect();
     names.sort();

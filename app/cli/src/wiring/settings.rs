@@ -2,7 +2,7 @@
 
 use windlass_engine::core::{
     Ceiling, CompactionStrategy, ContextWindow, HookSpec, Limits, Mode, OfferedTools, Permissions,
-    RequestOptions, Settings, ToolSpec, Widening,
+    Settings, ToolSpec, Widening,
 };
 
 use super::instructions::INSTRUCTIONS;
@@ -33,23 +33,16 @@ pub(crate) fn new_settings(
     permissions: Permissions,
 ) -> Result<Settings, Failure> {
     let settings = Settings {
-        provider: chosen.name.clone(),
-        model: model(shape, chosen)?,
         instructions: INSTRUCTIONS.to_owned(),
         mode: MODE,
         permissions,
-        rules: Vec::new(),
         hooks: offered.hooks,
         redaction: offered.redaction,
         // Without a usable answer of the model, a plain list takes the summary's place.
         window: ContextWindow { strategy: CompactionStrategy::Summary, ..Default::default() },
-        price: None,
         tools: offered.tools,
-        limits: Limits::default(),
-        max_output_tokens: None,
-        effort: None,
         base_url: chosen.base_url.clone(),
-        options: RequestOptions::default(),
+        ..Settings::new(chosen.name.clone(), model(shape, chosen)?)
     };
     let mut settings = with(settings, shape)?;
     if shape.window.is_none() {

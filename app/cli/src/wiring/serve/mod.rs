@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use windlass::store::StoreUrl;
 use windlass_engine::core::Scope;
 use windlass_engine::ports::{BlobStore, LogStore};
 use windlass_engine::{ComputeSlots, Config, NodeLoad};
@@ -30,7 +31,7 @@ use crate::wiring::runtimes;
 use crate::wiring::sandbox::{default_permissions, sandbox};
 use crate::wiring::store::check_live;
 use crate::wiring::tools::configured;
-use crate::wiring::workspace::{StoreUrl, Workspace};
+use crate::wiring::workspace::Workspace;
 
 use file::ServerFile;
 pub(crate) use recovery::Recovery;

@@ -3,22 +3,11 @@
 //! A store whose cargo feature is off is not in the table; its URL is rejected with the feature's
 //! name.
 
-#[cfg(feature = "nats")]
-mod nats;
-#[cfg(feature = "postgres")]
-mod postgres;
-#[cfg(feature = "sled")]
-mod sled;
-
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 
-use super::workspace::StoreHandle;
-use crate::exit::Failure;
-
-#[cfg(feature = "nats")]
-pub(super) use nats::{check_live, connect_live_bus};
+use super::{OpenStore, StoreUrlError};
 
 /// Store with its URL schemes.
 pub(super) struct Backend {
@@ -41,62 +30,58 @@ pub(super) enum OpenBackend {
     )]
     Servers {
         /// Rejects an invalid URL, without opening anything.
-        check: fn(&str) -> Result<(), Failure>,
+        check: fn(&str) -> Result<(), StoreUrlError>,
         open: fn(String) -> OpenFuture,
     },
 }
 
 /// Future of an open store.
-pub(super) type OpenFuture = Pin<Box<dyn Future<Output = Result<StoreHandle, Failure>> + Send>>;
+pub(super) type OpenFuture = Pin<Box<dyn Future<Output = Result<OpenStore, StoreUrlError>> + Send>>;
 
 /// Stores of this build.
 static BACKENDS: &[Backend] = &[
     #[cfg(feature = "nats")]
-    nats::BACKEND,
+    super::nats::BACKEND,
     #[cfg(feature = "postgres")]
-    postgres::BACKEND,
+    super::postgres::BACKEND,
     #[cfg(feature = "sled")]
-    sled::BACKEND,
+    super::sled::BACKEND,
 ];
 
 /// Every optional store: scheme, name, and the cargo feature that builds it.
 const OPTIONAL: &[(&str, &str, &str)] = &[
-    ("nats", "NATS", "nats"),
-    ("postgres", "PostgreSQL", "postgres"),
-    ("postgresql", "PostgreSQL", "postgres"),
-    ("sled", "sled", "sled"),
-    ("tls", "NATS", "nats"),
+    ("file", "the store of plain files", "file"),
+    ("memory", "the in-memory store", "memory"),
+    ("nats", "the store NATS", "nats"),
+    ("postgres", "the store PostgreSQL", "postgres"),
+    ("postgresql", "the store PostgreSQL", "postgres"),
+    ("sled", "the store sled", "sled"),
+    ("tls", "the store NATS", "nats"),
 ];
 
-/// Finds the store of a scheme; `None` if no store has it.
+/// Finds the store of a scheme; `None` if no store of the table has it.
 ///
 /// # Errors
 /// When the store exists, but not in this build.
-pub(super) fn backend(scheme: &str) -> Result<Option<&'static Backend>, Failure> {
+pub(super) fn backend(scheme: &str) -> Result<Option<&'static Backend>, StoreUrlError> {
     let built = BACKENDS.iter().find(|one| one.schemes.contains(&scheme));
-    let known = OPTIONAL.iter().find(|(known, ..)| *known == scheme);
-    match (built, known) {
-        (Some(backend), _) => Ok(Some(backend)),
-        (None, Some((_, name, feature))) => {
-            Err(Failure::not_built(&format!("the store {name}"), feature))
-        }
-        (None, None) => Ok(None),
+    match built {
+        Some(backend) => Ok(Some(backend)),
+        None => is_built(scheme).map(|()| None),
     }
 }
 
-/// Rejects every URL: live events need NATS.
-#[cfg(not(feature = "nats"))]
-#[cfg(feature = "server")]
-pub(super) fn check_live(_url: &str) -> Result<(), Failure> {
-    Err(Failure::not_built("live events over NATS", "nats"))
-}
-
-/// Rejects every URL: live events need NATS.
-#[cfg(not(feature = "nats"))]
-pub(super) async fn connect_live_bus(
-    _url: &str,
-) -> Result<std::sync::Arc<dyn windlass_engine::ports::LiveBus>, Failure> {
-    Err(Failure::not_built("live events over NATS", "nats"))
+/// Rejects the scheme of a store that this build lacks.
+fn is_built(scheme: &str) -> Result<(), StoreUrlError> {
+    let has = match scheme {
+        "file" => cfg!(feature = "file"),
+        "memory" => cfg!(feature = "memory"),
+        other => BACKENDS.iter().any(|one| one.schemes.contains(&other)),
+    };
+    match OPTIONAL.iter().find(|(known, ..)| *known == scheme) {
+        Some((_, name, feature)) if !has => Err(StoreUrlError::NotBuilt { name, feature }),
+        Some(_) | None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -104,13 +89,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_optional_store_is_built_or_refused_by_name() {
+    fn each_optional_store_is_built_or_refused_with_its_feature() {
         for (scheme, name, feature) in OPTIONAL {
+            let plain = matches!(*scheme, "file" | "memory");
             match backend(scheme) {
-                Ok(found) => assert!(found.is_some(), "{scheme}"),
+                Ok(found) => assert!(found.is_some() || plain, "{scheme}"),
                 Err(refused) => {
-                    assert!(refused.message.contains(name), "{}", refused.message);
-                    assert!(refused.message.contains(feature), "{}", refused.message);
+                    let words = refused.to_string();
+                    assert!(words.contains(name), "{words}");
+                    assert!(words.contains(feature), "{words}");
                 }
             }
         }

@@ -6,30 +6,28 @@ use async_trait::async_trait;
 use windlass_engine::ports::{LiveBus, Mailbox, StoreError};
 use windlass_postgres::{PostgresConfig, PostgresStore};
 
-use super::{Backend, OpenBackend};
-use crate::exit::Failure;
-use crate::wiring::node::{Node, SharedStore};
-use crate::wiring::workspace::StoreHandle;
+use super::backend::{Backend, OpenBackend};
+use super::{OpenStore, SharedStore, StoreUrlError};
 
 pub(super) const BACKEND: Backend = Backend {
     schemes: &["postgres", "postgresql"],
     open: OpenBackend::Servers {
         check: |url| match PostgresConfig::parse(url) {
             Ok(_) => Ok(()),
-            Err(error) => Err(Failure::usage(error.to_string())),
+            Err(error) => Err(StoreUrlError::Invalid(error.to_string())),
         },
         open: |url| Box::pin(open(url)),
     },
     open_damaged: None,
 };
 
-async fn open(url: String) -> Result<StoreHandle, Failure> {
+async fn open(url: String) -> Result<OpenStore, StoreUrlError> {
     let store = PostgresStore::connect(PostgresConfig::parse(&url)?).await?;
     let store = Arc::new(store);
-    Ok(StoreHandle {
+    Ok(OpenStore {
         blobs: Arc::new(store.blobs()),
         store: store.clone(),
-        node: Some(Node::of(PostgresNode(store))),
+        shared: Some(Arc::new(PostgresNode(store))),
     })
 }
 

@@ -1,20 +1,25 @@
 //! Built-in providers, and a check of all provider URLs.
 
-use crate::exit::{ExitKind, Failure};
-
 /// Built-in provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BuiltIn {
+pub enum BuiltIn {
+    /// OpenAI by the Responses API.
     Openai,
+    /// OpenAI by Chat Completions.
     OpenaiChat,
+    /// Anthropic by the Messages API.
     Anthropic,
+    /// The scripted model.
     Demo,
 }
 
 impl BuiltIn {
-    pub(super) const ALL: [Self; 4] = [Self::Openai, Self::OpenaiChat, Self::Anthropic, Self::Demo];
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Openai, Self::OpenaiChat, Self::Anthropic, Self::Demo];
 
-    pub(super) fn name(self) -> &'static str {
+    /// Returns the name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Openai => "openai",
             Self::OpenaiChat => "openai-chat",
@@ -24,7 +29,8 @@ impl BuiltIn {
     }
 
     /// Returns the default model.
-    pub(super) fn model(self) -> &'static str {
+    #[must_use]
+    pub fn model(self) -> &'static str {
         match self {
             Self::Openai | Self::OpenaiChat => "gpt-5",
             Self::Anthropic => "claude-sonnet-4-5",
@@ -32,12 +38,15 @@ impl BuiltIn {
         }
     }
 
-    pub(super) fn of(name: &str) -> Option<Self> {
+    /// Returns the provider of this name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
     /// Returns the environment variables of its address and its key.
-    pub(super) fn variables(self) -> Option<(&'static str, &'static str)> {
+    #[must_use]
+    pub fn variables(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Openai | Self::OpenaiChat => Some(("OPENAI_BASE_URL", "OPENAI_API_KEY")),
             Self::Anthropic => Some(("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")),
@@ -47,15 +56,17 @@ impl BuiltIn {
 }
 
 /// Rejects a URL that would write a user name or a password to the log.
-pub(super) fn holds_no_name(url: &str, place: &str) -> Result<(), Failure> {
+///
+/// # Errors
+/// A message that advises to put the key into `place`.
+pub fn reject_credentials(url: &str, place: &str) -> Result<(), String> {
     let authority = url.split("://").nth(1).unwrap_or(url);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
     if !authority.contains('@') {
         return Ok(());
     }
-    let words = format!(
+    Err(format!(
         "the base URL has a user name or a password, which would be recorded: remove it, and \
          put a key into {place}"
-    );
-    Err(Failure::new(ExitKind::Provider, words))
+    ))
 }

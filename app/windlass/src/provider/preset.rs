@@ -1,92 +1,90 @@
-//! Provider presets: providers that are known by name, as rows of `presets.toml`.
-//!
-//! A provider of the providers file with the same name takes precedence.
+//! Provider presets: providers that are known by name, as rows of `presets.rs`.
 
-use std::sync::LazyLock;
-
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::providers::ProviderApi;
-use super::ready_provider::env_value;
-use crate::exit::{ExitKind, Failure};
-
-static PRESETS: LazyLock<Vec<Preset>> = LazyLock::new(|| {
-    let read: Result<PresetsFile, _> = toml::from_str(include_str!("presets.toml"));
-    read.map(|file| file.presets).unwrap_or_default()
-});
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PresetsFile {
-    #[serde(rename = "preset")]
-    presets: Vec<Preset>,
-}
+use super::ProviderApi;
+use super::named::api_config;
+use super::presets::PRESETS;
 
 /// A provider that is known by name.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Preset {
-    pub(super) name: String,
-    pub(super) api: ProviderApi,
+#[derive(Debug, Clone, Copy)]
+pub struct Preset {
+    /// Name of the provider.
+    pub name: &'static str,
+    /// Protocol of the provider.
+    pub api: ProviderApi,
     /// Base URL, with the names of variables in braces.
-    base_url: Option<String>,
+    pub(super) base_url: Option<&'static str>,
     /// Variable of another address.
-    address_env: Option<String>,
+    pub(super) address_env: Option<&'static str>,
     /// Path of an address that has none.
-    #[serde(default)]
-    path: String,
-    /// Port of an address that is a host alone.
-    port: Option<u16>,
-    /// Variables of the key.
-    key_env: Vec<String>,
+    pub(super) path: &'static str,
+    /// Port of an address that is a host alone. Without a scheme, such an address is `http`, and any
+    /// other is `https`.
+    pub(super) port: Option<u16>,
+    /// Variables of the key, of which the first that is set applies.
+    pub(super) key_env: &'static [&'static str],
     /// Variable of a bearer token in place of the key.
-    token_env: Option<String>,
+    pub(super) token_env: Option<&'static str>,
     /// True if the provider can be asked without a key.
-    #[serde(default)]
-    key_optional: bool,
+    pub(super) key_optional: bool,
     /// Variables of the version of the API, for addresses with a path of their own.
-    #[serde(default)]
-    api_version_env: Vec<String>,
+    pub(super) api_version_env: &'static [&'static str],
     /// Default model.
-    pub(super) model: Option<String>,
+    pub model: Option<&'static str>,
     /// False if its endpoint lists no models.
-    #[serde(default = "yes")]
-    pub(super) lists_models: bool,
+    pub lists_models: bool,
     /// Warning for a new session whose model has no known window.
-    pub(super) window_warning: Option<String>,
+    pub window_warning: Option<&'static str>,
     /// Configuration of the adapter.
-    #[serde(default)]
-    options: Map<String, Value>,
+    pub(super) options: &'static [(&'static str, &'static str)],
 }
 
-fn yes() -> bool {
-    true
-}
+/// Row without properties, which the rows of the table extend.
+pub(super) const PLAIN: Preset = Preset {
+    name: "",
+    api: ProviderApi::Openai,
+    base_url: None,
+    address_env: None,
+    path: "",
+    port: None,
+    key_env: &[],
+    token_env: None,
+    key_optional: false,
+    api_version_env: &[],
+    model: None,
+    lists_models: true,
+    window_warning: None,
+    options: &[],
+};
 
 impl Preset {
     /// Returns all presets.
-    pub(super) fn all() -> impl Iterator<Item = &'static Self> {
+    pub fn all() -> impl Iterator<Item = &'static Self> {
         PRESETS.iter()
     }
 
-    pub(super) fn of(name: &str) -> Option<&'static Self> {
+    /// Returns the preset of this name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<&'static Self> {
         Self::all().find(|preset| preset.name == name)
     }
 
     /// Returns the variables of its key and of its token.
-    pub(super) fn secret_variables(&self) -> impl Iterator<Item = &String> {
-        self.key_env.iter().chain(&self.token_env)
+    pub fn secret_variables(&self) -> impl Iterator<Item = &'static str> {
+        self.key_env.iter().copied().chain(self.token_env)
     }
 
     /// Returns true if this base URL is the one of every environment.
-    pub(super) fn is_usual(&self, base_url: &str) -> bool {
-        self.base_url.as_deref() == Some(base_url)
+    #[must_use]
+    pub fn is_usual(&self, base_url: &str) -> bool {
+        self.base_url == Some(base_url)
     }
 
     /// Returns true if this base URL is the provider's own, with any value of its variable.
-    pub(super) fn is_own(&self, base_url: &str) -> bool {
-        let Some(template) = &self.base_url else {
+    #[must_use]
+    pub fn is_own(&self, base_url: &str) -> bool {
+        let Some(template) = self.base_url else {
             return false;
         };
         let Some((before, rest)) = template.split_once('{') else {
@@ -102,24 +100,23 @@ impl Preset {
     ///
     /// # Errors
     /// A message when a variable is missing.
-    pub(super) fn address(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    pub fn address(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
         let missing = |names: &str| {
             let names = names.replace('|', " or ");
             let name = &self.name;
             format!(
-                "{names} is not set, and the provider {name} needs it: set it, or name the \
-                 endpoint with --base-url"
+                "{names} is not set, and the provider {name} needs it: set it, or name the endpoint"
             )
         };
-        let named = self.address_env.as_deref();
+        let named = self.address_env;
         if let Some(address) = named.and_then(env) {
             return Ok(self.complete(&address));
         }
-        let Some(template) = &self.base_url else {
+        let Some(template) = self.base_url else {
             return Err(missing(named.unwrap_or_default()));
         };
         let Some((before, rest)) = template.split_once('{') else {
-            return Ok(template.clone());
+            return Ok(template.to_owned());
         };
         let (names, after) = rest.split_once('}').unwrap_or((rest, ""));
         let value = names.split('|').find_map(env).ok_or_else(|| missing(names))?;
@@ -139,22 +136,28 @@ impl Preset {
                 None => ("https", address.to_owned()),
             },
         };
-        let path = if host.contains(['/', '?']) { "" } else { &self.path };
+        let path = if host.contains(['/', '?']) { "" } else { self.path };
         format!("{scheme}://{host}{path}")
     }
 
     /// Returns the configuration of the adapter for this base URL. `needs_key` makes a missing key
     /// an error, unless the provider can be asked without one.
-    pub(super) fn config(&self, base_url: &str, needs_key: bool) -> Result<Value, Failure> {
-        let mut config = self.options.clone();
-        match self.api {
-            ProviderApi::Openai => config.insert("api".into(), "responses".into()),
-            ProviderApi::OpenaiChat => config.insert("api".into(), "chat".into()),
-            ProviderApi::Anthropic => None,
-        };
+    ///
+    /// # Errors
+    /// A message when the key is missing.
+    pub fn config(
+        &self,
+        base_url: &str,
+        needs_key: bool,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Value, String> {
+        let options = self.options.iter();
+        let mut config: Map<String, Value> =
+            options.map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        config.extend(api_config(self.api));
         config.insert("base_url".into(), base_url.into());
-        let key = self.key_env.iter().find_map(|name| env_value(name));
-        let token = self.token_env.as_deref().and_then(env_value);
+        let key = self.key_env.iter().find_map(|name| env(name));
+        let token = self.token_env.and_then(env);
         match (key, token) {
             (Some(key), _) => {
                 config.insert("api_key".into(), key.into());
@@ -164,20 +167,14 @@ impl Preset {
                 config.insert("quirks".into(), json!({ "auth": "bearer" }));
             }
             (None, None) if needs_key && !self.key_optional => {
-                let token = self.token_env.iter();
-                let names: Vec<&str> =
-                    self.key_env.iter().chain(token).map(String::as_str).collect();
-                let words = format!(
-                    "{} is not set, and the provider {} needs it",
-                    names.join(" or "),
-                    self.name
-                );
-                return Err(Failure::new(ExitKind::Provider, words));
+                let names: Vec<&str> = self.secret_variables().collect();
+                let names = names.join(" or ");
+                return Err(format!("{names} is not set, and the provider {} needs it", self.name));
             }
             (None, None) => {}
         }
-        let version = self.api_version_env.iter().find_map(|name| env_value(name));
-        if let Some(version) = version.filter(|_| !base_url.ends_with(&self.path)) {
+        let version = self.api_version_env.iter().find_map(|name| env(name));
+        if let Some(version) = version.filter(|_| !base_url.ends_with(self.path)) {
             config.insert("api_version".into(), version.into());
         }
         Ok(config.into())
@@ -197,10 +194,10 @@ mod tests {
     }
 
     #[test]
+    #[cfg(all(feature = "anthropic", feature = "openai"))]
     fn each_row_is_one_that_its_adapter_takes() {
-        assert!(toml::from_str::<PresetsFile>(include_str!("presets.toml")).is_ok());
         for preset in Preset::all() {
-            let config = preset.config("https://host/v1", false).unwrap();
+            let config = preset.config("https://host/v1", false, &|_| None).unwrap();
             let read = match preset.api {
                 ProviderApi::Openai | ProviderApi::OpenaiChat => {
                     serde_json::from_value::<windlass_openai::OpenAiConfig>(config).map(drop)

@@ -10,13 +10,15 @@ use windlass_engine::ports::{
 };
 
 /// Provider under another name.
-pub(super) struct RenamedProvider {
+pub struct RenamedProvider {
     name: String,
     provider: Arc<dyn Provider>,
 }
 
 impl RenamedProvider {
-    pub(super) fn new(name: &str, provider: Arc<dyn Provider>) -> Self {
+    /// Wraps a provider under this name.
+    #[must_use]
+    pub fn new(name: &str, provider: Arc<dyn Provider>) -> Self {
         Self { name: name.to_owned(), provider }
     }
 

@@ -1,0 +1,51 @@
+//! Connections: a provider from the configuration of its adapter, as far as this build has it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use windlass_engine::ports::Provider;
+
+use super::ProviderApi;
+use crate::error::Error;
+
+/// Returns the provider of a configuration, over the network.
+pub(super) fn connect(api: ProviderApi, config: Value) -> Result<Arc<dyn Provider>, Error> {
+    match api {
+        ProviderApi::Openai | ProviderApi::OpenaiChat => openai(config),
+        ProviderApi::Anthropic => anthropic(config),
+    }
+}
+
+#[cfg(all(feature = "openai", feature = "http"))]
+fn openai(config: Value) -> Result<Arc<dyn Provider>, Error> {
+    let config: windlass_openai::OpenAiConfig = read(config)?;
+    let wire = network(&config.base_url)?;
+    Ok(Arc::new(windlass_openai::OpenAi::over(&config, wire)?))
+}
+
+#[cfg(not(all(feature = "openai", feature = "http")))]
+fn openai(_config: Value) -> Result<Arc<dyn Provider>, Error> {
+    Err(Error::not_built("the protocols of OpenAI over the network", "openai,http"))
+}
+
+#[cfg(all(feature = "anthropic", feature = "http"))]
+fn anthropic(config: Value) -> Result<Arc<dyn Provider>, Error> {
+    let config: windlass_anthropic::AnthropicConfig = read(config)?;
+    let wire = network(&config.base_url)?;
+    Ok(Arc::new(windlass_anthropic::Anthropic::over(&config, wire)?))
+}
+
+#[cfg(not(all(feature = "anthropic", feature = "http")))]
+fn anthropic(_config: Value) -> Result<Arc<dyn Provider>, Error> {
+    Err(Error::not_built("the Messages API over the network", "anthropic,http"))
+}
+
+#[cfg(all(any(feature = "anthropic", feature = "openai"), feature = "http"))]
+fn read<T: serde::de::DeserializeOwned>(config: Value) -> Result<T, Error> {
+    serde_json::from_value(config).map_err(|error| Error::Config(format!("the provider: {error}")))
+}
+
+#[cfg(all(any(feature = "anthropic", feature = "openai"), feature = "http"))]
+fn network(base_url: &str) -> Result<Arc<dyn windlass_engine::ports::Wire>, Error> {
+    windlass_http::http_wire(base_url).map_err(|error| Error::Config(error.to_string()))
+}

@@ -29,6 +29,7 @@ fn an_address_that_only_a_log_names_gets_no_key() {
         ("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
         ("openai-chat", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
         ("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+        ("gemini", "GEMINI_API_KEY", ""),
         ("openrouter", "OPENROUTER_API_KEY", ""),
         ("ollama", "OLLAMA_API_KEY", "OLLAMA_HOST"),
     ] {

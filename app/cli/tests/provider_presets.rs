@@ -67,6 +67,13 @@ fn the_usual_variables_lead_to_each_preset_with_its_key_in_its_header() {
         ),
         ("ollama", "OLLAMA_HOST", "OLLAMA_API_KEY", "/v1/chat/completions", bearer),
         ("ollama-messages", "OLLAMA_HOST", "OLLAMA_API_KEY", "/v1/messages", bearer),
+        (
+            "gemini",
+            "GOOGLE_GEMINI_BASE_URL",
+            "GOOGLE_API_KEY",
+            "/v1beta/models/m:streamGenerateContent",
+            ("x-goog-api-key", "k-1"),
+        ),
         ("bedrock", "", "AWS_BEARER_TOKEN_BEDROCK", "/v1/responses", bearer),
         ("bedrock-chat", "", "AWS_BEARER_TOKEN_BEDROCK", "/v1/chat/completions", bearer),
         ("bedrock-messages", "", "AWS_BEARER_TOKEN_BEDROCK", "/v1/messages", bearer),
@@ -103,6 +110,7 @@ fn what_a_preset_lacks_is_named() {
     let place = Place::new();
     for (preset, variables, words) in [
         ("openrouter", &[][..], "OPENROUTER_API_KEY"),
+        ("gemini", &[], "GEMINI_API_KEY or GOOGLE_API_KEY"),
         ("bedrock", &[("AWS_BEARER_TOKEN_BEDROCK", "k")], "AWS_REGION or AWS_DEFAULT_REGION"),
         ("bedrock-messages", &[("AWS_REGION", "eu-west-1")], "AWS_BEARER_TOKEN_BEDROCK"),
         ("azure", &[("AZURE_OPENAI_API_KEY", "k")], "AZURE_OPENAI_ENDPOINT"),
@@ -159,6 +167,28 @@ fn ollama_warns_of_its_context_unless_the_window_is_known() {
     assert!(warned(&["--session", "s", "hi"]));
     assert!(!warned(&["--session", "s", "again"]), "a session is warned of it once");
     assert!(!warned(&["--window", "32000", "hi"]));
+}
+
+#[test]
+fn a_call_of_gemini_goes_back_with_its_signature() {
+    let place = Place::new();
+    let tools = place.counter("effectful");
+    let call = Answer::new().call("count", json!({ "n": 1 })).sealed("c2lnbmVk");
+    let server = serve([Reply::answer(call), Reply::say("counted")]);
+    let host = root(&server);
+    let variables = [("GOOGLE_GEMINI_BASE_URL", host.as_str()), ("GEMINI_API_KEY", "k-1")];
+    let ran = run(&place, &["run", "--provider", "gemini", "--tools", &tools, "hi"], &variables);
+    assert_eq!((ran.code, ran.out.trim()), (0, "counted"), "{}", ran.err);
+    assert_eq!(place.counted().len(), 1);
+    let samples = server.samples();
+    let contents = samples[1].json.as_ref().unwrap()["contents"].as_array().unwrap();
+    let at = contents.iter().position(|content| content["role"] == "model").unwrap();
+    let called = json!({ "name": "count", "args": { "n": 1 } });
+    let called = json!({ "functionCall": called, "thoughtSignature": "c2lnbmVk" });
+    assert_eq!(contents[at]["parts"], json!([called]));
+    let answered = &contents[at + 1]["parts"][0]["functionResponse"];
+    assert_eq!(answered["name"], "count");
+    assert!(answered["response"]["output"].is_string(), "{answered}");
 }
 
 #[test]

@@ -72,6 +72,13 @@ pub struct TurnFailure {
 
 impl Error {
     /// Creates the error of a part whose cargo feature is off.
+    #[cfg(not(all(
+        feature = "anthropic",
+        feature = "demo",
+        feature = "gemini",
+        feature = "http",
+        feature = "openai"
+    )))]
     pub(crate) fn not_built(name: &'static str, feature: &'static str) -> Self {
         Self::StoreUrl(StoreUrlError::NotBuilt { name, feature })
     }

@@ -40,6 +40,8 @@ pub use windlass_clock as clock;
 pub use windlass_demo as demo;
 #[cfg(feature = "file")]
 pub use windlass_file as file;
+#[cfg(feature = "gemini")]
+pub use windlass_gemini as gemini;
 #[cfg(feature = "hooks")]
 pub use windlass_hooks as hooks;
 #[cfg(feature = "http")]

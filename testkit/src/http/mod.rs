@@ -8,6 +8,7 @@
 mod chat;
 mod connection;
 mod dialect;
+mod gemini;
 pub mod grammar;
 mod messages;
 mod model_request;
@@ -30,6 +31,7 @@ use tokio::task::JoinSet;
 use windlass_ports::{CancelSignal, CancelSource};
 
 pub use dialect::Dialect;
+pub use gemini::GeminiApi;
 pub use model_request::{ModelRequest, OfferedTool, RequestPart};
 pub use protocol::{EventEffect, Protocol, ProtocolCapabilities, Refusal};
 pub use reply::{Cut, Framing, Reply};

@@ -6,7 +6,8 @@ use std::fmt;
 
 use windlass_core::{FailureKind, StopReason, Usage};
 
-use super::Dialect;
+use super::dialect::Dialect;
+use super::gemini::GeminiApi;
 use super::model_request::ModelRequest;
 use super::request::{Asked, Request};
 use crate::answer::Answer;
@@ -171,7 +172,7 @@ pub struct Refusal {
 
 /// The protocols that a server speaks unless it is told others.
 pub(super) static KNOWN: &[&dyn Protocol] =
-    &[&Dialect::Chat, &Dialect::Responses, &Dialect::Messages];
+    &[&Dialect::Chat, &Dialect::Responses, &Dialect::Messages, &GeminiApi::WITHOUT_IDS];
 
 /// Finds the protocol of a request, among a script's own and the kit's.
 pub(super) fn protocol_of(

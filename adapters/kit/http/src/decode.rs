@@ -136,7 +136,8 @@ impl<D: Dialect> Decoder<D> {
             let begin = bytes.iter().position(significant);
             match begin.and_then(|at| bytes.get(at..)) {
                 None => {}
-                Some(rest @ [first @ (b'<' | b'{' | b'['), ..]) => {
+                // 0x1f begins a compressed body that does not say so.
+                Some(rest @ [first @ (b'<' | b'{' | b'[' | 0x1f), ..]) => {
                     self.body = match first {
                         b'{' => BodyKind::Object(Vec::new()),
                         _ => BodyKind::Other(Vec::new()),

@@ -33,11 +33,11 @@ pub(crate) struct LocationArgs {
 /// Settings of turns. A session keeps its settings until a flag changes them.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct SettingsArgs {
-    /// Provider: openai, openai-chat, anthropic, demo, azure, bedrock, ollama, openrouter, or a name from
-    /// the providers file.
+    /// Provider: openai, openai-chat, anthropic, demo, azure, bedrock, gemini, ollama, openrouter, or a
+    /// name from the providers file.
     ///
-    /// openai uses the Responses API, openai-chat Chat Completions, anthropic Messages; demo is a script
-    /// and needs no key. azure and bedrock use Responses, ollama and openrouter Chat Completions;
+    /// openai uses the Responses API, openai-chat Chat Completions, anthropic Messages, gemini its native
+    /// API; demo is a script and needs no key. azure and bedrock use Responses, ollama and openrouter Chat Completions;
     /// azure-chat, bedrock-chat, bedrock-messages, ollama-messages and openrouter-messages use the other
     /// protocols there. The providers file names providers, chains and routes. The default is openai if
     /// OPENAI_API_KEY or OPENAI_BASE_URL is set, else anthropic if ANTHROPIC_API_KEY is set, else demo.

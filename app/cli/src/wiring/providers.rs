@@ -191,7 +191,7 @@ impl ProviderEntry {
         let api = match self.api {
             ProviderApi::Openai => Some("responses"),
             ProviderApi::OpenaiChat => Some("chat"),
-            ProviderApi::Anthropic => None,
+            ProviderApi::Anthropic | ProviderApi::Gemini => None,
         };
         if let Some(api) = api {
             own.insert("api".into(), api.into());
@@ -285,7 +285,7 @@ mod tests {
             (format!("{head}x = sk-s3cret\n"), "line 4"),
             (format!("{head}[[chains]]\n"), "chains"),
             (head.replace("\"a\"", "\"a b\""), "is invalid"),
-            (head.replace("openai", "gemini"), "gemini"),
+            (head.replace("openai", "cohere"), "cohere"),
         ] {
             let words = parsed(&text).unwrap_err();
             assert!(words.contains(why), "{text}: {words}");

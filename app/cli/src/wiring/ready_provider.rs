@@ -9,6 +9,7 @@ use windlass_anthropic::{ANTHROPIC_BASE_URL, Anthropic, AnthropicConfig, sdk_bas
 use windlass_demo::DemoServer;
 use windlass_engine::core::Settings;
 use windlass_engine::ports::{Provider, ProviderError};
+use windlass_gemini::{Gemini, GeminiConfig};
 use windlass_http::HttpConfig;
 use windlass_openai::{Api, Models, OPENAI_BASE_URL, OpenAi, OpenAiConfig};
 use windlass_replay::Recorder;
@@ -31,6 +32,7 @@ const NOWHERE: &str = "http://demo.invalid/v1";
 pub(super) enum ProviderAdapter {
     OpenAi(Arc<OpenAi>),
     Anthropic(Arc<Anthropic>),
+    Gemini(Arc<Gemini>),
 }
 
 impl ProviderAdapter {
@@ -38,6 +40,7 @@ impl ProviderAdapter {
         match self {
             Self::OpenAi(openai) => openai.clone(),
             Self::Anthropic(anthropic) => anthropic.clone(),
+            Self::Gemini(gemini) => gemini.clone(),
         }
     }
 
@@ -45,6 +48,7 @@ impl ProviderAdapter {
         match self {
             Self::OpenAi(openai) => openai.models(WAIT).await,
             Self::Anthropic(anthropic) => anthropic.models(WAIT).await,
+            Self::Gemini(gemini) => gemini.models(WAIT).await,
         }
     }
 }
@@ -257,6 +261,11 @@ impl ProviderCandidates<'_> {
                 holds_no_name(&config.base_url, KEY_ENV)?;
                 self.messages(name, config, http)
             }
+            ProviderApi::Gemini => {
+                let config: GeminiConfig = serde_json::from_value(config).map_err(wrong)?;
+                holds_no_name(&config.base_url, KEY_ENV)?;
+                self.gemini(name, config, http)
+            }
         }
     }
 
@@ -289,6 +298,19 @@ impl ProviderCandidates<'_> {
         let (wire, recorder) = self.over.wire(&config.base_url, &self.network(http))?;
         let anthropic = Anthropic::over(&config, wire).map_err(provider_failure)?;
         let adapter = ProviderAdapter::Anthropic(Arc::new(anthropic));
+        Ok(ReadyProvider::new(name, adapter, recorder))
+    }
+
+    fn gemini(
+        &self,
+        name: &str,
+        config: GeminiConfig,
+        http: &HttpConfig,
+    ) -> Result<ReadyProvider, Failure> {
+        let config = config.with_models(self.models.clone());
+        let (wire, recorder) = self.over.wire(&config.base_url, &self.network(http))?;
+        let gemini = Gemini::over(&config, wire).map_err(provider_failure)?;
+        let adapter = ProviderAdapter::Gemini(Arc::new(gemini));
         Ok(ReadyProvider::new(name, adapter, recorder))
     }
 }

@@ -13,6 +13,7 @@ pub(super) fn connect(api: ProviderApi, config: Value) -> Result<Arc<dyn Provide
     match api {
         ProviderApi::Openai | ProviderApi::OpenaiChat => openai(config),
         ProviderApi::Anthropic => anthropic(config),
+        ProviderApi::Gemini => gemini(config),
     }
 }
 
@@ -40,12 +41,24 @@ fn anthropic(_config: Value) -> Result<Arc<dyn Provider>, Error> {
     Err(Error::not_built("the Messages API over the network", "anthropic,http"))
 }
 
-#[cfg(all(any(feature = "anthropic", feature = "openai"), feature = "http"))]
+#[cfg(all(feature = "gemini", feature = "http"))]
+fn gemini(config: Value) -> Result<Arc<dyn Provider>, Error> {
+    let config: windlass_gemini::GeminiConfig = read(config)?;
+    let wire = network(&config.base_url)?;
+    Ok(Arc::new(windlass_gemini::Gemini::over(&config, wire)?))
+}
+
+#[cfg(not(all(feature = "gemini", feature = "http")))]
+fn gemini(_config: Value) -> Result<Arc<dyn Provider>, Error> {
+    Err(Error::not_built("the native API of Gemini over the network", "gemini,http"))
+}
+
+#[cfg(all(any(feature = "anthropic", feature = "gemini", feature = "openai"), feature = "http"))]
 fn read<T: serde::de::DeserializeOwned>(config: Value) -> Result<T, Error> {
     serde_json::from_value(config).map_err(|error| Error::Config(format!("the provider: {error}")))
 }
 
-#[cfg(all(any(feature = "anthropic", feature = "openai"), feature = "http"))]
+#[cfg(all(any(feature = "anthropic", feature = "gemini", feature = "openai"), feature = "http"))]
 fn network(base_url: &str) -> Result<Arc<dyn windlass_engine::ports::Wire>, Error> {
     windlass_http::http_wire(base_url).map_err(|error| Error::Config(error.to_string()))
 }

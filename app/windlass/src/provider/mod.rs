@@ -27,4 +27,6 @@ pub enum ProviderApi {
     OpenaiChat,
     /// The Messages API.
     Anthropic,
+    /// Gemini's native API.
+    Gemini,
 }

@@ -146,7 +146,7 @@ pub(super) fn api_config(api: ProviderApi) -> Map<String, Value> {
     let name = match api {
         ProviderApi::Openai => Some("responses"),
         ProviderApi::OpenaiChat => Some("chat"),
-        ProviderApi::Anthropic => None,
+        ProviderApi::Anthropic | ProviderApi::Gemini => None,
     };
     name.map(|name| ("api".to_owned(), name.into())).into_iter().collect()
 }
@@ -158,7 +158,7 @@ fn sdk_base_url(api: ProviderApi, url: String) -> String {
         ProviderApi::Anthropic => windlass_anthropic::sdk_base_url(&url),
         #[cfg(not(feature = "anthropic"))]
         ProviderApi::Anthropic => url,
-        ProviderApi::Openai | ProviderApi::OpenaiChat => url,
+        ProviderApi::Openai | ProviderApi::OpenaiChat | ProviderApi::Gemini => url,
     }
 }
 

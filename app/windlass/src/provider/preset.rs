@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg(all(feature = "anthropic", feature = "openai"))]
+    #[cfg(all(feature = "anthropic", feature = "gemini", feature = "openai"))]
     fn each_row_is_one_that_its_adapter_takes() {
         for preset in Preset::all() {
             let config = preset.config("https://host/v1", false, &|_| None).unwrap();
@@ -204,6 +204,9 @@ mod tests {
                 }
                 ProviderApi::Anthropic => {
                     serde_json::from_value::<windlass_anthropic::AnthropicConfig>(config).map(drop)
+                }
+                ProviderApi::Gemini => {
+                    serde_json::from_value::<windlass_gemini::GeminiConfig>(config).map(drop)
                 }
             };
             assert!(read.is_ok(), "{}: {read:?}", preset.name);

@@ -1,9 +1,9 @@
-//! Providers that are known by name. Each is reached by one of the three protocols.
+//! Providers that are known by name. Each is reached by one of the four protocols.
 //!
 //! `{A|B}` in a base URL stands for the value of the first of these environment variables that is
 //! set.
 
-use super::ProviderApi::{Anthropic, Openai, OpenaiChat};
+use super::ProviderApi::{Anthropic, Gemini, Openai, OpenaiChat};
 use super::preset::{PLAIN, Preset};
 
 const OLLAMA_WINDOW: &str = "Ollama cuts a conversation off without an error where it exceeds the \
@@ -62,6 +62,16 @@ pub(super) const PRESETS: &[Preset] = &[
         token_env: Some("AZURE_OPENAI_AD_TOKEN"),
         api_version_env: &["AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION"],
         options: &[("server", "azure")],
+        ..PLAIN
+    },
+    Preset {
+        name: "gemini",
+        api: Gemini,
+        base_url: Some("https://generativelanguage.googleapis.com/v1beta"),
+        address_env: Some("GOOGLE_GEMINI_BASE_URL"),
+        path: "/v1beta",
+        key_env: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        model: Some("gemini-2.5-pro"),
         ..PLAIN
     },
     Preset {

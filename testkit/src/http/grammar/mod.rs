@@ -5,6 +5,7 @@
 //! rules: the API references of the providers, and the refusals that their users report.
 
 mod chat;
+mod gemini;
 mod messages;
 mod profile;
 mod responses;
@@ -114,6 +115,16 @@ pub fn fault_for(profile: &Profile, request: &Request) -> Option<String> {
         Some(_) if message => Some(told(&"it says stream, which has no place in a message")),
         Some(_) | None => Some(told(&"it asks for no stream")),
     }
+}
+
+/// What a request does against the grammar of Gemini's native API, if anything.
+pub(super) fn gemini_fault(request: &Request) -> Option<String> {
+    let Request { number, json, .. } = request;
+    let Some(body) = json else {
+        return Some(format!("request {number}: its body is no JSON"));
+    };
+    let fault = gemini::check(body, request.route().contains("gemini-3")).err();
+    fault.map(|fault| format!("request {number} to Gemini: {fault}"))
 }
 
 fn taken(body: &mut Value, key: &str) -> Option<Value> {

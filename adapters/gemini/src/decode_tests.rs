@@ -1,0 +1,102 @@
+//! Tests of what becomes of the pieces of an answer.
+
+use windlass_core::{Opaque, StopReason, StreamEvent};
+
+use super::*;
+
+fn decode(events: &[&str]) -> Result<Vec<StreamEvent>, DecodeError> {
+    let mut decoder = GeminiDecoder::new("http://host/v1beta", "m");
+    let mut out = Vec::new();
+    for event in events {
+        decoder.event(b"", event.as_bytes(), &mut out)?;
+    }
+    decoder.end(&mut out).map(|()| out)
+}
+
+fn sealed(payload: &str) -> Option<Opaque> {
+    Some(Opaque {
+        provider: "gemini-generate".into(),
+        endpoint: "http://host/v1beta".into(),
+        model: "m".into(),
+        payload: payload.into(),
+    })
+}
+
+#[test]
+fn thoughts_words_and_calls_are_parts_in_their_order() {
+    let events = decode(&[
+        r#"{"candidates":[{"content":{"parts":[{"text":"h","thought":true}]}}],"responseId":"r","modelVersion":"v"}"#,
+        r#"{"candidates":[{"content":{"parts":[{"text":"m","thought":true,"thoughtSignature":"s"},{"text":"A"}]}}]}"#,
+        r#"{"candidates":[{"content":{"parts":[{"text":"B"},{"functionCall":{"name":"f","args":{"n": 1.0}},"thoughtSignature":"t"}]}}]}"#,
+        r#"{"candidates":[{"finishReason":"STOP"}]}"#,
+    ])
+    .unwrap();
+    let text = |slot, text: &str| StreamEvent::Text { slot, text: text.into() };
+    let thought = |text: &str| StreamEvent::Reasoning { slot: 0, text: text.into() };
+    let done = |slot, opaque| StreamEvent::Done { slot, text: None, opaque };
+    assert_eq!(
+        events,
+        [
+            StreamEvent::Opened { response_id: Some("r".into()), model: Some("v".into()) },
+            thought("h"),
+            thought("m"),
+            done(0, sealed(r#"{"text":"hm","thought":true,"thoughtSignature":"s"}"#)),
+            text(1, "A"),
+            text(1, "B"),
+            done(1, None),
+            StreamEvent::CallOpened { slot: 2, id: String::new(), name: "f".into() },
+            StreamEvent::CallArguments { slot: 2, text: r#"{"n": 1.0}"#.into() },
+            done(2, sealed(r#"{"thoughtSignature":"t"}"#)),
+            StreamEvent::Finished { reason: StopReason::Stop },
+        ]
+    );
+}
+
+#[test]
+fn a_signature_of_words_goes_back_behind_them() {
+    let events = decode(&[
+        r#"{"candidates":[{"content":{"parts":[{"text":"A"}]}}]}"#,
+        r#"{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"s"}]},"finishReason":"STOP"}]}"#,
+    ])
+    .unwrap();
+    let seal = sealed(r#"{"text":"","thoughtSignature":"s"}"#);
+    let done = |opaque| StreamEvent::Done { slot: 1, text: None, opaque };
+    assert!(events.contains(&done(seal)), "{events:?}");
+}
+
+#[test]
+fn without_a_reason_to_finish_there_is_no_answer() {
+    let half = r#"{"candidates":[{"content":{"parts":[{"text":"A"}]}}]}"#;
+    assert!(matches!(decode(&[half]), Err(DecodeError::Truncated)));
+    assert!(matches!(decode(&[]), Err(DecodeError::Truncated)));
+}
+
+#[test]
+fn what_the_model_or_a_filter_spoiled_is_an_error() {
+    for (event, code) in [
+        (r#"{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL"}]}"#, "tool_use_failed"),
+        (r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#, "content_filter"),
+        (r#"{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}"#, "503"),
+    ] {
+        match decode(&[event]) {
+            Err(DecodeError::Reported(reported)) => assert_eq!(reported.code, code),
+            other => panic!("{event}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn tokens_of_thoughts_count_as_the_answers() {
+    let usage = r#"{"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2,"thoughtsTokenCount":3,"totalTokenCount":14}}"#;
+    let events = decode(&[usage, r#"{"candidates":[{"finishReason":"MAX_TOKENS"}]}"#]).unwrap();
+    let usage = Usage {
+        input: Some(9),
+        output: Some(5),
+        total: Some(14),
+        cached_input: None,
+        cache_write: None,
+        reasoning_output: Some(3),
+    };
+    assert!(events.contains(&StreamEvent::Usage(usage)), "{events:?}");
+    assert_eq!(events.last(), Some(&StreamEvent::Finished { reason: StopReason::Length }));
+}

@@ -1,0 +1,60 @@
+//! Requests: a prompt to the bytes of a body. Pure.
+
+mod around;
+mod contents;
+
+use windlass_core::{AppendListIter, PromptItem, Settings};
+use windlass_kit_http::lowering::RequestTarget;
+use windlass_kit_http::{EncodedImages, EncodedItems, Encoder};
+use windlass_ports::{ProviderError, SampleRequest};
+
+use crate::DIALECT;
+use crate::config::GeminiConfig;
+use crate::model::{ModelTraits, Thinking, traits};
+
+/// Writes request bodies of `streamGenerateContent`.
+#[derive(Debug, Clone)]
+pub struct GeminiEncoder {
+    endpoint: String,
+    thinking: Option<Thinking>,
+}
+
+impl GeminiEncoder {
+    /// A writer of requests to `endpoint`, as configured.
+    #[must_use]
+    pub fn new(config: &GeminiConfig, endpoint: impl Into<String>) -> Self {
+        Self { endpoint: endpoint.into(), thinking: config.thinking }
+    }
+
+    /// The traits of the model, overridden by the configuration.
+    fn of(&self, model: &str) -> ModelTraits {
+        let known = traits(model);
+        ModelTraits { thinking: self.thinking.unwrap_or(known.thinking), ..known }
+    }
+}
+
+impl Encoder for GeminiEncoder {
+    fn head(&self, settings: &Settings, out: &mut Vec<u8>) -> Result<(), ProviderError> {
+        around::head(settings, &self.of(&settings.model), out)
+    }
+
+    fn items(
+        &self,
+        items: AppendListIter<'_, PromptItem>,
+        settings: &Settings,
+        pictures: &EncodedImages,
+        out: &mut Vec<u8>,
+    ) -> Result<EncodedItems, ProviderError> {
+        let here =
+            RequestTarget { dialect: DIALECT, endpoint: &self.endpoint, model: &settings.model };
+        contents::items(items, here, self.of(&settings.model), pictures, out)
+    }
+
+    fn tail(&self, request: &SampleRequest, out: &mut Vec<u8>) -> Result<(), ProviderError> {
+        let traits = self.of(&request.prompt.settings.model);
+        around::tail(request, &traits, out)
+    }
+}
+
+#[cfg(test)]
+mod tests;

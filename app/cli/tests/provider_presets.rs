@@ -128,14 +128,16 @@ fn doctor_asks_those_that_list_their_models() {
     let place = Place::new();
     let server = serve([]);
     let url = server.base_url();
-    for (preset, words) in
-        [("bedrock", "bedrock, not asked"), ("openrouter", "openrouter, reached; it lists 1 model")]
-    {
+    for (preset, words) in [
+        ("bedrock", "bedrock, not asked"),
+        ("gemini", "gemini, reached; it lists 1 model"),
+        ("openrouter", "openrouter, reached; it lists 1 model"),
+    ] {
         let ran = run(&place, &["doctor", "--provider", preset, "--base-url", &url], &[]);
         assert_eq!(ran.code, 0, "{preset}: {} {}", ran.out, ran.err);
         assert!(ran.out.contains(words), "{preset}: {} {}", ran.out, ran.err);
     }
-    assert_eq!(server.requests().len(), 1);
+    assert_eq!(server.requests().len(), 2);
 }
 
 #[test]

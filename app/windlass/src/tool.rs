@@ -68,7 +68,7 @@ where
     let spec = ToolSpec {
         name: name.into(),
         description: schema.description.unwrap_or_default(),
-        parameters: schema.text,
+        parameters: schema.schema.to_string(),
         effect,
         concurrency: match effect {
             EffectClass::ReadOnly => Concurrency::Parallel,

@@ -1,6 +1,6 @@
 //! Providers by name: the one place that knows their names, addresses and variables.
 //!
-//! [`Windlass::builder`](crate::Windlass::builder) and the command `windlass` find their providers
+//! [`builder`](crate::builder()) and the command `windlass` find their providers
 //! here.
 
 mod built_in;

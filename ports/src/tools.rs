@@ -17,6 +17,8 @@ use crate::error::{ErrorKind, PortError};
 ///
 /// Laws:
 /// - *once*: `run` is called at most once per call and attempt;
+/// - *alone*: a run begins once nothing of an earlier attempt of its call runs, also if that was
+///   started by a process that was killed;
 /// - *timely*: it ends within the deadline of its context, and soon after its signal is cancelled,
 ///   leaving nothing running. It then returns the status `aborted`, with the output so far;
 /// - *bounded*: output is bounded, and states its true size;
@@ -77,6 +79,18 @@ pub trait ToolExecutor: Send + Sync + 'static {
             "asking {} what became of a call: it does not declare that it can tell",
             call.name
         )))
+    }
+
+    /// Ends what the runs of a session's calls left running when their process was killed, and waits
+    /// for its end, for a bounded time. Called when a session is opened that an earlier process may
+    /// have driven, before anything of it runs. An executor whose runs end with its process has
+    /// nothing to end.
+    ///
+    /// # Errors
+    /// [`ToolError`] when something may still run. An executor that cannot exclude it does not run
+    /// the same call again.
+    async fn end_runs(&self, _session: &SessionId) -> Result<(), ToolError> {
+        Ok(())
     }
 }
 

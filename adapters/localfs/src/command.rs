@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use windlass_core::{Observation, ObservationStatus, ToolSpec};
-use windlass_kit_process::allowed;
+use windlass_core::{Observation, ObservationStatus, SessionId, ToolSpec};
+use windlass_kit_process::{RunLocks, allowed};
 use windlass_ports::{ProcessLaunch, ToolCall, ToolContext, ToolError, ToolExecutor};
 
 use crate::config::LocalFsConfig;
@@ -12,7 +12,7 @@ use crate::confinement::ToolSandbox;
 use crate::error::SetupError;
 use crate::fault::CallFailure;
 use crate::planned::{planned, typed};
-use crate::process::{CommandJob, CommandNames, CommandResult, run};
+use crate::process::{self, CommandJob, CommandNames, CommandResult, lock, run};
 use crate::report;
 use crate::root::WorkspaceRoot;
 use crate::tools_file::{self, CommandLine, CommandTool, ToolDeclarations, executable};
@@ -28,6 +28,7 @@ pub struct CommandTools {
     workspace: PathBuf,
     config: LocalFsConfig,
     sandbox: ToolSandbox,
+    locks: Option<RunLocks>,
 }
 
 impl CommandTools {
@@ -44,6 +45,7 @@ impl CommandTools {
             workspace,
             config: LocalFsConfig::default(),
             sandbox: ToolSandbox::default(),
+            locks: None,
         })
     }
 
@@ -57,6 +59,13 @@ impl CommandTools {
     #[must_use]
     pub fn with_sandbox(self, sandbox: ToolSandbox) -> Self {
         Self { sandbox, ..self }
+    }
+
+    /// Locks each run of a call in this folder, so that no call is run beside what an earlier run of
+    /// it left. Without this a run that outlives its process is not known.
+    #[must_use]
+    pub fn with_run_locks(self, locks: RunLocks) -> Self {
+        Self { locks: Some(locks), ..self }
     }
 
     fn find(&self, call: &ToolCall) -> Result<&CommandTool, ToolError> {
@@ -105,6 +114,7 @@ impl CommandTools {
             cancel: &context.cancel,
             progress: &*context.progress,
             outputs: &context.outputs,
+            lock: lock(self.locks.as_ref(), context),
         };
         run(job).await
     }
@@ -187,5 +197,9 @@ impl ToolExecutor for CommandTools {
                 Ok(None)
             }
         }
+    }
+
+    async fn end_runs(&self, session: &SessionId) -> Result<(), ToolError> {
+        process::end_runs(self.locks.as_ref(), session).await
     }
 }

@@ -33,3 +33,4 @@ pub use config::LocalFsConfig;
 pub use confinement::ToolSandbox;
 pub use error::SetupError;
 pub use localfs::LocalFs;
+pub use windlass_kit_process::RunLocks;

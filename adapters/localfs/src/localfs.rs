@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use windlass_core::{Observation, ToolSpec};
+use windlass_core::{Observation, SessionId, ToolSpec};
+use windlass_kit_process::RunLocks;
 use windlass_ports::{
     ArgumentPath, FileChange, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor,
 };
@@ -15,6 +16,7 @@ use crate::confinement::ToolSandbox;
 use crate::error::SetupError;
 use crate::files::read::ProgramRead;
 use crate::files::{self, CallMode, FileTool, FileToolContext};
+use crate::process;
 use crate::program_read;
 use crate::root::WorkspaceRoot;
 use crate::schema::{TOOLS, ToolOffer, WorkspaceTool};
@@ -27,6 +29,7 @@ pub struct LocalFs {
     root: Arc<WorkspaceRoot>,
     config: Arc<LocalFsConfig>,
     sandbox: ToolSandbox,
+    locks: Option<RunLocks>,
     /// True if a person may be asked to let a command run outside of the sandbox.
     outside: bool,
 }
@@ -39,13 +42,21 @@ impl LocalFs {
     /// [`SetupError`] when the folder does not exist or cannot be read.
     pub fn open(root: &Path, config: LocalFsConfig) -> Result<Self, SetupError> {
         let root = Arc::new(WorkspaceRoot::open(root)?);
-        Ok(Self { root, config: Arc::new(config), sandbox: ToolSandbox::default(), outside: false })
+        let (config, sandbox) = (Arc::new(config), ToolSandbox::default());
+        Ok(Self { root, config, sandbox, locks: None, outside: false })
     }
 
     /// Confines the processes of the shell. Without this they are not confined.
     #[must_use]
     pub fn with_sandbox(self, sandbox: ToolSandbox) -> Self {
         Self { sandbox, ..self }
+    }
+
+    /// Locks each run of a call in this folder, so that no call is run beside what an earlier run of
+    /// it left. Without this a run that outlives its process is not known.
+    #[must_use]
+    pub fn with_run_locks(self, locks: RunLocks) -> Self {
+        Self { locks: Some(locks), ..self }
     }
 
     /// Lets a model ask for a command outside of the sandbox, which runs there once a person approved
@@ -125,6 +136,7 @@ impl ToolExecutor for LocalFs {
                     root: &self.root,
                     config: &self.config,
                     sandbox: &self.sandbox,
+                    locks: self.locks.as_ref(),
                     outside: self.outside,
                 };
                 shell(&call.arguments, place, &context).await
@@ -163,6 +175,10 @@ impl ToolExecutor for LocalFs {
             }
             WorkspaceTool::Shell => Ok(shell::plan(&call.arguments, &self.config, &context)),
         }
+    }
+
+    async fn end_runs(&self, session: &SessionId) -> Result<(), ToolError> {
+        process::end_runs(self.locks.as_ref(), session).await
     }
 }
 

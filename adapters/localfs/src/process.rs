@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass_core::Confinement;
+use windlass_core::{Confinement, SessionId};
 use windlass_kit_process as kit;
 use windlass_kit_process::{
-    GracePeriods, OutputPipe, OutputSink, ProcessEnd, RemainingProcesses, RunError, SinkFlow,
-    StderrMode,
+    GracePeriods, OutputPipe, OutputSink, ProcessEnd, RemainingProcesses, RunError, RunLock,
+    RunLocks, SinkFlow, StderrMode,
 };
 use windlass_ports::{
-    CancelSignal, OutputStore, ProcessLaunch, ProgressSink, ToolError, ToolErrorKind,
+    CancelSignal, OutputStore, ProcessLaunch, ProgressSink, ToolContext, ToolError, ToolErrorKind,
 };
 
 use crate::capture::OutputCapture;
@@ -50,6 +50,8 @@ pub(crate) struct CommandJob<'a> {
     pub(crate) progress: &'a dyn ProgressSink,
     /// Stores an output that is too long to be shown.
     pub(crate) outputs: &'a OutputStore,
+    /// Lock of the call's runs.
+    pub(crate) lock: Option<RunLock>,
 }
 
 /// Words of an error about a command.
@@ -122,6 +124,7 @@ pub(crate) async fn run(job: CommandJob<'_>) -> Result<CommandResult, ToolError>
             on_timeout: Duration::from_millis(grace_ms),
         },
         cancel: job.cancel,
+        lock: job.lock,
     };
     let ran = kit::run(group, &mut output).await.map_err(|not_run| names.failed(not_run))?;
     let left = Duration::from_millis(job.timeout_ms).saturating_sub(start.elapsed());
@@ -148,6 +151,25 @@ pub(crate) async fn run(job: CommandJob<'_>) -> Result<CommandResult, ToolError>
         remaining: ran.remaining,
         held_open: ran.held_open,
         confinement,
+    })
+}
+
+/// Returns the lock of a call's runs, if runs have locks.
+pub(crate) fn lock(locks: Option<&RunLocks>, context: &ToolContext) -> Option<RunLock> {
+    locks.map(|locks| locks.of(&context.session, context.call))
+}
+
+/// Ends what earlier processes left running of a session's calls.
+pub(crate) async fn end_runs(
+    locks: Option<&RunLocks>,
+    session: &SessionId,
+) -> Result<(), ToolError> {
+    let Some(locks) = locks else {
+        return Ok(());
+    };
+    locks.end_runs(session).await.map_err(|error| {
+        let context = format!("cannot end what session {session} left running: {error}");
+        ToolError::new(ToolErrorKind::Failed, context).caused_by(error)
     })
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
-use windlass_kit_process::allowed;
+use windlass_kit_process::{RunLocks, allowed};
 use windlass_ports::{ProcessLaunch, ToolContext, ToolError};
 
 use crate::config::LocalFsConfig;
@@ -12,7 +12,7 @@ use crate::confinement::ToolSandbox;
 use crate::fault::CallFailure;
 use crate::files::parse;
 use crate::planned::planned;
-use crate::process::{CommandJob, CommandNames, run};
+use crate::process::{CommandJob, CommandNames, lock, run};
 use crate::report;
 use crate::root::WorkspaceRoot;
 
@@ -44,6 +44,7 @@ pub(crate) struct ShellPlace<'a> {
     pub(crate) root: &'a WorkspaceRoot,
     pub(crate) config: &'a LocalFsConfig,
     pub(crate) sandbox: &'a ToolSandbox,
+    pub(crate) locks: Option<&'a RunLocks>,
     /// True if a person may be asked to let one run outside of the sandbox.
     pub(crate) outside: bool,
 }
@@ -60,7 +61,7 @@ pub(crate) async fn shell(
     place: ShellPlace<'_>,
     context: &ToolContext,
 ) -> Result<Observation, ToolError> {
-    let ShellPlace { root, config, sandbox, outside } = place;
+    let ShellPlace { root, config, sandbox, locks, outside } = place;
     let arguments = match parse(arguments).and_then(check) {
         Ok(arguments) => arguments,
         Err(fault) => return Ok(fault.observation()),
@@ -103,6 +104,7 @@ pub(crate) async fn shell(
         cancel: &context.cancel,
         progress: &*context.progress,
         outputs: &context.outputs,
+        lock: lock(locks, context),
     };
     let ran = run(job).await?;
     let mut observation = report::shell(ran, timeout_ms, context.timeout_ms);

@@ -305,11 +305,16 @@ impl Engine {
                 "a torn tail was cut off: the rest of an unfinished append"
             );
         }
-        let epoch = claim.epoch;
+        let (epoch, driven_before) = (claim.epoch, claim.last > Seq::ZERO);
         let prepared = self.prepare(slot, scope, start, claim).await;
         let prepared = prepared.and_then(|parts| self.check_parts(parts, vetted));
         match prepared {
-            Ok(parts) => Ok(self.spawn(slot, parts, driven)),
+            Ok(parts) => {
+                if driven_before {
+                    self.end_runs(&slot.id).await;
+                }
+                Ok(self.spawn(slot, parts, driven))
+            }
             Err(error) => {
                 release(ports.store.as_ref(), &slot.id, epoch).await;
                 Err(error)

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{Observation, ToolSpec};
+use windlass_core::{Observation, SessionId, ToolSpec};
 use windlass_ports::{ArgumentPath, FileChange, ToolCall, ToolContext, ToolError, ToolExecutor};
 
 /// Several tool executors combined into one.
 #[derive(Default)]
 pub struct Toolbox {
     specs: Vec<ToolSpec>,
+    executors: Vec<Arc<dyn ToolExecutor>>,
     owners: HashMap<String, Arc<dyn ToolExecutor>>,
 }
 
@@ -38,6 +39,7 @@ impl Toolbox {
             }
             self.specs.push(spec);
         }
+        self.executors.push(executor);
         Ok(self)
     }
 
@@ -80,5 +82,13 @@ impl ToolExecutor for Toolbox {
         context: ToolContext,
     ) -> Result<Option<Observation>, ToolError> {
         self.owner(&call)?.reconcile(call, context).await
+    }
+
+    async fn end_runs(&self, session: &SessionId) -> Result<(), ToolError> {
+        let mut result = Ok(());
+        for executor in &self.executors {
+            result = result.and(executor.end_runs(session).await);
+        }
+        result
     }
 }

@@ -12,26 +12,29 @@ use rustix::process::{
 use tokio::process::Child;
 use tokio::task::JoinHandle;
 
-use crate::remaining::{RemainingProcesses, RunMark};
+use crate::lock::RunLock;
+use crate::mark::{RemainingProcesses, RunMark};
 
 /// Longest wait for the search for processes that left the group.
 const SEARCH: Duration = Duration::from_secs(2);
+/// Longest wait for the end of processes that hold the lock of a run.
+const RELEASE: Duration = Duration::from_millis(300);
 
 /// Process group, with the processes that left it. Dropping it kills all of them.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     child: Child,
     pid: Option<Pid>,
-    /// Mark of the processes; `None` once all of them were killed.
-    mark: Option<RunMark>,
+    /// Mark of the processes, and their lock if they have one; `None` once all of them were killed.
+    run: Option<(RunMark, Option<RunLock>)>,
 }
 
 impl ProcessGroup {
-    /// Adopts a child that was spawned as the leader of its own group, with this mark.
-    pub(crate) fn new(child: Child, mark: RunMark) -> Self {
+    /// Adopts a child that was spawned as the leader of its own group, with this mark and this lock.
+    pub(crate) fn new(child: Child, mark: RunMark, lock: Option<RunLock>) -> Self {
         let raw = child.id().and_then(|id| i32::try_from(id).ok());
         let pid = raw.and_then(Pid::from_raw);
-        Self { child, pid, mark: Some(mark) }
+        Self { child, pid, run: Some((mark, lock)) }
     }
 
     /// Waits on a separate thread until the leader exits, without reaping it.
@@ -60,9 +63,9 @@ impl ProcessGroup {
     /// Kills every process of the run, also outside of the group, and returns those that were still
     /// there beside an exited leader.
     pub(crate) async fn kill_all(&mut self) -> RemainingProcesses {
-        let left = match self.mark.take() {
-            Some(mark) => {
-                let search = tokio::task::spawn_blocking(move || mark.kill_all());
+        let left = match self.run.take() {
+            Some((mark, lock)) => {
+                let search = tokio::task::spawn_blocking(move || kill_run(&mark, lock.as_ref()));
                 // Reading the environment of a stuck process may block; the search goes on.
                 let found = tokio::time::timeout(SEARCH, search).await;
                 found.ok().and_then(Result::ok).unwrap_or_default()
@@ -98,9 +101,19 @@ impl ProcessGroup {
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
-        if let Some(mark) = self.mark.take() {
+        if let Some((mark, lock)) = self.run.take() {
             // The search reads files, which the dropping thread should not wait for.
-            let _ = std::thread::Builder::new().spawn(move || mark.kill_all());
+            let search = move || kill_run(&mark, lock.as_ref());
+            let _ = std::thread::Builder::new().spawn(search);
         }
     }
+}
+
+/// Kills the processes of a run, by their mark and by their lock.
+fn kill_run(mark: &RunMark, lock: Option<&RunLock>) -> RemainingProcesses {
+    let mut left = mark.kill_all();
+    if let Some(lock) = lock {
+        left.extend(lock.release(mark, RELEASE));
+    }
+    left
 }

@@ -2,14 +2,19 @@
 
 mod env;
 mod group;
+mod lock;
+mod mark;
 mod pipes;
-mod remaining;
 mod run;
+mod search;
 
 pub use env::{absolute_only, allowed};
+pub use lock::{RunLock, RunLocks};
+pub use mark::RemainingProcesses;
 pub use pipes::{OutputPipe, OutputSink, SinkFlow, StderrMode};
-pub use remaining::RemainingProcesses;
 pub use run::{GracePeriods, ProcessEnd, ProcessJob, ProcessResult, RunError, run};
 
+#[cfg(test)]
+mod lock_tests;
 #[cfg(test)]
 mod tests;

@@ -11,8 +11,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 use windlass_ports::CancelSignal;
 
 use crate::group::ProcessGroup;
+use crate::lock::{HeldLock, RunLock, start_alone};
+use crate::mark::{RemainingProcesses, RunMark};
 use crate::pipes::{OutputSink, Pipes, SinkFlow, StderrMode};
-use crate::remaining::{RemainingProcesses, RunMark};
 
 /// Time to read remaining output after the group was killed. Only a process that left the group can
 /// hold a pipe open for longer.
@@ -36,6 +37,8 @@ pub struct ProcessJob<'a> {
     pub grace: GracePeriods,
     /// Fires when the process is to stop.
     pub cancel: &'a CancelSignal,
+    /// Lock that all processes of the run hold. What an earlier run left is ended before.
+    pub lock: Option<RunLock>,
 }
 
 /// Times between SIGTERM and SIGKILL. Zero sends SIGKILL at once.
@@ -87,15 +90,27 @@ pub struct RunError {
 /// stop request the children have the rest of the grace period too.
 ///
 /// # Errors
-/// [`RunError`] when the process cannot be started, or when its exit status cannot be read.
+/// [`RunError`] when the process cannot be started, when an earlier run with its lock does not end, or
+/// when its exit status cannot be read.
 pub async fn run<S: OutputSink>(
     job: ProcessJob<'_>,
     sink: &mut S,
 ) -> Result<ProcessResult, RunError> {
     let start = Instant::now();
     let mut alarm = start.checked_add(job.limit).unwrap_or(start + FAR);
-    let spawned = spawn(job.command, job.input.is_some(), job.errors);
-    let (mut group, mut pipes) = spawned.map_err(|error| RunError { began: false, error })?;
+    let not_begun = |error| RunError { began: false, error };
+    let mark = RunMark::new();
+    let held = match &job.lock {
+        None => None,
+        Some(lock) => tokio::select! {
+            biased;
+            held = lock.hold(&mark) => Some(held.map_err(not_begun)?),
+            () = job.cancel.cancelled() => return Ok(ProcessResult::not_begun()),
+        },
+    };
+    let run = (mark, job.lock);
+    let spawned = spawn(job.command, job.input.is_some(), job.errors, run, held);
+    let (mut group, mut pipes) = spawned.map_err(not_begun)?;
     let mut exit = group.exit();
     let feed = feed(group.input(), job.input.unwrap_or_default());
     tokio::pin!(feed);
@@ -143,6 +158,14 @@ pub async fn run<S: OutputSink>(
     Ok(ProcessResult { end, remaining, held_open: drained.is_err() })
 }
 
+impl ProcessResult {
+    /// Returns the result of a run that was cancelled before its process was started.
+    fn not_begun() -> Self {
+        let remaining = RemainingProcesses::default();
+        Self { end: ProcessEnd::Cancelled, remaining, held_open: false }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TerminationStage {
     Running,
@@ -177,16 +200,22 @@ fn spawn(
     mut command: Command,
     fed: bool,
     errors: StderrMode,
+    run: (RunMark, Option<RunLock>),
+    held: Option<HeldLock>,
 ) -> Result<(ProcessGroup, Pipes), Error> {
+    let (mark, lock) = run;
     command.stdin(if fed { Stdio::piped() } else { Stdio::null() });
     command.process_group(0);
-    let mark = RunMark::new();
     mark.mark(&mut command);
     let pipes = Pipes::connect(&mut command, errors)?;
     // The command holds the write ends of the pipes until it is dropped on return.
     let mut command = tokio::process::Command::from(command);
-    let child = command.kill_on_drop(true).spawn()?;
-    Ok((ProcessGroup::new(child, mark), pipes))
+    command.kill_on_drop(true);
+    let child = match held {
+        Some(held) => held.pass_on(|| command.spawn())?,
+        None => start_alone(|| command.spawn())?,
+    };
+    Ok((ProcessGroup::new(child, mark, lock), pipes))
 }
 
 /// Writes the input and closes the pipe. A process need not read all of it.

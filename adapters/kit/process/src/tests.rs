@@ -41,6 +41,7 @@ fn job<'a>(line: &str, cancel: &'a CancelSignal) -> ProcessJob<'a> {
         limit: Duration::from_secs(60),
         grace: GracePeriods::default(),
         cancel,
+        lock: None,
     }
 }
 

@@ -49,6 +49,7 @@ pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
                 args.shape.tools.as_deref(),
                 own,
                 EscalationMode::Never,
+                None,
             ) {
                 Ok(toolbox) => {
                     offered = wiring::offered_tools(&toolbox);

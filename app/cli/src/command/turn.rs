@@ -352,7 +352,8 @@ fn turn_runtime(
         false => EscalationMode::Never,
     });
     let tools = task.settings.tools.as_deref();
-    let toolbox = wiring::toolbox(&site.workspace, tools, sandbox, escalation)?;
+    let locks = wiring::run_locks(&site.store);
+    let toolbox = wiring::toolbox(&site.workspace, tools, sandbox, escalation, locks)?;
     // Hooks may name any known tool, since the offered tools change.
     let known = wiring::with_goal(wiring::offered_tools(&toolbox));
     let hooks = wiring::hooks(task.settings.hooks.as_deref(), &known)?;

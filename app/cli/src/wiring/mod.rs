@@ -16,6 +16,7 @@ mod provider;
 mod providers;
 mod ready_provider;
 mod rules;
+mod run_locks;
 mod sandbox;
 mod secret_variables;
 #[cfg(feature = "server")]
@@ -49,6 +50,7 @@ pub(crate) use own_tools::offered_tools;
 pub(crate) use programs::{runtime, runtimes};
 pub(crate) use project_context::project_files;
 pub(crate) use provider::{ProviderChoice, choose, list_models};
+pub(crate) use run_locks::run_locks;
 pub(crate) use sandbox::{default_permissions, describe as describe_sandbox, sandbox};
 pub(crate) use secret_variables::{OWN as SECRET_ARGUMENTS, secret_variables};
 #[cfg(feature = "server")]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use windlass_engine::Toolbox;
 use windlass_engine::core::unavailable_tool;
-use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig, ToolSandbox};
+use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig, RunLocks, ToolSandbox};
 
 use super::own_tools::offered_tools;
 use crate::args::EscalationMode;
@@ -17,17 +17,22 @@ use crate::exit::Failure;
 use crate::signals::COMMAND_GRACE_MS;
 
 /// Combines the tools of a workspace with the user's own. The sandbox confines their processes,
-/// and a person may be asked to let one run outside of it.
+/// and a person may be asked to let one run outside of it. They hold the locks of their calls.
 pub(crate) fn toolbox(
     workspace: &Path,
     file: Option<&Path>,
     sandbox: ToolSandbox,
     escalation: EscalationMode,
+    locks: Option<RunLocks>,
 ) -> Result<Toolbox, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
     let config = LocalFsConfig { grace_ms: COMMAND_GRACE_MS, ..LocalFsConfig::default() };
     let local = LocalFs::open(workspace, config.clone()).map_err(|e| usage(&e))?;
     let local = local.with_sandbox(sandbox.clone());
+    let local = match &locks {
+        Some(locks) => local.with_run_locks(locks.clone()),
+        None => local,
+    };
     let local = match escalation {
         EscalationMode::Ask if super::sandbox::is_on(&sandbox) => local.with_calls_outside(),
         EscalationMode::Ask | EscalationMode::Never => local,
@@ -41,8 +46,12 @@ pub(crate) fn toolbox(
         },
     };
     let commands = CommandTools::load(&file, workspace).map_err(|e| usage(&e))?;
-    let commands = Arc::new(commands.with_config(config).with_sandbox(sandbox));
-    let toolbox = toolbox.with(commands).map_err(|e| usage(&e))?;
+    let commands = commands.with_config(config).with_sandbox(sandbox);
+    let commands = match locks {
+        Some(locks) => commands.with_run_locks(locks),
+        None => commands,
+    };
+    let toolbox = toolbox.with(Arc::new(commands)).map_err(|e| usage(&e))?;
     let specs = offered_tools(&toolbox);
     match unavailable_tool(&specs) {
         None => Ok(toolbox),

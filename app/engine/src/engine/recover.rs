@@ -156,6 +156,16 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Ends what an earlier process left running of a session's calls. A call that may still run is
+    /// not run again; the session goes on.
+    pub(super) async fn end_runs(&self, id: &SessionId) {
+        if let Err(error) = self.inner.ports.tools.end_runs(id).await {
+            tracing::warn!(session = %id, %error, "a call of an earlier process may still run");
+        }
+    }
+}
+
 impl RecoveryReport {
     fn count(&mut self, id: SessionId, opened: Result<(), StartError>) {
         match opened {

@@ -42,7 +42,9 @@ pub(super) fn tenant(
     let chosen = wiring::choose(shape, &ProviderTransport::Network, None)?;
     let sandbox = workspace.sandbox.clone();
     let escalation = shape.escalation.unwrap_or(EscalationMode::Never);
-    let toolbox = wiring::toolbox(&workspace.folder, shape.tools.as_deref(), sandbox, escalation)?;
+    let locks = wiring::run_locks(&kept.url);
+    let tools = shape.tools.as_deref();
+    let toolbox = wiring::toolbox(&workspace.folder, tools, sandbox, escalation, locks)?;
     // Hooks may name any known tool.
     let tools = wiring::offered_tools(&toolbox);
     let known = with_goal(tools.clone());

@@ -32,7 +32,7 @@ pub(crate) fn waits_at(gate: usize) -> usize {
 
 /// Whether a session is in the midst of an answer when others wait at this gate.
 pub(crate) fn streams_at(session: &str, gate: usize) -> bool {
-    gate > 1 && chance(session, gate) % 5 == 0
+    gate > 1 && chance(session, gate).is_multiple_of(5)
 }
 
 /// A number that follows from a session and a gate (FNV-1a).
@@ -71,9 +71,11 @@ impl Streams {
     /// Pauses the stream of an answer at a gate, and cuts it behind that, once.
     fn pause(&self, reply: Reply, session: &str, gate: usize) -> Reply {
         let reply = reply.pause_after(SOME, &self.gates[gate - 1]);
-        let cuts = chance(session, gate + 100) % 2 == 0;
+        let cuts = chance(session, gate + 100).is_multiple_of(2);
         match cuts && self.cut.lock().unwrap().insert((session.to_owned(), gate)) {
-            true if chance(session, gate) % 2 == 0 => reply.cut_after(SOME + 400, Cut::Fin),
+            true if chance(session, gate).is_multiple_of(2) => {
+                reply.cut_after(SOME + 400, Cut::Fin)
+            }
             true => reply.cut_after(SOME + 400, Cut::Rst),
             false => reply,
         }

@@ -21,7 +21,8 @@ const SELDOM: [u64; 1] = [2];
 const SAMPLED: [CallFault; 3] = [CallFault::Io, CallFault::Full, CallFault::KillBefore];
 
 /// System calls, what they fail with, and true if the process dies. Numbers count by thread.
-const SYSTEM_CALLS: [(&str, &str, bool); 7] = [
+/// Without memory the process aborts.
+const SYSTEM_CALLS: [(&str, &str, bool); 14] = [
     ("pwrite64", "error=EIO", false),
     ("pwrite64", "error=ENOSPC", false),
     ("fdatasync", "error=EIO", false),
@@ -29,6 +30,13 @@ const SYSTEM_CALLS: [(&str, &str, bool); 7] = [
     ("openat", "error=EMFILE", false),
     ("pwrite64", "signal=KILL", true),
     ("fdatasync", "signal=KILL", true),
+    ("rename", "error=EIO", false),
+    ("unlink", "error=EIO", false),
+    ("fsync", "error=EIO", false),
+    ("recvfrom", "error=ECONNRESET", false),
+    ("sendto", "error=ECONNRESET", false),
+    ("ftruncate", "error=ENOSPC", false),
+    ("mmap", "error=ENOMEM", true),
 ];
 
 /// How a life is lived.
@@ -104,7 +112,12 @@ pub(crate) fn system_calls(kept: &Kept) {
         return;
     }
     let mut wrong = Vec::new();
+    // Only the classes of some calls, where they are named.
+    let only = std::env::var("WINDLASS_FAULTS_CALLS").ok();
     for (at, (calls, inject, kills)) in SYSTEM_CALLS.into_iter().enumerate() {
+        if only.as_ref().is_some_and(|only| !only.split(',').any(|name| name == calls)) {
+            continue;
+        }
         // In the sample, each store has every other class.
         if !is_full() && !(at + kept.number()).is_multiple_of(2) {
             continue;

@@ -11,6 +11,7 @@
 #![allow(clippy::print_stdout, reason = "what was covered is to be read")]
 #![allow(clippy::print_stderr, reason = "what was skipped is to be read")]
 
+mod chores;
 mod layer;
 mod maintenance;
 mod program;

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_core::SessionId;
+use windlass_core::{Retry, SessionId};
 use windlass_kit_log::{AppendRequest, CommitBackend, LogEnd, Sessions};
 use windlass_ports::{StoreError, TailRepair};
 
@@ -121,8 +121,14 @@ impl FileBackend {
             {
                 continue;
             }
-            end = Some(log.end(&layout)?);
-            break;
+            match log.end(&layout) {
+                // Its segments changed since they were found.
+                Err(error) if error.retry == Retry::Now => {}
+                found => {
+                    end = Some(found?);
+                    break;
+                }
+            }
         }
         let end = end.ok_or_else(|| error::unstable(session))?;
         let end = end.unwrap_or_else(|| LogEnd::empty(session));

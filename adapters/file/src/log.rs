@@ -19,7 +19,7 @@ use crate::unattributed::UnattributedDamage;
 use crate::window::ReadWindow;
 
 /// Attempts to read a log whose segments change during the read.
-const TRIES: u32 = 8;
+pub(crate) const TRIES: u32 = 8;
 
 /// Reads the log of one session.
 pub(crate) struct SessionLogReader<'a> {
@@ -154,7 +154,8 @@ impl SessionLogReader<'_> {
             });
             match read {
                 Ok(last) if last > after => after = last,
-                Ok(_) | Err(ReadStop::Changed) => return Ok(None),
+                // Its session may have an open turn, so it is no session without a summary.
+                Ok(_) | Err(ReadStop::Changed) => return Err(error::unstable(self.session)),
                 Err(ReadStop::Failed(error)) => return Err(error),
             }
             summary = SessionSummary::after(summary, &page);

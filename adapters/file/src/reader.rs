@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use windlass_core::{RecordedFact, Seq, SessionId};
+use windlass_core::{RecordedFact, Retry, Seq, SessionId};
 use windlass_ports::{
     LogVerification, SessionFilter, SessionListing, SessionSummary, StoreError, StoreErrorKind,
     StoredCheckpoint,
@@ -12,7 +12,7 @@ use windlass_ports::{
 
 use crate::catalog::{CatalogListing, SegmentCatalog, SessionLayout};
 use crate::format::SessionKey;
-use crate::log::SessionLogReader;
+use crate::log::{SessionLogReader, TRIES};
 use crate::paths::StorePaths;
 use crate::{checkpoints, erasing, error, repairs};
 
@@ -146,7 +146,7 @@ impl StoreReader {
             let key = SessionKey::of(&id);
             let of = damages.iter().filter(|(_, damage)| damage.may_be_of(key));
             layout.damages = of.cloned().collect();
-            if let Some(summary) = self.listed(&id, &layout)
+            if let Some(summary) = self.listed(&id, layout)?
                 && filter.matches(summary.as_ref(), || held.contains(&id))
             {
                 heads.push(SessionListing { id, summary });
@@ -159,15 +159,27 @@ impl StoreReader {
     /// is no log.
     ///
     /// A damaged log is listed too, and a read of it reports the damage.
-    fn listed(&self, id: &SessionId, layout: &SessionLayout) -> Option<Option<SessionSummary>> {
-        if erasing::is_begun(self.paths(), id) {
-            return None;
+    fn listed(
+        &self,
+        id: &SessionId,
+        mut layout: SessionLayout,
+    ) -> Result<Option<Option<SessionSummary>>, StoreError> {
+        for _ in 0..TRIES {
+            if erasing::is_begun(self.paths(), id) {
+                return Ok(None);
+            }
+            match self.log(id).end(&layout) {
+                Ok(Some(end)) => return Ok(Some(end.summary)),
+                Ok(None) => return Ok(None),
+                // Its segments changed since they were listed.
+                Err(error) if error.retry == Retry::Now => {
+                    self.notice_erasures()?;
+                    layout = self.catalog.layout(id)?;
+                }
+                Err(_) => return Ok(Some(None)),
+            }
         }
-        match self.log(id).end(layout) {
-            Ok(Some(end)) => Some(end.summary),
-            Ok(None) => None,
-            Err(_) => Some(None),
-        }
+        Err(error::unstable(id))
     }
 
     /// Refuses a session that is being erased. Forgets cached segments if any session was erased.

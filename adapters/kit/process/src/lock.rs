@@ -14,6 +14,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{Error, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -124,18 +125,37 @@ impl RunLocks {
 
 impl RunLock {
     /// Takes the lock for a run with this mark. Ends what is left of an earlier run of the call.
+    /// Returns `None` where nobody may write a lock, which is reported once.
     ///
     /// # Errors
     /// When a process of an earlier run does not end, or the file cannot be written.
-    pub(crate) async fn hold(&self, mark: &RunMark) -> Result<HeldLock, Error> {
-        let free = self.try_take()?.filter(|held| held.mark().is_none());
+    pub(crate) async fn hold(&self, mark: &RunMark) -> Result<Option<HeldLock>, Error> {
+        let free = match self.try_take() {
+            Ok(taken) => taken.filter(|held| held.mark().is_none()),
+            Err(error) if is_forbidden(&error) => {
+                self.warn_without(&error);
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
         let held = match free {
             Some(held) => held,
             // What an earlier run left may have closed the lock, or still hold it.
             None => self.take().await?,
         };
         held.set_mark(mark)?;
-        Ok(held)
+        Ok(Some(held))
+    }
+
+    /// Reports that runs have no locks.
+    fn warn_without(&self, error: &Error) {
+        static TOLD: AtomicBool = AtomicBool::new(false);
+        if !TOLD.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                path = %self.path.display(), %error,
+                "a command that outlives this process will not be known: its lock cannot be written"
+            );
+        }
     }
 
     /// Takes the lock once nothing of an earlier run lives. Ends what does, and reports it.
@@ -303,6 +323,14 @@ impl HeldLock {
 /// Returns the mark beside a lock. What cannot be read names no process.
 fn mark_of(lock: &Path) -> Option<RunMark> {
     RunMark::parse(fs::read_link(lock.with_added_extension(MARK)).ok()?.to_str()?)
+}
+
+/// Returns true for the error of a place that nobody may write to.
+fn is_forbidden(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotADirectory
+    )
 }
 
 fn warn_not_removed(path: &Path, error: &Error) {

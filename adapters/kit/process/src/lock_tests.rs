@@ -54,7 +54,7 @@ impl Place {
     /// Starts a run of call 7 as a process does that is killed at once: nobody waits for it.
     async fn left(&self, line: &str) -> Child {
         let mark = RunMark::new();
-        let held = self.lock(7).hold(&mark).await.unwrap();
+        let held = self.lock(7).hold(&mark).await.unwrap().unwrap();
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(line).stdin(Stdio::null()).stdout(Stdio::piped());
         mark.mark(&mut command);
@@ -109,7 +109,7 @@ async fn a_run_that_ends_removes_its_lock_and_one_that_is_not_started_too() {
     assert!(matches!(ran.unwrap().end, ProcessEnd::Exited(status) if status.success()));
     assert_eq!(RunMark::parse(&out).unwrap().starter(), i32::try_from(std::process::id()).ok());
     assert_eq!(place.files(), Vec::<String>::new());
-    let held = place.lock(7).hold(&RunMark::new()).await.unwrap();
+    let held = place.lock(7).hold(&RunMark::new()).await.unwrap().unwrap();
     assert_eq!(place.files(), ["s+7", "s+7.run"]);
     held.pass_on(|| Command::new("/nonexistent").spawn()).unwrap_err();
     assert_eq!(place.files(), Vec::<String>::new());
@@ -187,7 +187,7 @@ async fn an_id_that_another_process_has_by_now_names_nobody() {
     let place = Place::new();
     let mut innocent = Command::new("sleep").arg("316").spawn().unwrap();
     for text in [format!("{}-1-1", innocent.id()), innocent.id().to_string()] {
-        drop(place.lock(7).hold(&RunMark::new()).await.unwrap());
+        drop(place.lock(7).hold(&RunMark::new()).await.unwrap().unwrap());
         let mark = place.folder.path().join("a/b/s+7.run");
         fs::remove_file(&mark).unwrap();
         std::os::unix::fs::symlink(text, mark).unwrap();
@@ -202,7 +202,7 @@ async fn an_id_that_another_process_has_by_now_names_nobody() {
 #[tokio::test]
 async fn a_lock_that_does_not_get_free_fails_the_run_in_time() {
     let place = Place::new();
-    drop(place.lock(7).hold(&RunMark::new()).await.unwrap());
+    drop(place.lock(7).hold(&RunMark::new()).await.unwrap().unwrap());
     // Held by this process, which is not to be killed.
     let file = fs::File::open(place.folder.path().join("a/b/s+7")).unwrap();
     flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
@@ -216,4 +216,13 @@ async fn a_lock_that_does_not_get_free_fails_the_run_in_time() {
     drop(file);
     sh("true", place.lock(7)).await.0.unwrap();
     assert_eq!(place.files(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn where_no_lock_can_be_written_calls_run_without_one() {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("file"), "").unwrap();
+    let locks = RunLocks::new(dir.path().join("file/runs"));
+    let lock = locks.of(&session(), CallId(7));
+    assert!(lock.hold(&RunMark::new()).await.unwrap().is_none());
 }

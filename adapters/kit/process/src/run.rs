@@ -104,11 +104,11 @@ pub async fn run<S: OutputSink>(
         None => None,
         Some(lock) => tokio::select! {
             biased;
-            held = lock.hold(&mark) => Some(held.map_err(not_begun)?),
+            held = lock.hold(&mark) => held.map_err(not_begun)?,
             () = job.cancel.cancelled() => return Ok(ProcessResult::not_begun()),
         },
     };
-    let run = (mark, job.lock);
+    let run = (mark, job.lock.filter(|_| held.is_some()));
     let spawned = spawn(job.command, job.input.is_some(), job.errors, run, held);
     let (mut group, mut pipes) = spawned.map_err(not_begun)?;
     let mut exit = group.exit();

@@ -1,8 +1,6 @@
 //! Locks of the calls' processes, in the user's state folder: a command that outlived its process is
 //! ended before its session goes on.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -17,7 +15,7 @@ const FOLDER: &str = "runs";
 const NAME_BYTES: usize = 12;
 
 /// Returns the locks of a store. Each store has its own, since their sessions may have the
-/// same ids. `None` where nobody continues a session, and where no folder can be made, which is
+/// same ids. `None` where nobody continues a session, and where there is no state folder, which is
 /// reported.
 pub(crate) fn run_locks(store: &StoreUrl) -> Option<RunLocks> {
     if *store == StoreUrl::Memory {
@@ -26,13 +24,16 @@ pub(crate) fn run_locks(store: &StoreUrl) -> Option<RunLocks> {
     let digest = Sha256::digest(identity(store));
     let digest = digest.iter().take(NAME_BYTES);
     let name: String = digest.map(|byte| format!("{byte:02x}")).collect();
-    let folder = match state_folder() {
-        Ok(state) => state.join(FOLDER).join(name),
-        Err(failure) => return warn(&failure.message),
-    };
-    match DirBuilder::new().recursive(true).mode(0o700).create(&folder) {
-        Ok(()) => Some(RunLocks::new(folder)),
-        Err(error) => warn(&format!("{}: {error}", folder.display())),
+    match state_folder() {
+        // The first call makes it.
+        Ok(state) => Some(RunLocks::new(state.join(FOLDER).join(name))),
+        Err(failure) => {
+            tracing::warn!(
+                error = %failure.message,
+                "a command that outlives windlass will not be known: there is no folder for locks"
+            );
+            None
+        }
     }
 }
 
@@ -53,14 +54,6 @@ fn resolve(path: &Path) -> PathBuf {
         folder.canonicalize().ok().map(|folder| folder.join(rest).components().collect())
     });
     resolved.unwrap_or(path)
-}
-
-fn warn(error: &str) -> Option<RunLocks> {
-    tracing::warn!(
-        error,
-        "a command that outlives windlass will not be known: there is no folder for locks"
-    );
-    None
 }
 
 #[cfg(test)]

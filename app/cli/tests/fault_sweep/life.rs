@@ -36,8 +36,9 @@ const SESSION: &str = "s";
 pub(crate) enum Fault {
     /// At a call of the port, by the kit's layer.
     Call(CallPlan),
-    /// At a system call, by `strace`: the names of the calls, and what is injected.
-    SystemCall { calls: &'static str, inject: String },
+    /// At a system call, by `strace`: the names of the calls, what is injected, and the files of the
+    /// store that are meant; any file or socket if none is named.
+    SystemCall { calls: &'static str, inject: String, files: Vec<PathBuf> },
 }
 
 /// The place of one life.
@@ -150,6 +151,27 @@ pub(crate) fn ran(kept: &Kept, fault: &Fault) -> Option<LifeEnd> {
     Some(end)
 }
 
+/// Files and folders of a store in files after a run that nothing disturbs, relative to the workspace.
+pub(crate) fn files(kept: &Kept) -> Vec<PathBuf> {
+    let scene = Scene::new(kept);
+    let run = ["run", TASK, "--session", SESSION, "--json"];
+    let output = scene.command(&run, None).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let workspace = scene.place.file("");
+    let (mut found, mut folders) = (Vec::new(), vec![scene.place.file("kept")]);
+    while let Some(folder) = folders.pop() {
+        found.push(folder.strip_prefix(&workspace).unwrap().to_owned());
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => found.push(path.strip_prefix(&workspace).unwrap().to_owned()),
+            }
+        }
+    }
+    found
+}
+
 fn is_fact(line: &str) -> bool {
     let envelope: Value = serde_json::from_str(line).unwrap_or_default();
     envelope["seq"].is_u64()
@@ -199,11 +221,15 @@ impl Scene {
                 command.env(PLAN, plan.to_string()).env(NOTE, self.note());
                 command
             }
-            Some(Fault::SystemCall { calls, inject }) => {
+            Some(Fault::SystemCall { calls, inject, files }) => {
                 let mut command = Command::new("strace");
                 command.args(["-D", "-f", "-qq", "-o"]).arg(self.note());
                 command.args(["-e", &format!("trace={calls}")]);
-                command.args(["-e", &format!("inject={inject}"), env!("CARGO_BIN_EXE_windlass")]);
+                command.args(["-e", &format!("inject={inject}")]);
+                for file in files {
+                    command.arg("-P").arg(self.place.file("").join(file));
+                }
+                command.arg(env!("CARGO_BIN_EXE_windlass"));
                 command
             }
         };

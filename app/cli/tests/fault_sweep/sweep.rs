@@ -7,7 +7,7 @@ use std::thread;
 
 use windlass_testkit::faults::{CallFault, CallPlan, FaultTally, LifeEnd, StoreCall};
 
-use crate::life::{Fault, ran, served};
+use crate::life::{Fault, files, ran, served};
 use crate::stores::{self, Kept};
 
 /// Calls of a class at which no fault struck, after which the class ends.
@@ -20,23 +20,41 @@ const SELDOM: [u64; 1] = [2];
 /// Faults of the sample: each method has one of them in each store, and another in the next store.
 const SAMPLED: [CallFault; 3] = [CallFault::Io, CallFault::Full, CallFault::KillBefore];
 
-/// System calls, what they fail with, and true if the process dies. Numbers count by thread.
-/// Without memory the process aborts.
-const SYSTEM_CALLS: [(&str, &str, bool); 14] = [
-    ("pwrite64", "error=EIO", false),
-    ("pwrite64", "error=ENOSPC", false),
-    ("fdatasync", "error=EIO", false),
-    ("pread64", "error=EIO", false),
-    ("openat", "error=EMFILE", false),
-    ("pwrite64", "signal=KILL", true),
-    ("fdatasync", "signal=KILL", true),
-    ("rename", "error=EIO", false),
-    ("unlink", "error=EIO", false),
-    ("fsync", "error=EIO", false),
-    ("recvfrom", "error=ECONNRESET", false),
-    ("sendto", "error=ECONNRESET", false),
-    ("ftruncate", "error=ENOSPC", false),
-    ("mmap", "error=ENOMEM", true),
+/// A fault at a system call.
+struct SystemCall {
+    name: &'static str,
+    inject: &'static str,
+    /// True if the process dies.
+    kills: bool,
+    /// True for calls on the store's files; false for those on sockets.
+    of_files: bool,
+    /// Number in the sample: the first one of those that are seldom made.
+    sample: u64,
+}
+
+const fn on_files(name: &'static str, inject: &'static str, sample: u64) -> SystemCall {
+    SystemCall { name, inject, kills: false, of_files: true, sample }
+}
+
+const fn on_sockets(name: &'static str, inject: &'static str, sample: u64) -> SystemCall {
+    SystemCall { name, inject, kills: false, of_files: false, sample }
+}
+
+/// System calls that fail, or at which the process dies. Numbers count by thread. Our stores map no
+/// files into memory; what removes files is swept with the maintenance commands.
+const SYSTEM_CALLS: [SystemCall; 12] = [
+    on_files("pwrite64", "error=EIO", 4),
+    on_files("pwrite64", "error=ENOSPC", 4),
+    on_files("fdatasync", "error=EIO", 4),
+    on_files("fsync", "error=EIO", 1),
+    on_files("pread64", "error=EIO", 4),
+    on_files("openat", "error=EMFILE", 4),
+    SystemCall { kills: true, ..on_files("pwrite64", "signal=KILL", 4) },
+    SystemCall { kills: true, ..on_files("fdatasync", "signal=KILL", 4) },
+    on_files("rename", "error=EIO", 1),
+    on_files("ftruncate", "error=ENOSPC", 1),
+    on_sockets("recvfrom", "error=ECONNRESET", 4),
+    on_sockets("sendto", "error=ECONNRESET", 1),
 ];
 
 /// How a life is lived.
@@ -111,29 +129,33 @@ pub(crate) fn system_calls(kept: &Kept) {
         );
         return;
     }
+    let files = files(kept);
     let mut wrong = Vec::new();
     // Only the classes of some calls, where they are named.
     let only = std::env::var("WINDLASS_FAULTS_CALLS").ok();
-    for (at, (calls, inject, kills)) in SYSTEM_CALLS.into_iter().enumerate() {
-        if only.as_ref().is_some_and(|only| !only.split(',').any(|name| name == calls)) {
-            continue;
+    let modes: [(&str, Life); 2] = [("serve", served), ("run", ran)];
+    for (mode, life) in modes {
+        for (at, call) in SYSTEM_CALLS.iter().enumerate() {
+            let named = |only: &String| only.split(',').any(|name| name == call.name);
+            // In the sample, each store has every other class, under the server.
+            let sampled = mode == "serve" && (at + kept.number()).is_multiple_of(2);
+            if !only.as_ref().is_none_or(named) || !(is_full() || sampled) {
+                continue;
+            }
+            let class = Class {
+                kept,
+                name: format!("{} {mode} {} {}", kept.name(), call.name, call.inject),
+                life,
+                transient: mode == "serve" && !call.kills,
+                sample: [call.sample],
+                fault: &|number| Fault::SystemCall {
+                    calls: call.name,
+                    inject: format!("{}:{}:when={number}", call.name, call.inject),
+                    files: if call.of_files { files.clone() } else { Vec::new() },
+                },
+            };
+            wrong.extend(class.sweep());
         }
-        // In the sample, each store has every other class.
-        if !is_full() && !(at + kept.number()).is_multiple_of(2) {
-            continue;
-        }
-        let class = Class {
-            kept,
-            name: format!("{} serve {calls} {inject}", kept.name()),
-            life: served,
-            transient: !kills,
-            sample: SAMPLE,
-            fault: &|number| Fault::SystemCall {
-                calls,
-                inject: format!("{calls}:{inject}:when={number}"),
-            },
-        };
-        wrong.extend(class.sweep());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

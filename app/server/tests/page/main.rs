@@ -21,6 +21,8 @@ use serde_json::json;
 use windlass_server::windlass_engine::core::{
     EffectClass, FailureKind, Limits, Observation, ObservationStatus, Retry,
 };
+use windlass_server::windlass_engine::ports::StoreErrorKind;
+use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::provider::{ScriptedProvider, Step, call, fail, say};
 use windlass_testkit::tools::ScriptedTool;
 use windlass_testkit::{Answer, Gate};
@@ -111,6 +113,26 @@ fn a_turn_is_steered_followed_up_and_interrupted() {
         .gate("second", &second)
         .gate("third", &third)
         .drive("steer");
+}
+
+/// A store that fails is told beside the link, and so is that it works again; the turn settles.
+#[test]
+fn a_store_that_fails_for_a_while_is_told() {
+    let works = Gate::new();
+    let again = works.clone();
+    let store = FaultyStore::responding(move |operation, number| match operation {
+        Operation::Append if number == 3 => vec![Fault::Fail(StoreErrorKind::Full)],
+        Operation::Probe if number == 1 => vec![Fault::Wait(again.clone())],
+        Operation::Append
+        | Operation::Claim
+        | Operation::Read
+        | Operation::Release
+        | Operation::Probe => Vec::new(),
+    });
+    World::new(ScriptedProvider::new([say("There."), say("There.")]))
+        .store(store)
+        .gate("works", &works)
+        .drive("store");
 }
 
 /// A turn with a retry, calls side by side and reasoning: its timeline tells where the time went, and its

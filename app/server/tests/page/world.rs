@@ -18,7 +18,8 @@ use windlass_engine::core::{
     CompactionStrategy, ContextWindow, Limits, Mode, Permissions, Price, Scope, Settings, Timestamp,
 };
 use windlass_engine::ports::{
-    Approval, ApprovalRequest, Approver, ApproverError, NoHooks, Ports, Provider, ToolExecutor,
+    Approval, ApprovalRequest, Approver, ApproverError, LogStore, NoHooks, Ports, Provider,
+    ToolExecutor,
 };
 use windlass_engine::{Config, Engine};
 use windlass_memory::{MemoryBlobs, MemoryStore};
@@ -44,11 +45,13 @@ pub(crate) struct World {
     gates: BTreeMap<&'static str, Gate>,
     limits: Limits,
     permissions: Permissions,
+    store: Arc<dyn LogStore>,
 }
 
 impl World {
     pub(crate) fn new(provider: impl Provider) -> Self {
         Self {
+            store: Arc::new(MemoryStore::new()),
             provider: Arc::new(provider),
             tools: Vec::new(),
             gates: BTreeMap::new(),
@@ -70,6 +73,11 @@ impl World {
 
     pub(crate) fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    pub(crate) fn store(mut self, store: impl LogStore) -> Self {
+        self.store = Arc::new(store);
         self
     }
 
@@ -110,7 +118,7 @@ impl World {
 
     fn server(self, address: &str, clock: &ManualClock) -> Server {
         let tools: Arc<dyn ToolExecutor> = Arc::new(ScriptedTools::new(self.tools));
-        let (store, blobs) = (Arc::new(MemoryStore::new()), Arc::new(MemoryBlobs::new()));
+        let (store, blobs) = (self.store, Arc::new(MemoryBlobs::new()));
         let ports = Ports {
             provider: self.provider,
             store: store.clone(),

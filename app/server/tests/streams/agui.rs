@@ -1,10 +1,11 @@
 //! AG-UI over real sockets: runs as they come.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use windlass_testkit::Gate;
 use windlass_testkit::provider::say;
 
 use crate::client::{Answer, ask};
+use crate::sockets::failing_for_a_moment;
 use crate::world::{BLIND, OTHER, Running, TOKEN, World, halves, hello, soon};
 
 async fn follow(server: &Running, session: &str, query: &str) -> Answer {
@@ -128,4 +129,19 @@ async fn it_is_read_with_the_right_to_read_and_from_a_cursor_that_is_one() {
     let (_, told) = stream.agui().await.unwrap();
     assert_eq!((&told["type"], &told["code"]), (&"RUN_ERROR".into(), &"draining".into()));
     assert!(stream.agui().await.is_none(), "nothing follows");
+}
+
+#[tokio::test]
+async fn a_store_that_fails_for_a_moment_is_told_in_the_run() {
+    let world = failing_for_a_moment();
+    let server = world.serve().await;
+    let conversation = server.open("s").await;
+    conversation.flush().await.unwrap();
+    let mut stream = follow(&server, "s", "").await;
+    conversation.send(hello()).await.unwrap();
+    let run = soon(stream.run()).await;
+    let states = run.iter().filter(|event| event["name"] == "windlass.Store");
+    let states: Vec<&Value> = states.map(|event| &event["value"]).collect();
+    assert_eq!(states.first(), Some(&&json!({"status": "failed", "reason": "full"})), "{run:?}");
+    assert_eq!(run.last().unwrap()["type"], "RUN_FINISHED");
 }

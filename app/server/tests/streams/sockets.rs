@@ -223,8 +223,8 @@ async fn a_socket_ends_with_a_word_and_a_code() {
     assert_eq!(code, 1001);
 }
 
-#[tokio::test]
-async fn a_store_that_fails_for_a_moment_is_told_and_the_turn_settles() {
+/// A world whose store takes the end of an answer only after it has failed for a moment.
+pub(crate) fn failing_for_a_moment() -> World {
     let mut world = World::new([say("there"), say("there")]);
     world.store = FaultyStore::responding(|operation, number| match operation {
         Operation::Append if number == 3 => vec![Fault::Fail(StoreErrorKind::Full)],
@@ -235,6 +235,12 @@ async fn a_store_that_fails_for_a_moment_is_told_and_the_turn_settles() {
         | Operation::Release
         | Operation::Probe => Vec::new(),
     });
+    world
+}
+
+#[tokio::test]
+async fn a_store_that_fails_for_a_moment_is_told_and_the_turn_settles() {
+    let world = failing_for_a_moment();
     let server = world.serve().await;
     let conversation = server.open("s").await;
     conversation.flush().await.unwrap();

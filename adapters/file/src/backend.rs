@@ -110,9 +110,13 @@ impl FileBackend {
         let log = SessionLogReader { catalog: &catalog, session };
         let mut end = None;
         for _ in 0..TRIES {
-            let layout = catalog.layout(session)?;
+            let mut layout = catalog.layout(session)?;
             if self.settle_others(session, &layout)? {
                 continue;
+            }
+            if layout.parts.iter().any(|part| part.open) || !layout.torn_in.is_empty() {
+                // What those lanes hold was forgotten.
+                layout = catalog.layout(session)?;
             }
             let (_, _, last) = log.follow(&layout)?;
             if let Some(part) = last

@@ -12,7 +12,7 @@ mod bites;
 use windlass_testkit::sim::{Covered, Plan, simulate};
 
 /// Enough seeds for each kind of fault to occur.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 500;
 
 #[test]
 fn all_laws_and_promises_hold_and_every_fault_occurs() {

@@ -41,8 +41,8 @@ const fn on_sockets(name: &'static str, inject: &'static str, sample: u64) -> Sy
 }
 
 /// System calls that fail, or at which the process dies. Numbers count by thread. Our stores map no
-/// files into memory; what removes files is swept with the maintenance commands.
-const SYSTEM_CALLS: [SystemCall; 12] = [
+/// files into memory; what renames and removes files is swept with the maintenance commands.
+const SYSTEM_CALLS: [SystemCall; 11] = [
     on_files("pwrite64", "error=EIO", 4),
     on_files("pwrite64", "error=ENOSPC", 4),
     on_files("fdatasync", "error=EIO", 4),
@@ -51,7 +51,6 @@ const SYSTEM_CALLS: [SystemCall; 12] = [
     on_files("openat", "error=EMFILE", 4),
     SystemCall { kills: true, ..on_files("pwrite64", "signal=KILL", 4) },
     SystemCall { kills: true, ..on_files("fdatasync", "signal=KILL", 4) },
-    on_files("rename", "error=EIO", 1),
     on_files("ftruncate", "error=ENOSPC", 1),
     on_sockets("recvfrom", "error=ECONNRESET", 4),
     on_sockets("sendto", "error=ECONNRESET", 1),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
-use windlass_kit_http::{Models, Secret};
+use windlass_kit_http::{Models, Secret, with_path};
 
 use crate::model::Thinking;
 
@@ -136,14 +136,7 @@ impl AnthropicConfig {
 
     /// The base URL as requests use it.
     pub(crate) fn url(&self) -> Cow<'_, str> {
-        match url::Url::parse(self.base_url.trim()) {
-            Ok(mut url) if url.path() == "/" => {
-                url.set_path("/v1");
-                Cow::Owned(url.into())
-            }
-            // What is no URL is refused where it is used.
-            Ok(_) | Err(_) => Cow::Borrowed(&self.base_url),
-        }
+        with_path(&self.base_url, "/v1")
     }
 
     pub(crate) fn caching(&self) -> Caching {

@@ -88,7 +88,7 @@ pub(crate) async fn run(job: HookJob<'_>) -> Result<HookResult, HookRunError> {
         limit: job.limit,
         grace: GracePeriods::default(),
         cancel: job.cancel,
-        // A hook is asked again, and changes nothing that a second one would disturb.
+        // A hook is asked again after a kill, also while its first process still runs.
         lock: None,
     };
     let ran = kit::run(group, &mut output).await.map_err(|not_run| {

@@ -243,24 +243,13 @@ impl Checker {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::{
-        Concurrency, ContextWindow, EffectClass, Limits, Mode, Permissions, RequestOptions,
-        Settings, ToolSpec,
-    };
+    use windlass_core::{Concurrency, EffectClass, Permissions, Settings, ToolSpec};
 
     use super::*;
 
     fn settings(parameters: &str) -> Arc<Settings> {
         Arc::new(Settings {
-            provider: "p".into(),
-            model: "m".into(),
-            instructions: String::new(),
-            mode: Mode::Build,
             permissions: Permissions::Auto,
-            rules: Vec::new(),
-            hooks: Vec::new(),
-            window: ContextWindow::default(),
-            price: None,
             tools: vec![ToolSpec {
                 name: "t".into(),
                 description: String::new(),
@@ -271,12 +260,7 @@ mod tests {
                 reconciles: false,
                 agent: None,
             }],
-            limits: Limits::default(),
-            max_output_tokens: None,
-            effort: None,
-            redaction: None,
-            base_url: None,
-            options: RequestOptions::default(),
+            ..Settings::new("p", "m")
         })
     }
 

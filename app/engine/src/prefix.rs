@@ -79,9 +79,7 @@ fn break_reason(last: &Prompt, next: &Prompt) -> Option<String> {
 mod tests {
     use std::sync::Arc;
 
-    use windlass_core::{
-        ContextWindow, Limits, Mode, Permissions, PromptItem, RequestOptions, Settings,
-    };
+    use windlass_core::{Permissions, PromptItem, Settings};
 
     use super::*;
 
@@ -89,22 +87,8 @@ mod tests {
         let user = |word: &&str| PromptItem::User { text: Arc::from(*word) };
         Prompt {
             settings: Arc::new(Settings {
-                provider: "p".into(),
-                model: model.into(),
-                instructions: String::new(),
-                mode: Mode::Build,
                 permissions: Permissions::Auto,
-                rules: Vec::new(),
-                hooks: Vec::new(),
-                window: ContextWindow::default(),
-                price: None,
-                tools: Vec::new(),
-                limits: Limits::default(),
-                max_output_tokens: None,
-                effort: None,
-                redaction: None,
-                base_url: None,
-                options: RequestOptions::default(),
+                ..Settings::new("p", model)
             }),
             items: words.iter().map(user).collect(),
         }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use super::{CompactionPlan, plan_compaction};
 use crate::call::{Observation, ObservationStatus};
-use crate::compaction::{CompactionStrategy, ContextWindow, VisiblePart};
+use crate::compaction::{CompactionStrategy, VisiblePart};
 use crate::digest::Digest;
 use crate::fact::{
     CallObserved, Compacted, ContextInjected, ContextLifetime, ContextPart, ContextSource, Fact,
@@ -23,7 +23,7 @@ use crate::record::{FACT_VERSION, RecordedFact};
 use crate::render::{PromptItem, program_report_text};
 use crate::scope::Scope;
 use crate::session::Delivery;
-use crate::settings::{Mode, Permissions, Settings};
+use crate::settings::{Permissions, Settings};
 use crate::time::Timestamp;
 
 /// A valid summary.
@@ -264,22 +264,9 @@ pub(super) fn line(item: &PromptItem) -> String {
 /// Returns settings that allow everything.
 pub(crate) fn settings() -> Settings {
     Settings {
-        provider: String::from("demo"),
-        model: String::from("m"),
         instructions: String::from("be good"),
-        mode: Mode::Build,
         permissions: Permissions::Auto,
-        rules: vec![],
-        hooks: vec![],
-        window: ContextWindow::default(),
-        price: None,
-        tools: vec![],
-        limits: crate::limits::Limits::default(),
-        max_output_tokens: None,
-        effort: None,
-        redaction: None,
-        base_url: None,
-        options: crate::options::RequestOptions::default(),
+        ..Settings::new("demo", "m")
     }
 }
 

@@ -109,8 +109,6 @@ impl Posture {
             agent: self.agent.filter(|_| *name == AGENT).map(|samples| agent(samples, self.wakes)),
         };
         Settings {
-            provider: String::from("simulated"),
-            model: String::from("simulated-1"),
             instructions: String::from("Be brief."),
             mode: self.mode,
             permissions: self.permissions,
@@ -120,15 +118,12 @@ impl Posture {
             price: self.price,
             tools: TOOLS.iter().map(tool).collect(),
             limits: self.limits,
-            max_output_tokens: None,
-            effort: None,
-            redaction: None,
-            base_url: None,
             options: RequestOptions {
                 output_schema: self.shape.map(shape),
                 program: self.program.map(|calls| programs::mode(calls, self.corrections)),
                 ..RequestOptions::default()
             },
+            ..Settings::new("simulated", "simulated-1")
         }
     }
 

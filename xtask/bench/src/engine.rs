@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use windlass_clock::SystemClock;
 use windlass_core::{
-    CompactionStrategy, ContextWindow, Delta, Fact, Item, Limits, Lineage, Mode, ObservationStatus,
-    OpenSession, Permissions, RequestOptions, Scope, SessionId, Settings, TurnOutcome, Widening,
+    CompactionStrategy, ContextWindow, Delta, Fact, Item, Limits, Lineage, ObservationStatus,
+    OpenSession, Permissions, Scope, SessionId, Settings, TurnOutcome, Widening,
 };
 use windlass_engine::{
     Config, Engine, Event, EventStream, LiveKind, NewInput, SessionHandle, Start,
@@ -51,22 +51,11 @@ impl Contender {
     /// An engine that asks this provider for this model.
     pub(crate) fn new(provider: Arc<dyn Provider>, keep: Keep, model: &str) -> Self {
         let settings = Settings {
-            provider: provider.name().to_owned(),
-            model: model.to_owned(),
             instructions: INSTRUCTIONS.to_owned(),
-            mode: Mode::Build,
             permissions: Permissions::Auto,
-            rules: Vec::new(),
-            hooks: Vec::new(),
-            window: ContextWindow::default(),
-            price: None,
             tools: vec![spec()],
             limits: limits(),
-            max_output_tokens: None,
-            effort: None,
-            redaction: None,
-            base_url: None,
-            options: RequestOptions::default(),
+            ..Settings::new(provider.name(), model)
         };
         Self { provider, keep, settings }
     }

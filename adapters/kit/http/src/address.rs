@@ -1,5 +1,7 @@
 //! Addresses: the base URL of an endpoint, checked before anything is sent.
 
+use std::borrow::Cow;
+
 use url::Url;
 use windlass_core::{FailureKind, Retry};
 use windlass_ports::ProviderError;
@@ -22,6 +24,19 @@ pub fn base(base_url: &str) -> Result<Url, ProviderError> {
         return Err(wrong("holds a fragment (#): leave it out"));
     }
     Ok(url)
+}
+
+/// Returns a base URL with this path if it has none. What is no URL is returned as it is; [`base`]
+/// rejects it.
+#[must_use]
+pub fn with_path<'a>(base_url: &'a str, path: &str) -> Cow<'a, str> {
+    match Url::parse(base_url.trim()) {
+        Ok(mut url) if url.path() == "/" => {
+            url.set_path(path);
+            Cow::Owned(url.into())
+        }
+        Ok(_) | Err(_) => Cow::Borrowed(base_url),
+    }
 }
 
 /// Returns true if a URL refers to this machine.

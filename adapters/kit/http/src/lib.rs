@@ -24,7 +24,7 @@ mod sse;
 mod stream;
 mod template;
 
-pub use address::{base, is_loopback, misconfigured};
+pub use address::{base, is_loopback, misconfigured, with_path};
 pub use bodies::{Bodies, EncodedItems, Encoder, RequestBody};
 pub use classify::{again, classify, retry};
 pub use client::{Client, OpenResponse};

@@ -130,28 +130,13 @@ fn data(file: &Path) -> Result<Arc<str>, Failure> {
 #[cfg(all(feature = "javascript", feature = "ptclisp"))]
 mod tests {
     use super::*;
-    use windlass_engine::core::{
-        ContextWindow, Limits, Mode, Permissions, ProgramTransport, RequestOptions,
-    };
+    use windlass_engine::core::{Permissions, ProgramTransport};
 
     fn settings() -> Settings {
         Settings {
-            provider: "demo".to_owned(),
-            model: "m".to_owned(),
             instructions: "be good".to_owned(),
-            mode: Mode::Build,
             permissions: Permissions::Auto,
-            rules: Vec::new(),
-            hooks: Vec::new(),
-            redaction: None,
-            window: ContextWindow::default(),
-            price: None,
-            tools: Vec::new(),
-            limits: Limits::default(),
-            max_output_tokens: None,
-            effort: None,
-            base_url: None,
-            options: RequestOptions::default(),
+            ..Settings::new("demo", "m")
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use tokio::net::TcpListener;
 use windlass_clock::SystemClock;
-use windlass_core::{ContextWindow, Limits, Mode, Permissions, RequestOptions, Scope, Settings};
+use windlass_core::{Permissions, Scope, Settings};
 use windlass_engine::ports::{BlobStore, NoApprover, NoBlobStore, NoHooks, Ports};
 use windlass_engine::{Config, Engine};
 use windlass_openai::Api;
@@ -41,22 +41,8 @@ struct Any;
 impl TenantFactory for Any {
     fn new_settings(&self, wish: &SessionOptions) -> Result<Settings, Refusal> {
         Ok(Settings {
-            provider: "openai-chat".to_owned(),
-            model: wish.model.clone().unwrap_or_default(),
-            instructions: String::new(),
-            mode: Mode::Build,
             permissions: Permissions::Auto,
-            rules: Vec::new(),
-            hooks: Vec::new(),
-            window: ContextWindow::default(),
-            price: None,
-            tools: Vec::new(),
-            limits: Limits::default(),
-            max_output_tokens: None,
-            effort: None,
-            redaction: None,
-            base_url: None,
-            options: RequestOptions::default(),
+            ..Settings::new("openai-chat", wish.model.clone().unwrap_or_default())
         })
     }
 

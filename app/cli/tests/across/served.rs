@@ -326,11 +326,15 @@ async fn what_goes_over_nats_beside_postgresql_is_seen_once_whenever_one_joins()
     gate.open();
     let whole = watchers[0].until_settled(1).await;
     assert_eq!(whole[0]["seq"], 1);
-    for watcher in &mut watchers {
+    for (place, watcher) in watchers.iter_mut().enumerate() {
         let facts = watcher.until_settled(1).await;
         assert_eq!(facts, whole[whole.len() - facts.len()..]);
-        assert!(watcher.streamed() >= vec![half.len()]);
-        assert_eq!(watcher.lags(), 0);
+        // On the other node a fact may be read before the rest of its text came: then it lags, once.
+        let most = if place == 0 { 0 } else { 1 };
+        assert!(watcher.lags() <= most, "{place}: {}", watcher.lags());
+        if watcher.lags() == 0 {
+            assert!(watcher.streamed() >= vec![half.len()], "{place}: {:?}", watcher.streamed());
+        }
     }
     for all in &mut watchers[1..3] {
         assert_eq!(all.until_settled(1).await, whole);

@@ -32,10 +32,11 @@ impl Driver {
         self.turn_span.span.clone()
     }
 
-    /// Closes the span of a turn that has settled, once that is durable.
+    /// Closes the span of a turn that has settled, once that is durable. An append that is under way
+    /// keeps it: what it opens is no part of the session yet.
     pub(super) fn close_turn_span(&mut self) {
         let turn = self.machine.session().turn().map(|turn| turn.id);
-        if self.turn_span.turn != turn {
+        if self.turn_span.turn != turn && self.appending.is_none() {
             self.turn_span = TurnSpan::default();
         }
     }

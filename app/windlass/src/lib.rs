@@ -25,13 +25,24 @@ pub use turn::Turn;
 pub use windlass::Windlass;
 
 pub use windlass_engine::core::{
-    AgentSpec, Concurrency, EffectClass, HookPoint, HookReply, Limits, Mode, Permissions, Scope,
-    SessionId, Settings, TurnOutcome,
+    AgentSpec, Concurrency, Delta, EffectClass, Fact, HookPoint, HookReply, Limits, Mode,
+    Permissions, Scope, SessionId, Settings, TurnOutcome,
 };
 pub use windlass_engine::ports::{
-    ApprovalDecision, ApprovalRequest, HookCall, HookContext, ToolContext,
+    ApprovalDecision, ApprovalRequest, ExternalApprover, HookCall, HookContext, HookSubject,
+    ToolContext,
 };
-pub use windlass_engine::*;
+pub use windlass_engine::{
+    AwaitError, AwaitedTurn, Config, DriverEnd, Engine, Event, EventStream, ForkError, ForkReport,
+    HandOff, LiveBatch, LiveEvent, LiveKind, NewInput, PendingApproval, PrefixReport,
+    PublishedFact, RecoveryReport, SendError, SessionCommand, SessionHandle, SessionInfo, Start,
+    StartError, StoreStatus, TurnReport, TurnStream, UserInput, WaitingInput,
+};
+
+/// Vocabulary of turns: facts, settings, outcomes and the views over them. It performs no I/O.
+pub use windlass_engine::core;
+/// Traits that adapters implement, with their promises.
+pub use windlass_engine::ports;
 
 #[cfg(feature = "anthropic")]
 pub use windlass_anthropic as anthropic;

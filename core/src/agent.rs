@@ -120,6 +120,39 @@ pub(crate) fn is_zero(count: &u64) -> bool {
 }
 
 impl AgentSpec {
+    /// Most samples of one call, unless the definition says how many.
+    pub const SAMPLES: u32 = 10;
+
+    /// Creates a definition without tools. Its calls may use up to [`SAMPLES`](Self::SAMPLES)
+    /// samples, and all tokens and money that are left.
+    #[must_use]
+    pub fn new(instructions: impl Into<String>) -> Self {
+        Self {
+            instructions: instructions.into(),
+            tools: Vec::new(),
+            samples: Self::SAMPLES,
+            tokens: 0,
+            cost_micros: 0,
+            when_parent_ends: ParentEndPolicy::default(),
+            background: false,
+            when_detached_ends: DetachedEndPolicy::default(),
+        }
+    }
+
+    /// Lets the child use these tools of its session.
+    #[must_use]
+    pub fn with_tools<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.tools.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Replaces the most samples granted to one call.
+    #[must_use]
+    pub fn with_samples(mut self, samples: u32) -> Self {
+        self.samples = samples;
+        self
+    }
+
     /// Returns true if a child is detached when its call ends first.
     #[must_use]
     pub fn can_detach(&self) -> bool {

@@ -65,6 +65,18 @@ pub struct ProgramMode {
 impl ProgramMode {
     /// Usual number of corrections.
     pub const CORRECTIONS: u32 = 2;
+
+    /// Creates the mode for programs of this runtime, with default limits and without inputs.
+    #[must_use]
+    pub fn new(runtime: impl Into<String>) -> Self {
+        Self {
+            runtime: runtime.into(),
+            transport: ProgramTransport::default(),
+            limits: ProgramLimits::default(),
+            corrections: Self::CORRECTIONS,
+            data: None,
+        }
+    }
 }
 
 /// Transport of a program.

@@ -30,11 +30,7 @@ impl Scope {
     /// Returns the scope of a person at their own machine: tenant `local`.
     #[must_use]
     pub fn local(principal: impl Into<String>) -> Self {
-        Self::Principal {
-            tenant: "local".into(),
-            principal: principal.into(),
-            claims: BTreeMap::new(),
-        }
+        Self::principal("local", principal)
     }
 
     /// Returns true if a session of `owner` exists for this scope: the same tenant, or the system.
@@ -61,6 +57,16 @@ impl Scope {
                 let has = |(name, value): (&String, &String)| known.get(name) == Some(value);
                 tenant == of && principal == who && claims.iter().all(has)
             }
+        }
+    }
+
+    /// Returns the scope of a principal of a tenant, without claims.
+    #[must_use]
+    pub fn principal(tenant: impl Into<String>, principal: impl Into<String>) -> Self {
+        Self::Principal {
+            tenant: tenant.into(),
+            principal: principal.into(),
+            claims: BTreeMap::new(),
         }
     }
 

@@ -136,6 +136,20 @@ pub enum ApprovalDecision {
     },
 }
 
+impl ApprovalDecision {
+    /// Allows the call to run with the arguments that were shown.
+    #[must_use]
+    pub fn allow() -> Self {
+        Self::Allow { arguments: None }
+    }
+
+    /// Denies the call. The model reads the reason.
+    #[must_use]
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self::Deny { reason: reason.into() }
+    }
+}
+
 /// Waits for ever: the answers arrive through another interface.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExternalApprover;

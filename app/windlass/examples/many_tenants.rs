@@ -4,17 +4,11 @@
 
 use windlass::{Error, Scope};
 
-fn principal(tenant: &str, principal: &str) -> Scope {
-    let (tenant, principal) = (tenant.to_owned(), principal.to_owned());
-    Scope::Principal { tenant, principal, claims: Default::default() }
-}
-
-/// Runs the example.
 #[tokio::main]
-pub(crate) async fn main() -> windlass::Result {
+async fn main() -> windlass::Result {
     let windlass = windlass::builder("demo").open().await?;
-    let ann = windlass.scoped(principal("acme", "ann"));
-    let bob = windlass.scoped(principal("umbrella", "bob"));
+    let ann = windlass.scoped(Scope::principal("acme", "ann"));
+    let bob = windlass.scoped(Scope::principal("umbrella", "bob"));
     let answer = ann.conversation("plans")?.run("slowly: our plans are secret").await?;
     println!("acme reads: {answer}");
     match bob.resume("plans").await {

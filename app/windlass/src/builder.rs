@@ -6,11 +6,12 @@ use std::sync::Arc;
 use windlass_clock::SystemClock;
 use windlass_engine::core::{
     AgentSpec, CompactionStrategy, Concurrency, EffectClass, HookPoint, HookReply, Limits, Mode,
-    Permissions, Scope, Settings, ToolSpec,
+    Permissions, ProgramMode, Scope, Settings, ToolSpec,
 };
 use windlass_engine::ports::{
     ApprovalDecision, ApprovalRequest, Approver, BlobStore, Clock, HookCall, HookContext, Hooks,
     LogStore, NoApprover, NoHooks, Ports, ProgramRuntime, ProgramRuntimes, Provider, ToolExecutor,
+    Wire,
 };
 use windlass_engine::{Config, Engine, Toolbox};
 
@@ -36,6 +37,7 @@ pub struct Builder {
     provider: Option<Arc<dyn Provider>>,
     base_url: Option<String>,
     api_key: Option<String>,
+    wire: Option<Arc<dyn Wire>>,
     store: StoreSource,
     specs: Vec<ToolSpec>,
     executors: Vec<Arc<dyn ToolExecutor>>,
@@ -44,6 +46,7 @@ pub struct Builder {
     approver: Option<Arc<dyn Approver>>,
     clock: Arc<dyn Clock>,
     programs: ProgramRuntimes,
+    program: Option<ProgramMode>,
     scope: Scope,
     workspace: Option<String>,
     config: Config,
@@ -71,6 +74,7 @@ impl Builder {
             provider: None,
             base_url: None,
             api_key: None,
+            wire: None,
             store: StoreSource::Url("memory:".to_owned()),
             specs: Vec::new(),
             executors: Vec::new(),
@@ -79,6 +83,7 @@ impl Builder {
             approver: None,
             clock: Arc::new(SystemClock::new()),
             programs: ProgramRuntimes::none(),
+            program: None,
             scope: Scope::local("owner"),
             workspace: None,
             config: Config::default(),
@@ -109,6 +114,16 @@ impl Builder {
     /// Uses this key instead of the one in the environment.
     pub fn api_key(mut self, key: impl Into<String>) -> Self {
         self.api_key = Some(key.into());
+        self
+    }
+
+    /// Sends the requests of a provider that is known by name over this wire instead of the network.
+    /// A key is then optional. The demo model has a wire of its own.
+    ///
+    /// `replay::Recorder` is a wire that records what another one sends, and `replay::Replayer` one
+    /// that answers from the recording (feature `replay`).
+    pub fn wire(mut self, wire: impl Wire) -> Self {
+        self.wire = Some(Arc::new(wire));
         self
     }
 
@@ -195,8 +210,8 @@ impl Builder {
     }
 
     /// Asks this approver for each call that changes something. Permissions are then `Ask`, unless
-    /// they are set. With [`ExternalApprover`](windlass_engine::ports::ExternalApprover), calls wait
-    /// for [`SessionHandle::answer`](crate::SessionHandle::answer).
+    /// they are set. With [`ExternalApprover`](crate::ExternalApprover), calls wait for
+    /// [`Conversation::answer`](crate::Conversation::answer).
     pub fn approver_port(mut self, approver: impl Approver) -> Self {
         self.approver = Some(Arc::new(approver));
         self
@@ -240,8 +255,12 @@ impl Builder {
         self
     }
 
-    /// Adds a language in which the model may write programs.
+    /// Has the model write programs in this language, which call the tools, instead of single calls.
+    ///
+    /// [`ProgramMode`] in [`settings`](Self::settings) sets their limits, and chooses between several
+    /// languages: the first one is the default.
     pub fn program_runtime(mut self, runtime: impl ProgramRuntime) -> Self {
+        self.program.get_or_insert_with(|| ProgramMode::new(runtime.name()));
         self.programs = self.programs.with(Arc::new(runtime));
         self
     }
@@ -294,12 +313,14 @@ impl Builder {
             base_url: provider.base_url,
             ..Settings::new(provider.name, provider.model)
         };
+        settings.options.program = self.program;
         settings.window.strategy = CompactionStrategy::Summary;
         settings.window.tokens =
             provider.port.model(&settings.model).window.unwrap_or(settings.window.tokens);
         for edit in self.edits {
             edit(&mut settings);
         }
+        self.programs.write_guide(&mut settings);
         let opened = match self.store {
             StoreSource::Url(url) => StoreUrl::parse(&url)?.open().await?,
             StoreSource::Own(opened) => opened,
@@ -312,7 +333,7 @@ impl Builder {
             hooks,
             approver: self.approver.unwrap_or(Arc::new(NoApprover)),
             clock: self.clock.clone(),
-            programs: self.programs,
+            programs: self.programs.clone(),
         };
         let shared = Shared {
             store: ports.store.clone(),
@@ -320,6 +341,8 @@ impl Builder {
             settings,
             workspace: self.workspace,
             clock: self.clock,
+            #[cfg(feature = "typed")]
+            programs: self.programs,
             _server: provider.server,
         };
         Ok(Windlass::new(shared, self.scope))
@@ -340,6 +363,7 @@ impl Builder {
             model: &self.model,
             base_url: self.base_url.as_deref(),
             api_key: self.api_key.as_deref(),
+            wire: self.wire.take(),
             env: &variable,
         };
         request.provider()

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
-use windlass_engine::core::{SessionId, Settings, Widening};
-use windlass_engine::{NewInput, SessionHandle, Start};
+use windlass_engine::core::{ApprovalAnswer, Edit, SessionId, Settings, Widening};
+use windlass_engine::ports::ApprovalDecision;
+use windlass_engine::{NewInput, PendingApproval, SessionHandle, Start};
 
 use crate::answer::Answer;
 use crate::error::Error;
@@ -59,6 +60,7 @@ impl Conversation {
     {
         let mut settings = self.windlass.settings().clone();
         settings.options.output_schema = Some(crate::schema::output_schema::<T>());
+        self.windlass.programs().write_guide(&mut settings);
         let answer = self.begin(prompt.into(), settings).await?.answer().await?;
         let text = windlass_engine::strip_fence(&answer.output);
         match serde_json::from_str(text) {
@@ -77,6 +79,54 @@ impl Conversation {
         self.begin(prompt.into(), settings).await
     }
 
+    /// Returns the questions that wait for a person, also those of an earlier process. A turn may be
+    /// running.
+    ///
+    /// The runtime asks nobody by itself with the approver
+    /// [`ExternalApprover`](crate::ExternalApprover).
+    ///
+    /// # Errors
+    /// [`Error::Start`] when the session does not exist or cannot be opened, [`Error::Send`] when its
+    /// log cannot be read.
+    pub async fn approvals(&self) -> Result<Vec<PendingApproval>, Error> {
+        Ok(self.session().await?.pending_approvals().await?)
+    }
+
+    /// Answers a question for a person, in whose name this runtime acts. The first answer counts,
+    /// and only for the arguments that the question shows.
+    ///
+    /// # Errors
+    /// [`Error::Send`] when the question is not open any more, or edited arguments are too large;
+    /// [`Error::Config`] when a grant cannot be recorded; [`Error::Start`] when the session cannot be
+    /// opened.
+    pub async fn answer(
+        &self,
+        question: &PendingApproval,
+        decision: ApprovalDecision,
+    ) -> Result<(), Error> {
+        let session = self.session().await?;
+        let engine = self.windlass.engine();
+        let grants = matches!(decision, ApprovalDecision::Grant { .. });
+        let answer = match decision {
+            ApprovalDecision::Allow { arguments } => {
+                ApprovalAnswer::Allow { edit: arguments.map(|text| Edit::unchecked(text.into())) }
+            }
+            ApprovalDecision::Deny { reason } => ApprovalAnswer::Deny { reason },
+            ApprovalDecision::Grant { lifetime } => {
+                let place = (&self.id, self.windlass.workspace());
+                let granted = engine.add_grant(place, question, lifetime).await;
+                let (_, grant) = granted.map_err(|error| Error::Config(error.to_string()))?;
+                ApprovalAnswer::Granted { grant }
+            }
+        };
+        let scope = self.windlass.scope().clone();
+        session.answer(question.call, scope, question.digest, answer).await?;
+        if grants {
+            engine.apply_grants();
+        }
+        Ok(())
+    }
+
     /// Returns the handle of the session, which is created if it does not exist. Waits until no turn
     /// of this conversation runs.
     ///
@@ -86,6 +136,11 @@ impl Conversation {
         let mut lock = self.turns.clone().lock_owned().await;
         let settings = self.windlass.settings().clone();
         self.driver(&mut lock, &settings).await
+    }
+
+    /// Returns a handle of the session, which must exist, while a turn may run.
+    async fn session(&self) -> Result<SessionHandle, Error> {
+        Ok(self.windlass.engine().session(&self.id, self.windlass.scope()).await?)
     }
 
     async fn begin(&self, prompt: String, settings: Settings) -> Result<Turn, Error> {

@@ -4,8 +4,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_util::stream::{BoxStream, Stream, StreamExt as _, unfold};
-use windlass_engine::core::InputId;
-use windlass_engine::{AwaitError, Event, SessionHandle, TurnReport, TurnStream};
+use windlass_engine::core::{Delta, InputId};
+use windlass_engine::{AwaitError, Event, LiveKind, SessionHandle, TurnReport, TurnStream};
 
 use crate::answer::Answer;
 use crate::conversation::TurnLock;
@@ -28,6 +28,37 @@ impl Turn {
         let after = Some(windlass_engine::core::Seq(input.0));
         let events = handle.follow(handle.subscribe(after), input);
         Self { handle, events: stream(events), end: None, lock: Some(lock) }
+    }
+
+    /// Waits for the next piece of text that the model writes. Returns `None` at the end of the turn.
+    ///
+    /// The pieces add up to the text of the turn, with what the model writes before it calls a tool.
+    /// Only a program that reads more slowly than the model writes misses some of it; the
+    /// [`answer`](Self::answer) is whole. All events of the turn, of which text is one, come from the
+    /// stream itself.
+    ///
+    /// ```no_run
+    /// # async fn print(windlass: windlass::Windlass) -> windlass::Result {
+    /// let mut turn = windlass.new_conversation()?.send("Tell me a story.").await?;
+    /// while let Some(text) = turn.next_text().await {
+    ///     print!("{text}");
+    /// }
+    /// let answer = turn.answer().await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn next_text(&mut self) -> Option<String> {
+        while let Some(event) = self.next().await {
+            let Event::Live(live) = event else { continue };
+            let texts = live.iter().filter_map(|live| match &live.kind {
+                LiveKind::Delta { delta: Delta::Text { text, .. }, .. } => Some(text.as_str()),
+                LiveKind::Delta { .. } | LiveKind::Progress { .. } => None,
+            });
+            let text: String = texts.collect();
+            if !text.is_empty() {
+                return Some(text);
+            }
+        }
+        None
     }
 
     /// Waits for the end of the turn, and returns its answer.

@@ -4,6 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use windlass_engine::core::{Lineage, OpenSession, Scope, Seq, SessionId, Settings, View};
+#[cfg(feature = "typed")]
+use windlass_engine::ports::ProgramRuntimes;
 use windlass_engine::ports::{Clock, LogStore};
 use windlass_engine::{AwaitedTurn, Engine, SessionHandle, Start, TurnReport};
 
@@ -28,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) workspace: Option<String>,
     pub(crate) clock: Arc<dyn Clock>,
+    #[cfg(feature = "typed")]
+    pub(crate) programs: ProgramRuntimes,
     /// Server of the provider, if this process runs it.
     pub(crate) _server: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -132,8 +136,20 @@ impl Windlass {
     }
 
     /// Asks all turns to stop, and releases their sessions. Each continues when it is opened again.
+    ///
+    /// The store itself is closed once this value, its clones and the tasks of the async runtime are
+    /// dropped.
     pub async fn shutdown(&self) {
         let _ = self.shared.engine.shutdown("the program ends").await;
+    }
+
+    #[cfg(feature = "typed")]
+    pub(crate) fn programs(&self) -> &ProgramRuntimes {
+        &self.shared.programs
+    }
+
+    pub(crate) fn workspace(&self) -> Option<&str> {
+        self.shared.workspace.as_deref()
     }
 
     /// Returns the start of a session with these settings.

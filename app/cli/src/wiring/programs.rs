@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windlass_engine::core::{ProgramLimits, ProgramMode, Settings};
-use windlass_engine::ports::{ProgramGuide, ProgramRuntimes};
+use windlass_engine::ports::ProgramRuntimes;
 
 use crate::args::SettingsArgs;
 use crate::exit::Failure;
 
 /// Most bytes of inputs, which the log contains with the settings.
 const MOST: u64 = 256 * 1024;
-/// Marker between a session's own instructions and the guide.
-const GUIDE: &str = "\n\n## How you work here\n\n";
 
 /// Every language that programs may be written in, with the cargo feature that builds it.
 const LANGUAGES: &[(&str, &str)] = &[("ptclisp", "PTC-Lisp"), ("javascript", "JavaScript")];
@@ -59,12 +57,13 @@ pub(super) fn set(program: &mut Option<ProgramMode>, shape: &SettingsArgs) -> Re
     if let Some(runtime) = &shape.program {
         is_built(runtime)?;
         let before = program.take();
-        *program = Some(ProgramMode {
-            runtime: runtime.clone(),
-            transport: before.as_ref().map_or_else(Default::default, |one| one.transport),
-            limits: before.as_ref().map_or_else(ProgramLimits::default, |one| one.limits),
-            corrections: ProgramMode::CORRECTIONS,
-            data: before.and_then(|one| one.data),
+        *program = Some(match before {
+            Some(before) => ProgramMode {
+                runtime: runtime.clone(),
+                corrections: ProgramMode::CORRECTIONS,
+                ..before
+            },
+            None => ProgramMode::new(runtime.clone()),
         });
     }
     let Some(program) = program else {
@@ -88,23 +87,6 @@ pub(super) fn set(program: &mut Option<ProgramMode>, shape: &SettingsArgs) -> Re
 /// Returns the upper bound on the limits of programs: the operator sets them, so it equals them.
 pub(super) fn ceiling(settings: &Settings) -> ProgramLimits {
     settings.options.program.as_ref().map_or_else(ProgramLimits::default, |one| one.limits)
-}
-
-/// Adds the guide to the instructions if the model writes programs, and removes it if not. Equal
-/// settings give equal instructions. The guide depends on other settings, so it is written last.
-pub(super) fn guide(settings: &mut Settings) {
-    if let Some((own, _)) = settings.instructions.split_once(GUIDE) {
-        settings.instructions = own.to_owned();
-    }
-    let (Some(program), Some(guide)) = (&settings.options.program, ProgramGuide::of(settings))
-    else {
-        return;
-    };
-    // The engine reports a missing runtime.
-    let Some(runtime) = runtimes().get(&program.runtime).cloned() else {
-        return;
-    };
-    settings.instructions.push_str(&format!("{GUIDE}{}", runtime.guide(&guide)));
 }
 
 fn data(file: &Path) -> Result<Arc<str>, Failure> {
@@ -146,19 +128,19 @@ mod tests {
         let mut shape =
             SettingsArgs { program: Some("ptclisp".to_owned()), ..SettingsArgs::default() };
         set(&mut settings.options.program, &shape).unwrap();
-        guide(&mut settings);
+        runtimes().write_guide(&mut settings);
         let lisp = settings.instructions.clone();
         assert!(lisp.starts_with("be good\n\n") && lisp.contains("PTC-Lisp"));
-        guide(&mut settings);
+        runtimes().write_guide(&mut settings);
         assert_eq!(settings.instructions, lisp);
         shape.program = Some("javascript".to_owned());
         set(&mut settings.options.program, &shape).unwrap();
-        guide(&mut settings);
+        runtimes().write_guide(&mut settings);
         assert!(settings.instructions.contains("JavaScript"));
         assert!(!settings.instructions.contains("PTC-Lisp"));
         let none = SettingsArgs { no_program: true, ..SettingsArgs::default() };
         set(&mut settings.options.program, &none).unwrap();
-        guide(&mut settings);
+        runtimes().write_guide(&mut settings);
         assert_eq!(settings.instructions, "be good");
         let transport = SettingsArgs {
             program_transport: Some(ProgramTransport::Text),

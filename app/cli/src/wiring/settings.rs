@@ -51,7 +51,7 @@ pub(crate) fn new_settings(
         settings.window.tokens = known.window.unwrap_or(0);
     }
     warn_of_window(&settings, chosen);
-    programs::guide(&mut settings);
+    programs::runtimes().write_guide(&mut settings);
     Ok(settings)
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn changed_settings(
         settings.window.tokens = known.unwrap_or(settings.window.tokens);
         warn_of_window(&settings, chosen);
     }
-    programs::guide(&mut settings);
+    programs::runtimes().write_guide(&mut settings);
     Ok(settings)
 }
 
@@ -121,7 +121,7 @@ pub(super) fn current_settings(
         ..recorded.clone()
     };
     settings.options.offered = OfferedTools::Allowed;
-    programs::guide(&mut settings);
+    programs::runtimes().write_guide(&mut settings);
     settings
 }
 

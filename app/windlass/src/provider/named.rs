@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use windlass_engine::ports::Provider;
+use windlass_engine::ports::{Provider, Wire};
 
 use super::built_in::{BuiltIn, reject_credentials};
 use super::connect::connect;
@@ -20,6 +20,8 @@ pub(crate) struct ProviderRequest<'a> {
     pub(crate) base_url: Option<&'a str>,
     /// Key in place of the one of the environment.
     pub(crate) api_key: Option<&'a str>,
+    /// Wire in place of the network.
+    pub(crate) wire: Option<Arc<dyn Wire>>,
     /// Environment variables.
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
 }
@@ -70,7 +72,7 @@ impl ProviderRequest<'_> {
             KnownProvider::BuiltIn(built) => self.built_in(built)?,
             KnownProvider::Preset(preset) => self.preset(preset)?,
         };
-        let port = Arc::new(RenamedProvider::new(name, connect(api, config)?));
+        let port = Arc::new(RenamedProvider::new(name, connect(api, config, self.wire.clone())?));
         Ok(NamedProvider { name: name.into(), model: model.into(), base_url, port, server: None })
     }
 
@@ -84,7 +86,7 @@ impl ProviderRequest<'_> {
         let base_url = self.base_url.map(str::to_owned);
         let base_url = base_url.or_else(|| (self.env)(address).map(|url| sdk_base_url(api, url)));
         let key = self.api_key.map(str::to_owned).or_else(|| (self.env)(variable));
-        if key.is_none() && base_url.is_none() {
+        if key.is_none() && base_url.is_none() && self.wire.is_none() {
             return Err(Error::Config(format!(
                 "{variable} is not set, and the provider {} needs it: set it, name another \
                  endpoint with base_url, or try the model demo, which needs no key",
@@ -110,7 +112,7 @@ impl ProviderRequest<'_> {
         let own = preset.address(self.env);
         let named = self.base_url.map(str::to_owned);
         // A key of the environment goes to the provider's own address only.
-        let needs_key = self.api_key.is_none() && named.is_none();
+        let needs_key = self.api_key.is_none() && named.is_none() && self.wire.is_none();
         let (url, is_own) = match (named, own) {
             (None, Ok(own)) => (own, true),
             (Some(url), Ok(own)) => {
@@ -168,7 +170,7 @@ fn demo(model: &str) -> Result<NamedProvider, Error> {
         .map_err(|error| Error::Config(format!("cannot start the demo model: {error}")))?;
     let mut config = api_config(ProviderApi::OpenaiChat);
     config.insert("base_url".into(), server.base_url().into());
-    let port = connect(ProviderApi::OpenaiChat, config.into())?;
+    let port = connect(ProviderApi::OpenaiChat, config.into(), None)?;
     let name = BuiltIn::Demo.name();
     Ok(NamedProvider {
         name: name.into(),

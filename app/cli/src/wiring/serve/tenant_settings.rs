@@ -189,7 +189,7 @@ impl TenantFactory for TenantSettings {
                 return Err(Refusal(words.to_owned()));
             }
         }
-        programs::guide(&mut settings);
+        programs::runtimes().write_guide(&mut settings);
         Ok(settings)
     }
 

@@ -1,8 +1,8 @@
 //! `windlass`: runs durable agent turns from a terminal. This is the composition root: it chooses
 //! the adapters, and contains no rule about turns.
 //!
-//! It is a library so that a test program can be this program with a layer over its store. Users
-//! embed the crate `windlass`; this crate has no stable API.
+//! It is a library so that a program can be this command with adapters of its own: [`Command`] has
+//! the built-in ones and takes more. Programs that run turns themselves embed the crate `windlass`.
 
 #![cfg_attr(
     not(feature = "server"),
@@ -12,6 +12,7 @@
 mod approver;
 mod args;
 mod attach;
+mod builder;
 mod command;
 mod exit;
 mod present;
@@ -34,6 +35,7 @@ use windlass_engine::ports::LogStore;
 use crate::args::Args;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{JsonPresenter, Presenter as _};
+use crate::wiring::Adapters;
 
 /// Time after which an idle thread for blocking work ends. The allocator returns what was freed of a
 /// thread's memory by others when the thread allocates again or ends.
@@ -42,13 +44,15 @@ const IDLE_THREAD: Duration = Duration::from_secs(1);
 /// Files that the runtime opens to start, and a few more.
 const START_FILES: usize = 8;
 
+pub use crate::builder::Command;
+pub use crate::wiring::{ProviderScheme, ProviderSetup, ToolScheme, ToolSetup};
+
 /// Wraps a store in a layer. The program itself adds none.
+#[doc(hidden)]
 pub type StoreLayer = fn(Arc<dyn LogStore>) -> Arc<dyn LogStore>;
 
-/// Runs the program with its command-line arguments. Turns use their store with `layer`; commands
-/// that only read use the store itself.
-#[must_use]
-pub fn main(layer: StoreLayer) -> ExitCode {
+/// Runs the program with its command-line arguments.
+fn start(adapters: Result<Adapters, Failure>) -> ExitCode {
     // The helper of the sandbox has one thread, so nothing precedes it.
     #[cfg(feature = "sandbox")]
     if let Some(code) = windlass_sandbox::helper() {
@@ -64,11 +68,15 @@ pub fn main(layer: StoreLayer) -> ExitCode {
     if let Err(failure) = check_open_files().and_then(|()| secrets::receive()) {
         return fail_early(&failure);
     }
-    let args = match Args::read() {
+    let adapters = match adapters {
+        Ok(adapters) => adapters,
+        Err(failure) => return fail_early(&failure),
+    };
+    let args = match Args::read(&adapters) {
         Ok(args) => args,
         Err(error) => return refuse(&error),
     };
-    if let Err(failure) = secrets::hide(&wiring::secret_variables(&args.command)) {
+    if let Err(failure) = secrets::hide(&wiring::secret_variables(&args.command, &adapters)) {
         return fail_early(&failure);
     }
     tracing_subscriber::fmt()
@@ -86,7 +94,7 @@ pub fn main(layer: StoreLayer) -> ExitCode {
         Ok(runtime) => {
             let result = runtime.block_on(async {
                 signals::survive_file_limit();
-                command::run(args, layer).await
+                command::run(args, &adapters).await
             });
             // Running effects are dropped, which kills tools. An effect that does not end must not
             // delay the process.

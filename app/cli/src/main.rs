@@ -10,5 +10,5 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    windlass_cli::main(|store| store)
+    windlass_cli::Command::new().main()
 }

@@ -12,7 +12,7 @@ pub(crate) const SERVED: &str = "WINDLASS_SOAK_SERVED";
 pub(crate) const FAULTS: &str = "WINDLASS_SOAK_FAULTS";
 
 pub(crate) fn run() -> ExitCode {
-    windlass_cli::main(layer)
+    windlass_cli::Command::new().layer(layer).main()
 }
 
 fn layer(store: Arc<dyn LogStore>) -> Arc<dyn LogStore> {

@@ -17,7 +17,7 @@ use windlass_engine::core::SessionId;
 use windlass_file::DamageLocation;
 
 use crate::secrets;
-use crate::wiring::SECRET_ARGUMENTS;
+use crate::wiring::{Adapters, SECRET_ARGUMENTS};
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
 pub(crate) use inputs::{InputsArgs, InputsCommand};
 pub(crate) use parse::{
@@ -45,12 +45,12 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Reads the arguments of the process.
+    /// Reads the arguments of the process. Help names the adapters of the program.
     ///
     /// # Errors
     /// When they are invalid, or ask for help or the version.
-    pub(crate) fn read() -> Result<Self, clap::Error> {
-        let mut command = with_received(Self::command());
+    pub(crate) fn read(adapters: &Adapters) -> Result<Self, clap::Error> {
+        let mut command = with_own(with_received(Self::command()), adapters);
         let matches = command.try_get_matches_from_mut(std::env::args_os())?;
         let read = Self::from_arg_matches(&matches).and_then(|mut args| {
             if let (Command::Inputs(inputs), Some((_, given))) =
@@ -82,6 +82,27 @@ fn with_received(command: clap::Command) -> clap::Command {
         });
     }
     command
+}
+
+/// Adds the program's own stores and providers to the help of their arguments.
+fn with_own(command: clap::Command, adapters: &Adapters) -> clap::Command {
+    let own = [
+        (["store", "from", "to"].as_slice(), "stores", adapters.own_stores()),
+        (["provider"].as_slice(), "providers", adapters.own_providers()),
+    ];
+    let name_own = |arg: clap::Arg| {
+        let mut all = own.iter().filter(|(_, _, names)| !names.is_empty());
+        let Some((_, what, names)) = all.find(|(ids, ..)| ids.contains(&arg.get_id().as_str()))
+        else {
+            return arg;
+        };
+        let words = format!("This program also has the {what} {}.", names.join(", "));
+        let short = arg.get_help().map(|help| format!("{help}. {words}")).unwrap_or_default();
+        let long = arg.get_long_help().map(|help| format!("{help}\n\n{words}"));
+        let arg = arg.help(short.clone());
+        arg.long_help(long.unwrap_or(short))
+    };
+    command.mut_subcommands(|subcommand| subcommand.mut_args(name_own))
 }
 
 /// Commands of the program.

@@ -6,17 +6,17 @@ use super::closed;
 use crate::args::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_line, print_notice, visible};
-use crate::wiring::{GrantEntry, Workspace, grant_file, grant_place};
+use crate::wiring::{Adapters, GrantEntry, grant_file, grant_place};
 
-pub(super) fn approvals(args: &ApprovalsArgs) -> Result<ExitKind, Failure> {
+pub(super) fn approvals(args: &ApprovalsArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     match &args.command {
-        ApprovalsCommand::List(args) => list(args),
+        ApprovalsCommand::List(args) => list(args, adapters),
         ApprovalsCommand::Revoke { id } => revoke(id),
     }
 }
 
-fn list(args: &ListApprovalsArgs) -> Result<ExitKind, Failure> {
-    let place = grant_place(&Workspace::new(&args.place)?);
+fn list(args: &ListApprovalsArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let place = grant_place(&adapters.workspace(&args.place)?);
     let mut entries = grant_file::load().map_err(|error| record_failure(&error))?;
     entries.retain(|entry| args.all || entry.is_of(&place));
     if entries.is_empty() {

@@ -1,11 +1,11 @@
 //! `windlass compact`: summarizes the conversation of a session.
 
 use super::turn::{self, TurnRequest};
-use crate::StoreLayer;
 use crate::args::{CompactArgs, InputArgs, ProgramSharingArgs};
 use crate::exit::{ExitKind, Failure};
+use crate::wiring::Adapters;
 
-pub(super) async fn compact(args: CompactArgs, layer: StoreLayer) -> Result<ExitKind, Failure> {
+pub(super) async fn compact(args: CompactArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     turn::run(turn::TurnTask {
         session: Some(args.session),
         resumes: true,
@@ -15,7 +15,7 @@ pub(super) async fn compact(args: CompactArgs, layer: StoreLayer) -> Result<Exit
         place: args.place,
         settings: args.shape,
         sharing: ProgramSharingArgs::default(),
-        layer,
+        adapters,
         recording: args.recording,
     })
     .await

@@ -8,21 +8,22 @@ use super::{closed, damage, session_checks};
 use crate::args::CopyArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, print_notice};
-use crate::wiring::{StoreUrl, Workspace};
+use crate::wiring::Adapters;
 
 /// Sessions of one listing.
 const PAGE: usize = 1_000;
 
-pub(super) async fn copy(args: CopyArgs) -> Result<ExitKind, Failure> {
-    let (from, to) = (Workspace::named(&args.from)?, Workspace::named(&args.to)?);
+pub(super) async fn copy(args: CopyArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let (from, to) = (adapters.named_store(&args.from)?, adapters.named_store(&args.to)?);
     if from.store == to.store {
         let words = format!("cannot copy {} to itself: name two stores", from.store);
         return Err(Failure::usage(words));
     }
-    if to.store == StoreUrl::Memory {
-        let words = "cannot copy to a memory store, which is lost when the process ends: name \
-                     another store";
-        return Err(Failure::usage(words));
+    if to.store.ends_with_process() {
+        return Err(Failure::usage(format!(
+            "cannot copy to a {} store, which is lost when the process ends: name another store",
+            to.store.scheme()
+        )));
     }
     let source = from.open_to_read().await?.copy_target();
     let target = to.open().await?.copy_target();

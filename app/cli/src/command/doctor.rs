@@ -10,13 +10,15 @@ use super::closed;
 use crate::args::{DoctorArgs, EscalationMode};
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, visible};
-use crate::wiring::{self, FileTrust, ProviderTransport, StoreHandle, TrustRecord, Workspace};
+use crate::wiring::{
+    self, Adapters, FileTrust, ProviderTransport, StoreHandle, ToolSetup, TrustRecord, Workspace,
+};
 
 /// Bytes that are written to check for free space.
 const PROBE: usize = 4096;
 
-pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
-    let site = Workspace::new(&args.place)?;
+pub(super) async fn doctor(args: DoctorArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let site = adapters.workspace(&args.place)?;
     let say = |words: String| print_line(&visible(&words).replace('\n', "\\n")).map_err(closed);
     say(format!("windlass   {}", env!("CARGO_PKG_VERSION")))?;
     say(format!("workspace  {}", site.workspace.display()))?;
@@ -44,13 +46,13 @@ pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
                 Ok(words) => say(format!("sandbox    {words}"))?,
                 Err(failure) => note(failure),
             }
-            match wiring::toolbox(
-                &site.workspace,
-                args.shape.tools.as_deref(),
-                own,
-                EscalationMode::Never,
-                None,
-            ) {
+            match adapters.toolbox(&ToolSetup {
+                workspace: &site.workspace,
+                file: args.shape.tools.as_deref(),
+                sandbox: own,
+                escalation: EscalationMode::Never,
+                locks: None,
+            }) {
                 Ok(toolbox) => {
                     offered = wiring::offered_tools(&toolbox);
                     say(format!("tools      {}", named(offered.iter().map(|tool| &tool.name))))?;
@@ -67,7 +69,7 @@ pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
         }
         Err(failure) => note(failure),
     }
-    match providers(&args).await {
+    match providers(&args, adapters).await {
         Ok(told) => {
             for one in told {
                 match one {
@@ -147,9 +149,9 @@ fn promises(store: StoreCapabilities, blobs: BlobCapabilities) -> String {
     words.join(", ")
 }
 
-/// Writes a file at the location of the store, and removes it.
+/// Writes a file into the store's folder, or beside a store that is a file, and removes it.
 fn writable(path: &Path) -> Result<(), Failure> {
-    let Some(folder) = path.ancestors().find(|folder| folder.exists()) else {
+    let Some(folder) = path.ancestors().find(|folder| folder.is_dir()) else {
         return Ok(());
     };
     let probe = folder.join(format!(".windlass-doctor-{}.tmp", std::process::id()));
@@ -166,8 +168,11 @@ fn writable(path: &Path) -> Result<(), Failure> {
 }
 
 /// Checks every configured provider.
-async fn providers(args: &DoctorArgs) -> Result<Vec<Result<String, Failure>>, Failure> {
-    let chosen = wiring::choose(&args.shape, &ProviderTransport::Network, None)?;
+async fn providers(
+    args: &DoctorArgs,
+    adapters: &Adapters,
+) -> Result<Vec<Result<String, Failure>>, Failure> {
+    let chosen = adapters.choose_provider(&args.shape, &ProviderTransport::Network, None)?;
     let reached = wiring::list_models(&chosen).await.into_iter();
     let told = reached.map(|(name, models)| match models {
         None => Ok(format!("{name}, not asked: its endpoint lists no models")),

@@ -12,10 +12,10 @@ use super::session_checks::NAMED;
 use crate::args::EraseArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_notice, visible};
-use crate::wiring::{GrantEntry, StoreHandle, StoreUrl, Workspace, grant_file, grant_place};
+use crate::wiring::{Adapters, GrantEntry, StoreHandle, Workspace, grant_file, grant_place};
 
-pub(super) async fn erase(args: EraseArgs) -> Result<ExitKind, Failure> {
-    let site = Workspace::new(&args.place)?;
+pub(super) async fn erase(args: EraseArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let site = adapters.workspace(&args.place)?;
     let opened = site.open_to_read().await?;
     let id = &args.session;
     if !opened.store.capabilities().erase {
@@ -72,10 +72,10 @@ pub(super) async fn erase(args: EraseArgs) -> Result<ExitKind, Failure> {
 
 /// Erases a single session.
 async fn one(site: &Workspace, opened: &StoreHandle, id: &SessionId) -> Result<(), Failure> {
-    let claim = match (opened.store.claim(id).await, &site.store) {
+    let claim = match (opened.store.claim(id).await, site.store.file_folder()) {
         (Ok(claim), _) => claim,
-        (Err(error), StoreUrl::File(folder)) if is_damage(&error) => {
-            return damaged(folder.clone(), id.clone()).await;
+        (Err(error), Some(folder)) if is_damage(&error) => {
+            return damaged(folder.to_owned(), id.clone()).await;
         }
         (Err(error), _) => return Err(error.into()),
     };

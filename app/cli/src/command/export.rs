@@ -11,7 +11,7 @@ use super::{closed, log, session_checks};
 use crate::args::ExportArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_json, print_notice};
-use crate::wiring::{StoreHandle, Workspace};
+use crate::wiring::{Adapters, StoreHandle};
 
 /// Exported session.
 struct ExportedSession {
@@ -37,8 +37,8 @@ struct SoundLog {
 /// Checks each log before it prints the first line. Each log must fold, and its facts must match the
 /// chain that the store verifies. Of a damaged log the facts before the damage are exported, as
 /// `repair --truncate-at` would leave them.
-pub(super) async fn export(args: ExportArgs) -> Result<ExitKind, Failure> {
-    let (opened, damage) = Workspace::new(&args.place)?.open_to_print().await?;
+pub(super) async fn export(args: ExportArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let (opened, damage) = adapters.workspace(&args.place)?.open_to_print().await?;
     let mut members = vec![member(&opened, &args.session, args.with_outputs).await?];
     if args.with_agents {
         with_agents(&opened, &args, &mut members).await?;

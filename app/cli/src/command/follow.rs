@@ -16,7 +16,7 @@ use crate::wiring;
 
 /// Open session with the task to perform in it.
 pub(super) struct TurnFollower<'a> {
-    pub(super) task: &'a TurnTask,
+    pub(super) task: &'a TurnTask<'a>,
     pub(super) session: &'a SessionHandle,
     /// Settings of turns that open from now on.
     pub(super) settings: &'a Settings,

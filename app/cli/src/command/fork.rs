@@ -9,19 +9,19 @@ use super::turn::new_id;
 use crate::args::ForkArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_line, print_notice};
-use crate::wiring::{self, Workspace};
+use crate::wiring::{self, Adapters};
 
 /// Facts of one read.
 const PAGE: usize = 1_000;
 
-pub(super) async fn fork(args: ForkArgs) -> Result<ExitKind, Failure> {
+pub(super) async fn fork(args: ForkArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     let clock = wiring::clock();
     let now = clock.now();
     let id = match args.id {
         Some(id) => id,
         None => new_id(now.0, clock.entropy())?,
     };
-    let keeper = Workspace::new(&args.place)?.open_to_read().await?.copy_target();
+    let keeper = adapters.workspace(&args.place)?.open_to_read().await?.copy_target();
     let asked = ForkRequest {
         source: args.session,
         at: Seq(args.at),

@@ -16,9 +16,9 @@ use super::session_checks::announce_recovered;
 use crate::args::ImportArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::print_notice;
-use crate::wiring::Workspace;
+use crate::wiring::Adapters;
 
-pub(super) async fn import(args: ImportArgs) -> Result<ExitKind, Failure> {
+pub(super) async fn import(args: ImportArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     let (mut lines, mut again) = lines::open(args.file.as_deref())?;
     let checked = check(&mut lines, &mut again)?;
     if checked.members.iter().any(|member| member.head.is_none()) {
@@ -27,7 +27,7 @@ pub(super) async fn import(args: ImportArgs) -> Result<ExitKind, Failure> {
              to it cannot be detected",
         );
     }
-    let opened = Workspace::new(&args.place)?.open().await?;
+    let opened = adapters.workspace(&args.place)?.open().await?;
     let store = opened.store.as_ref();
     let mut claims = Vec::new();
     let written = match claim(store, &checked, &mut claims).await {

@@ -12,21 +12,21 @@ use crate::attach::RemoteSession;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{first_words, print_json, print_line, print_notice, visible};
 use crate::signals::Signals;
-use crate::wiring::{self, StoreHandle, Workspace};
+use crate::wiring::{self, Adapters, StoreHandle};
 
 /// Facts of one read.
 const PAGE: usize = 1_000;
 /// Most characters of an input's text in the list.
 const WORDS: usize = 60;
 
-pub(super) async fn inputs(args: InputsArgs) -> Result<ExitKind, Failure> {
+pub(super) async fn inputs(args: InputsArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     let change = requested_change(args.command).await?;
     let session = match &args.server {
         Some(server) => {
             let token = attach::token(args.token_file.as_deref())?;
             QueueAccess::Server(RemoteSession::new(server, token, args.session.clone())?)
         }
-        None => QueueAccess::Store(Workspace::new(&args.place)?.open_to_read().await?),
+        None => QueueAccess::Store(adapters.workspace(&args.place)?.open_to_read().await?),
     };
     if let Some((input, change)) = &change {
         session.change(&args.session, *input, change).await?;

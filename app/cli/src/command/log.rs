@@ -11,7 +11,7 @@ use crate::args::LogArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::print_json;
 use crate::signals::Signals;
-use crate::wiring::{StoreHandle, Workspace};
+use crate::wiring::{Adapters, StoreHandle};
 
 /// Polling interval for a store that does not report growth.
 const POLL: Duration = Duration::from_millis(100);
@@ -21,8 +21,9 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 /// Callback for each fact.
 type FactCallback<'a> = dyn FnMut(&RecordedFact) -> Result<(), Failure> + Send + 'a;
 
-pub(super) async fn log(args: LogArgs) -> Result<ExitKind, Failure> {
-    let (StoreHandle { store, .. }, damage) = Workspace::new(&args.place)?.open_to_print().await?;
+pub(super) async fn log(args: LogArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let (StoreHandle { store, .. }, damage) =
+        adapters.workspace(&args.place)?.open_to_print().await?;
     let most = match args.at {
         Some(at) => {
             super::limit_at(store.as_ref(), &args.session, Seq(at), Seq(args.after)).await?

@@ -39,38 +39,38 @@ mod verify;
 use windlass_engine::core::{Scope, Seq, SessionId};
 use windlass_engine::ports::{LogStore, StoreErrorKind};
 
-use crate::StoreLayer;
 use crate::args::{Args, Command};
 use crate::exit::{ExitKind, Failure};
+use crate::wiring::Adapters;
 
-/// Runs the command. Turns apply this layer to their store.
-pub(crate) async fn run(args: Args, layer: StoreLayer) -> Result<ExitKind, Failure> {
+/// Runs the command with these adapters.
+pub(crate) async fn run(args: Args, adapters: &Adapters) -> Result<ExitKind, Failure> {
     match args.command {
-        Command::Run(args) => Box::pin(run::run(args, layer)).await,
-        Command::Resume(args) => Box::pin(run::resume(args, layer)).await,
+        Command::Run(args) => Box::pin(run::run(args, adapters)).await,
+        Command::Resume(args) => Box::pin(run::resume(args, adapters)).await,
         #[cfg(feature = "server")]
-        Command::Serve(args) => serve::serve(args, layer).await,
+        Command::Serve(args) => serve::serve(args, adapters).await,
         #[cfg(not(feature = "server"))]
         Command::Serve(_) => Err(Failure::not_built("the server", "server")),
-        Command::Sessions(args) => sessions::sessions(args).await,
-        Command::Show(args) => show::show(args).await,
-        Command::Log(args) => log::log(args).await,
-        Command::Verify(args) => verify::verify(args).await,
-        Command::Replay(args) => replay::replay(args).await,
-        Command::Export(args) => export::export(args).await,
-        Command::Import(args) => import::import(args).await,
-        Command::Copy(args) => copy::copy(args).await,
-        Command::Fork(args) => fork::fork(args).await,
-        Command::Rewind(args) => rewind::rewind(args).await,
-        Command::Repair(args) => repair::repair(args).await,
-        Command::Erase(args) => erase::erase(args).await,
-        Command::Compact(args) => Box::pin(compact::compact(args, layer)).await,
-        Command::Inputs(args) => inputs::inputs(args).await,
-        Command::Vacuum(args) => vacuum::vacuum(args).await,
-        Command::Sandbox(args) => sandbox::sandbox(args),
+        Command::Sessions(args) => sessions::sessions(args, adapters).await,
+        Command::Show(args) => show::show(args, adapters).await,
+        Command::Log(args) => log::log(args, adapters).await,
+        Command::Verify(args) => verify::verify(args, adapters).await,
+        Command::Replay(args) => replay::replay(args, adapters).await,
+        Command::Export(args) => export::export(args, adapters).await,
+        Command::Import(args) => import::import(args, adapters).await,
+        Command::Copy(args) => copy::copy(args, adapters).await,
+        Command::Fork(args) => fork::fork(args, adapters).await,
+        Command::Rewind(args) => rewind::rewind(args, adapters).await,
+        Command::Repair(args) => repair::repair(args, adapters).await,
+        Command::Erase(args) => erase::erase(args, adapters).await,
+        Command::Compact(args) => Box::pin(compact::compact(args, adapters)).await,
+        Command::Inputs(args) => inputs::inputs(args, adapters).await,
+        Command::Vacuum(args) => vacuum::vacuum(args, adapters).await,
+        Command::Sandbox(args) => sandbox::sandbox(args, adapters),
         Command::Trust(args) => trust::trust(&args),
-        Command::Approvals(args) => approvals::approvals(&args),
-        Command::Doctor(args) => doctor::doctor(args).await,
+        Command::Approvals(args) => approvals::approvals(&args, adapters),
+        Command::Doctor(args) => doctor::doctor(args, adapters).await,
         Command::Attach(args) => attach::attach(args).await,
     }
 }

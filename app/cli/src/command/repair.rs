@@ -12,11 +12,11 @@ use super::salvage_files::SalvageFiles;
 use crate::args::RepairArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::print_notice;
-use crate::wiring::{StoreUrl, Workspace};
+use crate::wiring::Adapters;
 
-pub(super) async fn repair(args: RepairArgs) -> Result<ExitKind, Failure> {
-    let site = Workspace::new(&args.place)?;
-    let StoreUrl::File(folder) = &site.store else {
+pub(super) async fn repair(args: RepairArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let site = adapters.workspace(&args.place)?;
+    let Some(folder) = site.store.file_folder() else {
         let words = format!(
             "cannot repair {}: only a file store can be repaired. Copy its sessions to another \
              store",
@@ -29,7 +29,7 @@ pub(super) async fn repair(args: RepairArgs) -> Result<ExitKind, Failure> {
     if !folder.exists() {
         return Err(Failure::usage(format!("there is no store {}", site.store)));
     }
-    let folder = folder.clone();
+    let folder = folder.to_owned();
     let work = move || match (&args.session, args.truncate_at, args.lost) {
         (Some(id), Some(at), _) => cut_off(&folder, id, Seq(at), args.save.as_deref()),
         (_, _, Some(at)) => accept_loss(&folder, at, args.save.as_deref()),

@@ -10,19 +10,19 @@ use super::closed;
 use crate::args::ReplayArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_json, print_line, visible};
-use crate::wiring::Workspace;
+use crate::wiring::Adapters;
 
 /// Facts of one read.
 const PAGE: usize = 1_000;
 
-pub(super) async fn replay(args: ReplayArgs) -> Result<ExitKind, Failure> {
+pub(super) async fn replay(args: ReplayArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     let id = &args.session;
     if !args.verify {
         let words =
             format!("a replay only verifies and runs nothing: use `windlass replay {id} --verify`");
         return Err(Failure::usage(words));
     }
-    let store = Workspace::new(&args.place)?.open_to_read().await?.store;
+    let store = adapters.workspace(&args.place)?.open_to_read().await?.store;
     let verified = store.verify(id).await?;
     let told = windlass_engine::replay(store.as_ref(), id, PAGE).await?;
     if told.facts < verified.last.0 {

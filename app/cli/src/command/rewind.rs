@@ -8,10 +8,10 @@ use super::{closed, require_position};
 use crate::args::RewindArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_line, print_notice};
-use crate::wiring::{self, Workspace};
+use crate::wiring::{self, Adapters};
 
-pub(super) async fn rewind(args: RewindArgs) -> Result<ExitKind, Failure> {
-    let store = Workspace::new(&args.place)?.open_to_read().await?.store;
+pub(super) async fn rewind(args: RewindArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let store = adapters.workspace(&args.place)?.open_to_read().await?.store;
     let target = match (args.to, args.turns) {
         (Some(to), _) => RewindTarget::Position(Seq(to)),
         (None, turns) => RewindTarget::Turns(turns.unwrap_or(1)),

@@ -1,11 +1,11 @@
 //! `windlass run` and `windlass resume`.
 
 use super::turn::{self, TurnRequest};
-use crate::StoreLayer;
 use crate::args::{ResumeArgs, RunArgs};
 use crate::exit::{ExitKind, Failure};
+use crate::wiring::Adapters;
 
-pub(super) async fn run(args: RunArgs, layer: StoreLayer) -> Result<ExitKind, Failure> {
+pub(super) async fn run(args: RunArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     turn::run(turn::TurnTask {
         session: args.session,
         resumes: false,
@@ -15,13 +15,13 @@ pub(super) async fn run(args: RunArgs, layer: StoreLayer) -> Result<ExitKind, Fa
         place: args.place,
         settings: args.shape,
         sharing: args.sharing,
-        layer,
+        adapters,
         recording: args.recording,
     })
     .await
 }
 
-pub(super) async fn resume(args: ResumeArgs, layer: StoreLayer) -> Result<ExitKind, Failure> {
+pub(super) async fn resume(args: ResumeArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     turn::run(turn::TurnTask {
         session: Some(args.session),
         resumes: true,
@@ -31,7 +31,7 @@ pub(super) async fn resume(args: ResumeArgs, layer: StoreLayer) -> Result<ExitKi
         place: args.place,
         settings: args.shape,
         sharing: args.sharing,
-        layer,
+        adapters,
         recording: args.recording,
     })
     .await

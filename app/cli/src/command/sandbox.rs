@@ -9,11 +9,11 @@ use windlass_engine::ports::{ConfinedLaunch, ProcessLaunch};
 
 use crate::args::SandboxArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::wiring::{self, Workspace};
+use crate::wiring::{self, Adapters};
 
 /// Runs the command, and ends with its exit code.
-pub(super) fn sandbox(args: SandboxArgs) -> Result<ExitKind, Failure> {
-    let site = Workspace::new(&args.place)?;
+pub(super) fn sandbox(args: SandboxArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let site = adapters.workspace(&args.place)?;
     let own = wiring::sandbox(args.sandbox.profile.as_deref(), &site, &site.workspace, &[])?;
     let mut words = args.command.into_iter();
     let program = words.next().unwrap_or_default();

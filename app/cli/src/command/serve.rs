@@ -6,20 +6,19 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::closed;
-use crate::StoreLayer;
 use crate::args::ServeArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, print_notice};
-use crate::wiring::{self, ComposedServer, Reload};
+use crate::wiring::{self, Adapters, ComposedServer, Reload};
 
-pub(super) async fn serve(args: ServeArgs, layer: StoreLayer) -> Result<ExitKind, Failure> {
+pub(super) async fn serve(args: ServeArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     if args.new_token {
         return new_token();
     }
     // From here on a signal is a message to the server, not the end of the process.
     let signals = ServerSignals::listen()?;
     let ComposedServer { server, listener, link, reload, recovery, node, drain } =
-        wiring::compose(&args, layer).await?;
+        wiring::compose(&args, adapters).await?;
     let (tell_stop, mut stop) = mpsc::channel(1);
     let (tell_again, mut again) = mpsc::channel(1);
     tokio::spawn(signals.run(reload, tell_stop, tell_again));

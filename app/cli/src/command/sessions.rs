@@ -8,7 +8,7 @@ use super::closed;
 use crate::args::SessionsArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{first_words, outcome_name, print_json, print_line, print_notice, visible};
-use crate::wiring::Workspace;
+use crate::wiring::{Adapters, Workspace};
 
 /// Sessions or facts of one read.
 const PAGE: usize = 1_000;
@@ -30,8 +30,8 @@ struct SessionRow {
     trouble: Option<String>,
 }
 
-pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitKind, Failure> {
-    let site = Workspace::new(&args.place)?;
+pub(super) async fn sessions(args: SessionsArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let site = adapters.workspace(&args.place)?;
     let store = site.open_to_read().await?.store;
     let here = site.recorded();
     let is_here = |workspace: &Option<String>| workspace.as_ref().is_none_or(|of| *of == here);

@@ -10,10 +10,10 @@ use super::{closed, cycles::CyclePrinter, ledger::CacheReport, limit_at, output:
 use crate::args::ShowArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{mark_rewound, print_json, print_line, story};
-use crate::wiring::{StoreHandle, Workspace};
+use crate::wiring::{Adapters, StoreHandle};
 
-pub(super) async fn show(args: ShowArgs) -> Result<ExitKind, Failure> {
-    let site = Workspace::new(&args.place)?;
+pub(super) async fn show(args: ShowArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let site = adapters.workspace(&args.place)?;
     let (StoreHandle { store, blobs, .. }, damage) = site.open_to_print().await?;
     let exit = print(store, &*blobs, args).await?;
     damage.map_or(Ok(exit), Err)

@@ -9,7 +9,6 @@ use windlass_engine::{Engine, Loaded, RecoveredCalls, SessionHandle, Start, Star
 
 use super::follow::TurnFollower;
 use super::{prompt, session_checks};
-use crate::StoreLayer;
 use crate::approver::{Terminal, TerminalApprover};
 use crate::args::{
     EscalationMode, InputArgs, LocationArgs, ProgramSharingArgs, RecordingArgs, SettingsArgs,
@@ -21,8 +20,8 @@ use crate::present::{
 };
 use crate::signals::{self, Signals};
 use crate::wiring::{
-    self, AvailableExtensions, ProviderTransport, Runtime, StoreHandle, TrustAsker, UserExtensions,
-    UserGrants, Workspace,
+    self, Adapters, AvailableExtensions, ProviderTransport, Runtime, StoreHandle, ToolSetup,
+    TrustAsker, UserExtensions, UserGrants, Workspace,
 };
 
 /// What a turn is requested for.
@@ -34,7 +33,7 @@ pub(crate) enum TurnRequest {
 }
 
 /// Requested turn.
-pub(crate) struct TurnTask {
+pub(crate) struct TurnTask<'a> {
     pub(crate) session: Option<SessionId>,
     /// True if the session must exist, and the prompt is optional.
     pub(crate) resumes: bool,
@@ -44,12 +43,12 @@ pub(crate) struct TurnTask {
     pub(crate) place: LocationArgs,
     pub(crate) settings: SettingsArgs,
     pub(crate) sharing: ProgramSharingArgs,
-    pub(crate) layer: StoreLayer,
+    pub(crate) adapters: &'a Adapters,
     pub(crate) recording: RecordingArgs,
 }
 
 /// Runs the task. With `--json` the last line is always a `TurnSettled`.
-pub(crate) async fn run(task: TurnTask) -> Result<ExitKind, Failure> {
+pub(crate) async fn run(task: TurnTask<'_>) -> Result<ExitKind, Failure> {
     let mut present: Box<dyn Presenter> = match task.settings.json {
         true => Box::new(JsonPresenter::default()),
         false => Box::new(HumanPresenter::new()),
@@ -81,7 +80,7 @@ pub(crate) async fn run(task: TurnTask) -> Result<ExitKind, Failure> {
 }
 
 async fn attempt(
-    task: &TurnTask,
+    task: &TurnTask<'_>,
     id: &SessionId,
     mut signals: Signals,
     present: &mut dyn Presenter,
@@ -97,7 +96,7 @@ async fn attempt(
     if prompt.is_none() && !images.is_empty() {
         return Err(Failure::usage("an image needs a prompt"));
     }
-    let site = Workspace::new(&task.place)?;
+    let site = task.adapters.workspace(&task.place)?;
     let instructions = match prompt.is_some() && !task.input.no_agents {
         true => ask_for_trust(&site.workspace, &mut signals).await?,
         false => Vec::new(),
@@ -106,7 +105,7 @@ async fn attempt(
         true => site.open_to_read().await?,
         false => site.open().await?,
     };
-    let store = (task.layer)(opened.store);
+    let store = (task.adapters.layer)(opened.store);
     let opened = StoreHandle { store: store.clone(), ..opened };
     let OpenedTurn { rig, handle, recorded } = match open_turn(task, id, &site, &opened).await {
         // Another command created it since this one looked for it.
@@ -186,7 +185,7 @@ impl OpenFailure {
 
 /// Opens the session of the task, or creates it.
 async fn open_turn(
-    task: &TurnTask,
+    task: &TurnTask<'_>,
     id: &SessionId,
     site: &Workspace,
     opened: &StoreHandle,
@@ -236,7 +235,7 @@ async fn ask_for_trust(
 /// Returns the context of the prompt. A recording has no date and no state of git in it, so that it
 /// can be replayed on another day.
 async fn context(
-    task: &TurnTask,
+    task: &TurnTask<'_>,
     workspace: &Path,
     instructions: Vec<ContextPart>,
 ) -> Vec<ContextPart> {
@@ -269,7 +268,11 @@ async fn stop_detached_agents(rig: &Runtime, session: &Session) {
 }
 
 /// Rejects contradictory options before anything is done.
-fn check(task: &TurnTask, settings: &Settings, recorded: Option<&Session>) -> Result<(), Failure> {
+fn check(
+    task: &TurnTask<'_>,
+    settings: &Settings,
+    recorded: Option<&Session>,
+) -> Result<(), Failure> {
     if task.dry_run && has_goal(task, recorded) {
         return Err(Failure::usage(
             "a dry run cannot have a goal, since the turns for the goal would not be dry runs: \
@@ -318,7 +321,7 @@ async fn close(session: &SessionHandle, signals: &mut Signals, exit: ExitKind) {
 /// Loads the session from its log, if it exists.
 async fn recorded(
     store: &dyn LogStore,
-    task: &TurnTask,
+    task: &TurnTask<'_>,
     id: &SessionId,
 ) -> Result<Option<Loaded>, Failure> {
     if task.session.is_none() {
@@ -335,14 +338,14 @@ async fn recorded(
 }
 
 fn turn_runtime(
-    task: &TurnTask,
+    task: &TurnTask<'_>,
     site: &Workspace,
     kept: StoreHandle,
     recorded: Option<&Session>,
 ) -> Result<Runtime, Failure> {
     let settings = recorded.map(|session| &*session.settings);
     let over = ProviderTransport::new(&task.recording, task.resumes)?;
-    let chosen = wiring::choose(&task.settings, &over, settings)?;
+    let chosen = task.adapters.choose_provider(&task.settings, &over, settings)?;
     let profile = task.settings.sandbox.profile.as_deref();
     let sandbox = wiring::sandbox(profile, site, &site.workspace, &[])?;
     let permissions = wiring::default_permissions(&sandbox, profile, task.settings.permissions)?;
@@ -351,9 +354,13 @@ fn turn_runtime(
         true => EscalationMode::Ask,
         false => EscalationMode::Never,
     });
-    let tools = task.settings.tools.as_deref();
-    let locks = wiring::run_locks(&site.store);
-    let toolbox = wiring::toolbox(&site.workspace, tools, sandbox, escalation, locks)?;
+    let toolbox = task.adapters.toolbox(&ToolSetup {
+        workspace: &site.workspace,
+        file: task.settings.tools.as_deref(),
+        sandbox,
+        escalation,
+        locks: wiring::run_locks(&site.store),
+    })?;
     // Hooks may name any known tool, since the offered tools change.
     let known = wiring::with_goal(wiring::offered_tools(&toolbox));
     let hooks = wiring::hooks(task.settings.hooks.as_deref(), &known)?;
@@ -390,7 +397,7 @@ fn turn_runtime(
     Ok(wiring::build_runtime(kept, chosen, own, approver, settings, bounds, task.sharing))
 }
 
-fn has_goal(task: &TurnTask, recorded: Option<&Session>) -> bool {
+fn has_goal(task: &TurnTask<'_>, recorded: Option<&Session>) -> bool {
     let had = recorded.is_some_and(|session| session.goal.is_some());
     task.input.goal.is_some() || (had && !task.input.no_goal)
 }
@@ -403,7 +410,7 @@ fn posture(settings: &Settings) -> String {
     )
 }
 
-fn announce(task: &TurnTask, id: &SessionId, rig: &Runtime, exists: bool) {
+fn announce(task: &TurnTask<'_>, id: &SessionId, rig: &Runtime, exists: bool) {
     if task.settings.json {
         return;
     }

@@ -1,5 +1,6 @@
 //! `windlass vacuum`: runs a store's maintenance to its end.
 
+use std::path::Path;
 use std::time::Duration;
 
 use windlass_file::{FileStore, MaintenancePolicy, MaintenanceReport};
@@ -7,13 +8,13 @@ use windlass_file::{FileStore, MaintenancePolicy, MaintenanceReport};
 use crate::args::VacuumArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::print_notice;
-use crate::wiring::{StoreUrl, Workspace};
+use crate::wiring::Adapters;
 
-pub(super) async fn vacuum(args: VacuumArgs) -> Result<ExitKind, Failure> {
-    let site = Workspace::new(&args.place)?;
+pub(super) async fn vacuum(args: VacuumArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let site = adapters.workspace(&args.place)?;
     // The named store must exist.
     drop(site.open_to_read().await?);
-    let StoreUrl::File(folder) = site.store.clone() else {
+    let Some(folder) = site.store.file_folder().map(Path::to_owned) else {
         let words =
             format!("cannot vacuum {}: only a file store has maintenance to run", site.store);
         return Err(Failure::usage(words));

@@ -9,13 +9,13 @@ use super::{closed, damage};
 use crate::args::VerifyArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, print_notice, visible};
-use crate::wiring::{StoreHandle, Workspace};
+use crate::wiring::{Adapters, StoreHandle};
 
 /// Sessions or facts of one read.
 const PAGE: usize = 1_000;
 
-pub(super) async fn verify(args: VerifyArgs) -> Result<ExitKind, Failure> {
-    let site = Workspace::new(&args.place)?;
+pub(super) async fn verify(args: VerifyArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let site = adapters.workspace(&args.place)?;
     let StoreHandle { store, blobs, .. } = site.open_to_read().await?;
     if let Some(id) = &args.session {
         print_line(&visible(&check(&store, blobs.as_ref(), id).await?)).map_err(closed)?;

@@ -44,15 +44,15 @@ pub(crate) fn grant_place(site: &Workspace) -> GrantPlace {
 /// identity, and so has each in-memory store.
 fn store_identity(store: &StoreUrl) -> String {
     use std::os::unix::fs::MetadataExt as _;
-    match (store, store.path()) {
-        (StoreUrl::Memory, _) => format!("memory:{}", std::process::id()),
-        (StoreUrl::File(_) | StoreUrl::Optional(_), Some(path)) => {
+    match store.path() {
+        None if store.ends_with_process() => format!("{store}{}", std::process::id()),
+        None => store.to_string(),
+        Some(path) => {
             let found = path.metadata().map(|folder| (folder.dev(), folder.ino()));
             let (device, inode) = found.unwrap_or_default();
             let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
             format!("{}#{device}:{inode}", path.display())
         }
-        (StoreUrl::File(_) | StoreUrl::Optional(_), None) => store.to_string(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Wiring: chooses the adapters of a command.
 
+mod adapters;
 mod address;
 mod goal;
 pub(crate) mod grant_file;
@@ -13,6 +14,7 @@ mod own_tools;
 mod programs;
 mod project_context;
 mod provider;
+mod provider_scheme;
 mod providers;
 mod ready_provider;
 mod rules;
@@ -24,6 +26,7 @@ mod serve;
 mod session_context;
 mod settings;
 mod store;
+mod tool_scheme;
 mod tools;
 mod trust;
 mod trust_record;
@@ -42,6 +45,7 @@ use windlass_replay::Recorder;
 use crate::args::ProgramSharingArgs;
 use crate::signals;
 
+pub(crate) use adapters::Adapters;
 pub(crate) use goal::with_goal;
 pub(crate) use grant_file::GrantEntry;
 pub(crate) use grants::{UserGrants, grant_place};
@@ -49,7 +53,8 @@ pub(crate) use hooks::hooks;
 pub(crate) use own_tools::offered_tools;
 pub(crate) use programs::{runtime, runtimes};
 pub(crate) use project_context::project_files;
-pub(crate) use provider::{ProviderChoice, choose, list_models};
+pub(crate) use provider::{ProviderChoice, list_models};
+pub use provider_scheme::{ProviderScheme, ProviderSetup};
 pub(crate) use run_locks::run_locks;
 pub(crate) use sandbox::{default_permissions, describe as describe_sandbox, sandbox};
 pub(crate) use secret_variables::{OWN as SECRET_ARGUMENTS, secret_variables};
@@ -59,10 +64,9 @@ pub(crate) use session_context::session_context;
 pub(crate) use settings::{
     AvailableExtensions, changed_settings, new_settings, permitted_calls, widening,
 };
-pub(crate) use tools::toolbox;
+pub use tool_scheme::{ToolScheme, ToolSetup};
 pub(crate) use trust::{TrustAsker, instructions, trusted, untrusted_words};
 pub(crate) use trust_record::{FileTrust, TrustRecord};
-pub(crate) use windlass::store::StoreUrl;
 pub(crate) use wire::ProviderTransport;
 pub(crate) use workspace::{StoreHandle, Workspace};
 

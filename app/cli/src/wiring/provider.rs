@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass::provider::{BuiltIn, Preset, RenamedProvider};
+use windlass::provider::{BuiltIn, RenamedProvider};
 use windlass_demo::DemoServer;
 use windlass_engine::core::Settings;
 use windlass_engine::ports::Provider;
@@ -11,6 +11,7 @@ use windlass_openai::Models;
 use windlass_replay::Recorder;
 use windlass_route::{Fallback, FallbackProvider, ModelPattern, Router};
 
+use super::provider_scheme::ProviderScheme;
 use super::providers::{ProviderChain, ProvidersFile};
 use super::ready_provider::{
     ProviderAdapter, ProviderCandidates, ReadyProvider, env_value, provider_failure,
@@ -50,6 +51,7 @@ pub(crate) struct ProviderChoice {
 /// All other configured providers are available too, since an open turn of one of them continues
 /// there. If the traffic is recorded or replayed, the provider is the only one.
 pub(crate) fn choose(
+    schemes: &[ProviderScheme],
     shape: &SettingsArgs,
     over: &ProviderTransport,
     recorded: Option<&Settings>,
@@ -66,6 +68,7 @@ pub(crate) fn choose(
         recorded,
         models: Models::extended(&file.models()?).map_err(provider_failure)?,
         file,
+        schemes,
     };
     all.check(&name)?;
     match over {
@@ -93,24 +96,20 @@ impl ProviderCandidates<'_> {
         let chains = self.file.chains.iter().map(|chain| chain.name.as_str());
         let own: Vec<&str> = entries.chain(chains).collect();
         for (at, one) in own.iter().enumerate() {
-            let taken = BuiltIn::of(one).is_some() || *one == ROUTES;
+            let ours = self.scheme(one).is_some_and(|scheme| !scheme.yields());
+            let taken = ours || *one == ROUTES;
             if taken || own.iter().take(at).any(|other| other == one) {
                 let words = format!("the providers file has a second provider named {one:?}");
                 return Err(Failure::new(ExitKind::Provider, words));
             }
         }
         let routes = name == ROUTES && !self.file.routes.is_empty();
-        if BuiltIn::of(name).is_some()
-            || own.contains(&name)
-            || routes
-            || Preset::of(name).is_some()
-        {
+        if self.scheme(name).is_some() || own.contains(&name) || routes {
             return Ok(());
         }
-        let built = BuiltIn::ALL.map(BuiltIn::name);
-        let presets = Preset::all().map(|preset| preset.name);
-        let presets = presets.filter(|name| !own.contains(name));
-        let known: Vec<&str> = built.into_iter().chain(presets).chain(own.clone()).collect();
+        let schemes = self.schemes.iter().map(ProviderScheme::name);
+        let schemes = schemes.filter(|name| !own.contains(name));
+        let known: Vec<&str> = schemes.chain(own.clone()).collect();
         let known = known.join(", ");
         Err(match self.shape.provider {
             Some(_) => Failure::usage(format!("there is no provider {name:?}; there are: {known}")),
@@ -156,19 +155,13 @@ impl ProviderCandidates<'_> {
         for entry in entries.filter(|entry| entry.name != name) {
             others.extend(self.ready(&entry.name, true)?);
         }
-        for built in BuiltIn::ALL {
-            let wanted = self.is_wanted(built.name());
-            let may_have_turn = self.may_have_turn(built.name());
-            if built.name() != name && (wanted || may_have_turn || has_key(built)) {
+        for scheme in self.schemes {
+            let other = scheme.name();
+            let done = self.file.provider(other).is_some() || other == name;
+            let wanted = self.is_wanted(other);
+            if !done && (wanted || self.may_have_turn(other) || scheme.has_key()) {
                 // A provider that the session leaves need not exist any more.
-                others.extend(self.ready(built.name(), wanted)?);
-            }
-        }
-        for preset in Preset::all() {
-            let own = self.file.provider(preset.name).is_some() || preset.name == name;
-            let wanted = self.is_wanted(preset.name);
-            if !own && (wanted || self.may_have_turn(preset.name)) {
-                others.extend(self.ready(preset.name, wanted)?);
+                others.extend(self.ready(other, wanted)?);
             }
         }
         let mut ports: Vec<Arc<dyn Provider>> = Vec::new();
@@ -253,10 +246,6 @@ fn fallback(chain: &ProviderChain, ports: &[Arc<dyn Provider>]) -> Result<Fallba
         Some(kinds) => fallback.on(kinds.iter().copied()).map_err(provider_failure),
         None => Ok(fallback),
     }
-}
-
-fn has_key(built: BuiltIn) -> bool {
-    built.variables().is_some_and(|(_, key)| env_value(key).is_some())
 }
 
 /// Lists each provider's models, as `doctor` does: `None` if its endpoint lists none.

@@ -15,6 +15,7 @@ use windlass_openai::{Api, Models, OPENAI_BASE_URL, OpenAi, OpenAiConfig};
 use windlass_replay::Recorder;
 
 use super::address::{Address, AddressSource};
+use super::provider_scheme::ProviderScheme;
 use super::providers::{ProviderEntry, ProvidersFile};
 use crate::args::SettingsArgs;
 use crate::exit::{ExitKind, Failure};
@@ -33,6 +34,8 @@ pub(super) enum ProviderAdapter {
     OpenAi(Arc<OpenAi>),
     Anthropic(Arc<Anthropic>),
     Gemini(Arc<Gemini>),
+    /// Provider of a program's own, which lists no models.
+    Own(Arc<dyn Provider>),
 }
 
 impl ProviderAdapter {
@@ -41,6 +44,7 @@ impl ProviderAdapter {
             Self::OpenAi(openai) => openai.clone(),
             Self::Anthropic(anthropic) => anthropic.clone(),
             Self::Gemini(gemini) => gemini.clone(),
+            Self::Own(own) => own.clone(),
         }
     }
 
@@ -49,6 +53,7 @@ impl ProviderAdapter {
             Self::OpenAi(openai) => openai.models(WAIT).await,
             Self::Anthropic(anthropic) => anthropic.models(WAIT).await,
             Self::Gemini(gemini) => gemini.models(WAIT).await,
+            Self::Own(_) => Ok(Vec::new()),
         }
     }
 }
@@ -74,26 +79,37 @@ pub(super) struct ProviderCandidates<'a> {
     pub(super) recorded: Option<&'a Settings>,
     pub(super) models: Models,
     pub(super) file: ProvidersFile,
+    /// Providers of the program.
+    pub(super) schemes: &'a [ProviderScheme],
 }
 
 impl ProviderCandidates<'_> {
     /// Returns the provider of this name. Returns `None` when the name stands for several, or when
     /// the provider is unavailable and not needed.
     pub(super) fn ready(&self, name: &str, needed: bool) -> Result<Option<ReadyProvider>, Failure> {
-        let made = match (BuiltIn::of(name), self.file.provider(name)) {
-            (Some(BuiltIn::Demo), _) => self.demo(),
-            (Some(BuiltIn::Anthropic), _) => self.anthropic(),
-            (Some(built @ (BuiltIn::Openai | BuiltIn::OpenaiChat)), _) => self.openai(built),
-            (None, Some(entry)) => self.provider_from_entry(entry),
-            (None, None) => match Preset::of(name) {
-                Some(preset) => self.provider_from_preset(preset),
-                None => return Ok(None),
-            },
+        let made = match (self.scheme(name), self.file.provider(name)) {
+            (Some(scheme), None) => scheme.ready(self),
+            (_, Some(entry)) => self.provider_from_entry(entry),
+            (None, None) => return Ok(None),
         };
         match made {
             Ok(ready) => Ok(Some(ready)),
             Err(_) if !needed => Ok(None),
             Err(failure) => Err(failure),
+        }
+    }
+
+    /// Returns the program's provider of this name.
+    pub(super) fn scheme(&self, name: &str) -> Option<&ProviderScheme> {
+        self.schemes.iter().find(|scheme| scheme.name() == name)
+    }
+
+    /// Creates a built-in provider.
+    pub(super) fn built_in(&self, built: BuiltIn) -> Result<ReadyProvider, Failure> {
+        match built {
+            BuiltIn::Demo => self.demo(),
+            BuiltIn::Anthropic => self.anthropic(),
+            BuiltIn::Openai | BuiltIn::OpenaiChat => self.openai(built),
         }
     }
 
@@ -198,7 +214,10 @@ impl ProviderCandidates<'_> {
 
     /// Creates a provider that is known by name. Its base URL comes from the command, then the
     /// session, then the environment.
-    fn provider_from_preset(&self, preset: &'static Preset) -> Result<ReadyProvider, Failure> {
+    pub(super) fn provider_from_preset(
+        &self,
+        preset: &'static Preset,
+    ) -> Result<ReadyProvider, Failure> {
         let recorded = self.recorded.filter(|recorded| recorded.provider == preset.name);
         let meant = match &self.shape.provider {
             Some(named) => *named == preset.name,
@@ -270,7 +289,7 @@ impl ProviderCandidates<'_> {
     }
 
     /// Returns how the network is used, with what the command says of it.
-    fn network(&self, http: &HttpConfig) -> HttpConfig {
+    pub(super) fn network(&self, http: &HttpConfig) -> HttpConfig {
         let connect_ms = self.shape.timeouts.connect_ms().or(http.connect_ms);
         HttpConfig { connect_ms, ..http.clone() }
     }
@@ -319,7 +338,11 @@ impl ProviderCandidates<'_> {
 const KEY_ENV: &str = "an environment variable, and name it in key_env";
 
 impl ReadyProvider {
-    fn new(name: &str, adapter: ProviderAdapter, recorder: Option<Arc<Recorder>>) -> Self {
+    pub(super) fn new(
+        name: &str,
+        adapter: ProviderAdapter,
+        recorder: Option<Arc<Recorder>>,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             base_url: None,

@@ -18,7 +18,7 @@ const NAME_BYTES: usize = 12;
 /// same ids. `None` where nobody continues a session, and where there is no state folder, which is
 /// reported.
 pub(crate) fn run_locks(store: &StoreUrl) -> Option<RunLocks> {
-    if *store == StoreUrl::Memory {
+    if store.ends_with_process() {
         return None;
     }
     let digest = Sha256::digest(identity(store));
@@ -65,7 +65,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("a")).unwrap();
         std::os::unix::fs::symlink(dir.path().join("a"), dir.path().join("link")).unwrap();
-        let store = |path: &str| StoreUrl::File(dir.path().join(path));
+        let store = |path: &str| {
+            StoreUrl::parse(&format!("file:{}", dir.path().join(path).display())).unwrap()
+        };
         let before = identity(&store("link/b/c"));
         std::fs::create_dir_all(dir.path().join("a/b/c")).unwrap();
         let names = ["link/b/c", "a/b/c", "a/./b/c/"].map(|path| identity(&store(path)));

@@ -1,8 +1,7 @@
 //! Environment variables that hold secrets of this program: keys of providers, tokens, and URLs of
 //! stores, which may have a password.
 
-use windlass::provider::{BuiltIn, Preset};
-
+use super::adapters::Adapters;
 use super::providers::ProvidersFile;
 use crate::args::{Command, SettingsArgs};
 
@@ -11,7 +10,7 @@ pub(crate) const OWN: [&str; 5] =
     ["WINDLASS_COPY_FROM", "WINDLASS_COPY_TO", "WINDLASS_LIVE", "WINDLASS_STORE", "WINDLASS_TOKEN"];
 
 /// Returns the variables that hold secrets for this command; none if it starts no tools.
-pub(crate) fn secret_variables(command: &Command) -> Vec<String> {
+pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<String> {
     let shapes = match command {
         Command::Run(args) => vec![args.shape.clone()],
         Command::Resume(args) => vec![args.shape.clone()],
@@ -40,11 +39,10 @@ pub(crate) fn secret_variables(command: &Command) -> Vec<String> {
         | Command::Doctor(_)
         | Command::Attach(_) => return Vec::new(),
     };
-    let built = BuiltIn::ALL.into_iter().filter_map(BuiltIn::variables).map(|(_, key)| key);
-    let known = OWN.into_iter().chain(built).map(str::to_owned);
-    let presets = Preset::all().flat_map(Preset::secret_variables).map(str::to_owned);
-    let own = shapes.iter().flat_map(of_file);
-    let mut names: Vec<String> = known.chain(presets).chain(own).collect();
+    let own = OWN.into_iter().map(str::to_owned);
+    let known = adapters.providers.iter().flat_map(|scheme| scheme.secrets()).cloned();
+    let listed = shapes.iter().flat_map(of_file);
+    let mut names: Vec<String> = own.chain(known).chain(listed).collect();
     names.sort();
     names.dedup();
     names

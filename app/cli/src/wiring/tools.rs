@@ -4,61 +4,86 @@
 //! workspace: opening a repository must not run its code.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use windlass::BoxError;
 use windlass_engine::Toolbox;
 use windlass_engine::core::unavailable_tool;
-use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig, RunLocks, ToolSandbox};
+use windlass_engine::ports::ToolExecutor;
+use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig};
 
+use super::adapters::Adapters;
 use super::own_tools::offered_tools;
+use super::tool_scheme::ToolSetup;
 use crate::args::EscalationMode;
 use crate::exit::Failure;
 use crate::signals::COMMAND_GRACE_MS;
 
-/// Combines the tools of a workspace with the user's own. The sandbox confines their processes,
-/// and a person may be asked to let one run outside of it. They hold the locks of their calls.
-pub(crate) fn toolbox(
-    workspace: &Path,
-    file: Option<&Path>,
-    sandbox: ToolSandbox,
-    escalation: EscalationMode,
-    locks: Option<RunLocks>,
-) -> Result<Toolbox, Failure> {
-    let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
-    let config = LocalFsConfig { grace_ms: COMMAND_GRACE_MS, ..LocalFsConfig::default() };
-    let local = LocalFs::open(workspace, config.clone()).map_err(|e| usage(&e))?;
-    let local = local.with_sandbox(sandbox.clone());
-    let local = match &locks {
+impl Adapters {
+    /// Combines the tools of a workspace: the sandbox confines their processes, and a person may be
+    /// asked to let one run outside of it. They hold the locks of their calls.
+    pub(crate) fn toolbox(&self, setup: &ToolSetup<'_>) -> Result<Toolbox, Failure> {
+        let mut toolbox = Toolbox::new();
+        for scheme in &self.tools {
+            if let Some(tools) = scheme.make(setup).map_err(|error| scheme.failure(&error))? {
+                toolbox = toolbox.with(tools).map_err(|error| scheme.failure(&error))?;
+            }
+        }
+        match (unavailable_tool(&offered_tools(&toolbox)), commands_file(setup)) {
+            (None, _) => Ok(toolbox),
+            (Some(stranger), Some(file)) => Err(Failure::usage(format!(
+                "cannot use the tools file `{}`: {stranger}",
+                file.display()
+            ))),
+            (Some(stranger), None) => {
+                Err(Failure::usage(format!("cannot use the tools: {stranger}")))
+            }
+        }
+    }
+}
+
+/// Returns the tools for files and commands of the workspace.
+pub(super) fn local_tools(
+    setup: &ToolSetup<'_>,
+) -> Result<Option<Arc<dyn ToolExecutor>>, BoxError> {
+    let local = LocalFs::open(setup.workspace, config())?.with_sandbox(setup.sandbox.clone());
+    let local = match &setup.locks {
         Some(locks) => local.with_run_locks(locks.clone()),
         None => local,
     };
-    let local = match escalation {
-        EscalationMode::Ask if super::sandbox::is_on(&sandbox) => local.with_calls_outside(),
-        EscalationMode::Ask | EscalationMode::Never => local,
+    Ok(Some(match setup.escalation {
+        EscalationMode::Ask if super::sandbox::is_on(&setup.sandbox) => {
+            Arc::new(local.with_calls_outside())
+        }
+        EscalationMode::Ask | EscalationMode::Never => Arc::new(local),
+    }))
+}
+
+/// Returns the user's own commands, if there are any.
+pub(super) fn command_tools(
+    setup: &ToolSetup<'_>,
+) -> Result<Option<Arc<dyn ToolExecutor>>, BoxError> {
+    let Some(file) = commands_file(setup) else {
+        return Ok(None);
     };
-    let toolbox = Toolbox::new().with(Arc::new(local)).map_err(|e| usage(&e))?;
-    let file = match file {
-        Some(file) => file.to_owned(),
-        None => match configured("tools.json") {
-            Some(file) if file.is_file() => file,
-            Some(_) | None => return Ok(toolbox),
-        },
-    };
-    let commands = CommandTools::load(&file, workspace).map_err(|e| usage(&e))?;
-    let commands = commands.with_config(config).with_sandbox(sandbox);
-    let commands = match locks {
-        Some(locks) => commands.with_run_locks(locks),
-        None => commands,
-    };
-    let toolbox = toolbox.with(Arc::new(commands)).map_err(|e| usage(&e))?;
-    let specs = offered_tools(&toolbox);
-    match unavailable_tool(&specs) {
-        None => Ok(toolbox),
-        Some(stranger) => Err(Failure::usage(format!(
-            "cannot use the tools file `{}`: {stranger}",
-            file.display()
-        ))),
+    let commands = CommandTools::load(&file, setup.workspace)?;
+    let commands = commands.with_config(config()).with_sandbox(setup.sandbox.clone());
+    Ok(Some(match &setup.locks {
+        Some(locks) => Arc::new(commands.with_run_locks(locks.clone())),
+        None => Arc::new(commands),
+    }))
+}
+
+fn config() -> LocalFsConfig {
+    LocalFsConfig { grace_ms: COMMAND_GRACE_MS, ..LocalFsConfig::default() }
+}
+
+/// Returns the file of the user's own commands, if there is one.
+fn commands_file(setup: &ToolSetup<'_>) -> Option<PathBuf> {
+    match setup.file {
+        Some(file) => Some(file.to_owned()),
+        None => configured("tools.json").filter(|file| file.is_file()),
     }
 }
 

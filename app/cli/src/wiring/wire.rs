@@ -58,6 +58,14 @@ impl ProviderTransport {
         }
     }
 
+    /// Returns true if the traffic is recorded or replayed.
+    pub(super) fn is_recording(&self) -> bool {
+        match self {
+            Self::Record { .. } | Self::Replay { .. } => true,
+            Self::Network => false,
+        }
+    }
+
     /// Creates the wire to a provider at this URL, with its recorder.
     pub(crate) fn wire(
         &self,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass::store::{OpenStore, StoreUrl};
+use windlass::store::{OpenStore, StoreSchemes, StoreUrl};
 use windlass_engine::CopyTarget;
 use windlass_engine::core::Session;
 use windlass_engine::ports::{BlobStore, LogStore};
@@ -53,17 +53,17 @@ impl StoreHandle {
 
 impl Workspace {
     /// Parses the URL of a store without a workspace.
-    pub(crate) fn named(url: &str) -> Result<Self, Failure> {
+    pub(super) fn named(stores: &StoreSchemes, url: &str) -> Result<Self, Failure> {
         Ok(Self {
             workspace: PathBuf::new(),
-            store: StoreUrl::parse(url)?,
+            store: stores.parse(url)?,
             named: true,
             chosen: false,
         })
     }
 
     /// Reads the workspace and store from the arguments.
-    pub(crate) fn new(place: &LocationArgs) -> Result<Self, Failure> {
+    pub(super) fn new(stores: &StoreSchemes, place: &LocationArgs) -> Result<Self, Failure> {
         let folder = place.workspace.as_deref().unwrap_or(Path::new("."));
         let shown = folder.display();
         let workspace = folder.canonicalize().map_err(|error| {
@@ -76,9 +76,9 @@ impl Workspace {
             None => {
                 let store = user_state::default_store()?;
                 left_store::report(&workspace, &store);
-                StoreUrl::File(store)
+                stores.at("file", store)?
             }
-            Some(url) => StoreUrl::parse(url)?,
+            Some(url) => stores.parse(url)?,
         };
         let (named, chosen) = (place.store.is_some(), place.workspace.is_some());
         Ok(Self { workspace, store, named, chosen })
@@ -114,11 +114,12 @@ impl Workspace {
     /// Opens the store for a command that needs an existing one. A named store must exist, so that
     /// a mistyped name is reported and creates nothing. An in-memory store is always a new one.
     pub(crate) async fn open_to_read(&self) -> Result<StoreHandle, Failure> {
-        if self.store == StoreUrl::Memory {
-            return Err(Failure::usage(
-                "a memory store is lost when its process ends, so it has no sessions to \
-                 continue or read: name the session's store, file:PATH or sled:PATH",
-            ));
+        if self.store.ends_with_process() {
+            return Err(Failure::usage(format!(
+                "a {} store is lost when its process ends, so it has no sessions to continue or \
+                 read: name the session's store, file:PATH or sled:PATH",
+                self.store.scheme()
+            )));
         }
         if self.named && !self.store.exists() {
             return Err(Failure::usage(format!("there is no store {}", self.store)));
@@ -144,7 +145,7 @@ impl Workspace {
 
     /// Returns damage of the store that belongs to no listed session.
     pub(crate) async fn damage(&self) -> Result<Vec<UnattributedDamage>, Failure> {
-        let StoreUrl::File(folder) = self.store.clone() else {
+        let Some(folder) = self.store.file_folder().map(Path::to_owned) else {
             return Ok(Vec::new());
         };
         let damage = tokio::task::spawn_blocking(move || FileStore::damage(&folder)).await;
@@ -158,7 +159,7 @@ impl Workspace {
     pub(crate) async fn unfinished_maintenance(
         &self,
     ) -> Result<Vec<UnfinishedMaintenance>, Failure> {
-        let StoreUrl::File(folder) = self.store.clone() else {
+        let Some(folder) = self.store.file_folder().map(Path::to_owned) else {
             return Ok(Vec::new());
         };
         let listed = tokio::task::spawn_blocking(move || FileStore::unfinished(&folder)).await;

@@ -35,7 +35,7 @@ pub(crate) fn run(plan: &str) -> ExitCode {
         eprintln!("{PLAN}={plan:?} is no plan");
         return ExitCode::from(2);
     }
-    let code = windlass_cli::main(layer);
+    let code = windlass_cli::Command::new().layer(layer).main();
     let syncs = COUNT.get().map_or(0, |count| count.load(Ordering::SeqCst));
     eprintln!("{SYNCS}{syncs}");
     code

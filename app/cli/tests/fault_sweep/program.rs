@@ -18,7 +18,7 @@ pub(crate) fn plan() -> Option<String> {
 }
 
 pub(crate) fn run() -> ExitCode {
-    windlass_cli::main(layer)
+    windlass_cli::Command::new().layer(layer).main()
 }
 
 fn layer(store: Arc<dyn LogStore>) -> Arc<dyn LogStore> {

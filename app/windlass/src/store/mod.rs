@@ -1,26 +1,31 @@
-//! Stores by URL: the one place that knows the schemes, and which cargo feature builds each store.
+//! Stores by URL: the one table of their schemes, and which cargo feature builds each store.
+//! [`StoreSchemes`] takes those of a program.
 //!
 //! [`Builder::store`](crate::Builder::store) and the command `windlass` open their stores here.
 
-mod backend;
+mod built_in;
 mod error;
+#[cfg(feature = "file")]
+mod file;
+#[cfg(feature = "memory")]
+mod memory;
 #[cfg(feature = "nats")]
 mod nats;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod scheme;
 #[cfg(feature = "sled")]
 mod sled;
 mod url;
 
-#[cfg(feature = "file")]
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_engine::ports::{BlobStore, LiveBus, LogStore, Mailbox, StoreError};
 
 pub use error::StoreUrlError;
-pub use url::{OptionalStoreUrl, StoreUrl};
+pub use scheme::{StoreScheme, StoreSchemes};
+pub use url::StoreUrl;
 
 /// Open store.
 #[derive(Clone)]
@@ -50,29 +55,16 @@ pub trait SharedStore: Send + Sync {
     async fn release(&self) -> Result<(), StoreError>;
 }
 
-#[cfg(feature = "memory")]
 impl OpenStore {
-    pub(crate) fn in_memory() -> Self {
-        Self {
-            store: Arc::new(windlass_memory::MemoryStore::new()),
-            blobs: Arc::new(windlass_memory::MemoryBlobs::new()),
-            shared: None,
-        }
+    /// Creates an open store of one process.
+    pub fn new(store: impl LogStore, blobs: impl BlobStore) -> Self {
+        Self { store: Arc::new(store), blobs: Arc::new(blobs), shared: None }
     }
-}
 
-/// Opens a store in a folder, with its blob store.
-#[cfg(feature = "file")]
-pub(crate) async fn open_folder(
-    path: PathBuf,
-    open: fn(PathBuf) -> Result<Arc<dyn LogStore>, StoreError>,
-) -> Result<OpenStore, StoreUrlError> {
-    let blobs = Arc::new(windlass_file::FileBlobs::new(path.clone()));
-    // Opening reads files and may wait for a lock, so it runs on a blocking thread.
-    let opened = tokio::task::spawn_blocking(move || open(path)).await;
-    let opened = opened.map_err(|error| {
-        let words = format!("cannot open the store: {error}");
-        StoreError::new(windlass_engine::ports::StoreErrorKind::Io, words)
-    })?;
-    Ok(OpenStore { store: opened?, blobs, shared: None })
+    /// Declares that several processes share the store, and how this one does.
+    #[must_use]
+    pub fn with_shared(mut self, shared: impl SharedStore + 'static) -> Self {
+        self.shared = Some(Arc::new(shared));
+        self
+    }
 }

@@ -6,20 +6,15 @@ use async_trait::async_trait;
 use windlass_engine::ports::{LiveBus, Mailbox, StoreError};
 use windlass_nats::{NatsConfig, NatsStore};
 
-use super::backend::{Backend, OpenBackend};
-use super::{OpenStore, SharedStore, StoreUrlError};
+use super::{OpenStore, SharedStore, StoreScheme, StoreUrlError};
 
-pub(super) const BACKEND: Backend = Backend {
-    schemes: &["nats", "tls"],
-    open: OpenBackend::Servers {
-        check: |url| match NatsConfig::parse(url) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(StoreUrlError::Invalid(error.to_string())),
-        },
-        open: |url| Box::pin(open(url)),
-    },
-    open_damaged: None,
-};
+pub(super) fn scheme() -> StoreScheme {
+    let check = |url: &str| match NatsConfig::parse(url) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(StoreUrlError::Invalid(error.to_string())),
+    };
+    StoreScheme::servers("nats", check, open).with_name("tls").with_form("nats://HOST/PLACE")
+}
 
 async fn open(url: String) -> Result<OpenStore, StoreUrlError> {
     let store = Arc::new(NatsStore::open(&NatsConfig::parse(&url)?).await?);

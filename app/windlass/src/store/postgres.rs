@@ -6,20 +6,17 @@ use async_trait::async_trait;
 use windlass_engine::ports::{LiveBus, Mailbox, StoreError};
 use windlass_postgres::{PostgresConfig, PostgresStore};
 
-use super::backend::{Backend, OpenBackend};
-use super::{OpenStore, SharedStore, StoreUrlError};
+use super::{OpenStore, SharedStore, StoreScheme, StoreUrlError};
 
-pub(super) const BACKEND: Backend = Backend {
-    schemes: &["postgres", "postgresql"],
-    open: OpenBackend::Servers {
-        check: |url| match PostgresConfig::parse(url) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(StoreUrlError::Invalid(error.to_string())),
-        },
-        open: |url| Box::pin(open(url)),
-    },
-    open_damaged: None,
-};
+pub(super) fn scheme() -> StoreScheme {
+    let check = |url: &str| match PostgresConfig::parse(url) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(StoreUrlError::Invalid(error.to_string())),
+    };
+    StoreScheme::servers("postgres", check, open)
+        .with_name("postgresql")
+        .with_form("postgres://HOST/DATABASE")
+}
 
 async fn open(url: String) -> Result<OpenStore, StoreUrlError> {
     let store = PostgresStore::connect(PostgresConfig::parse(&url)?).await?;

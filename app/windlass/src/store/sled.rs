@@ -4,15 +4,10 @@ use std::sync::Arc;
 
 use windlass_sled::SledStore;
 
-use super::backend::{Backend, OpenBackend};
-use super::open_folder;
+use super::StoreScheme;
+use super::file::open_folder;
 
-pub(super) const BACKEND: Backend = Backend {
-    schemes: &["sled"],
-    open: OpenBackend::Folder(|path| {
-        Box::pin(open_folder(path, |path| Ok(Arc::new(SledStore::open(path)?))))
-    }),
-    open_damaged: Some(|path| {
-        Box::pin(open_folder(path, |path| Ok(Arc::new(SledStore::open_damaged(path)?))))
-    }),
-};
+pub(super) fn scheme() -> StoreScheme {
+    StoreScheme::path("sled", |path| open_folder(path, |path| Ok(Arc::new(SledStore::open(path)?))))
+        .with_damaged(|path| open_folder(path, |path| Ok(Arc::new(SledStore::open_damaged(path)?))))
+}

@@ -2,61 +2,72 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-#[cfg(feature = "file")]
-use std::sync::Arc;
 
-#[cfg(feature = "file")]
-use windlass_engine::ports::{LogStore, StoreError};
+use super::scheme::{OpenScheme, StoreScheme};
+use super::{OpenStore, StoreSchemes, StoreUrlError};
 
-use super::backend::{Backend, OpenBackend, OpenFuture, backend};
-use super::{OpenStore, StoreUrlError};
+/// Folders by which a store of a scheme is recognized in a path.
+const MARKS: [(&str, &[&str]); 2] = [("file", &["lanes", "sessions"]), ("sled", &["db"])];
 
 /// URL of a store.
 ///
 /// `Display` omits its credentials and its options.
-#[derive(Clone, PartialEq, Eq)]
-pub enum StoreUrl {
-    /// Folder of plain append-only logs.
-    File(PathBuf),
-    /// Store that a cargo feature adds.
-    Optional(OptionalStoreUrl),
-    /// In-memory store, which ends with the process.
-    Memory,
-}
-
-/// URL of a store that a cargo feature adds.
 #[derive(Clone)]
-pub struct OptionalStoreUrl {
-    backend: &'static Backend,
+pub struct StoreUrl {
+    scheme: StoreScheme,
     url: String,
-    /// Path of the folder, if the store is one.
-    path: PathBuf,
+    /// Absolute path, if the store is one.
+    path: Option<PathBuf>,
 }
 
-impl PartialEq for OptionalStoreUrl {
+impl PartialEq for StoreUrl {
     fn eq(&self, other: &Self) -> bool {
-        self.url == other.url && self.path == other.path
+        match (&self.path, &other.path) {
+            (Some(one), Some(other_path)) => {
+                one == other_path && self.scheme.name() == other.scheme.name()
+            }
+            (None, None) => self.url == other.url,
+            (Some(_), None) | (None, Some(_)) => false,
+        }
     }
 }
 
-impl Eq for OptionalStoreUrl {}
+impl Eq for StoreUrl {}
 
 impl StoreUrl {
-    /// Parses the URL of a store: `memory:`, `file:PATH`, `sled:PATH`, `postgres://HOST/DATABASE` or
-    /// `nats://HOST/PLACE`.
+    /// Parses the URL of a store of this crate: `memory:`, `file:PATH`, `sled:PATH`,
+    /// `postgres://HOST/DATABASE` or `nats://HOST/PLACE`.
     ///
     /// # Errors
     /// [`StoreUrlError`] when the URL names no store, or one whose cargo feature is off.
     pub fn parse(url: &str) -> Result<Self, StoreUrlError> {
-        let (scheme, path) = url.split_once(':').unwrap_or((url, ""));
-        let backend = backend(scheme)?;
-        match (scheme, path, backend) {
-            ("memory", "", None) => Ok(Self::Memory),
-            ("file", path, None) if !path.is_empty() => Ok(Self::File(absolute(path)?)),
-            (_, path, Some(backend)) => {
-                OptionalStoreUrl::parse(backend, url, path).map(Self::Optional)
+        StoreSchemes::built_in().parse(url)
+    }
+
+    /// Creates the URL of a scheme. An invalid URL is rejected before anything is done.
+    pub(super) fn new(scheme: StoreScheme, url: &str, rest: &str) -> Result<Self, StoreUrlError> {
+        let path = match &scheme.open {
+            OpenScheme::Process(_) => None,
+            OpenScheme::Path(_) => Some(absolute(Path::new(rest))?),
+            OpenScheme::Servers { check, .. } => {
+                check(url)?;
+                None
             }
-            (_, _, None) => Err(no_store(url)),
+        };
+        Ok(Self { scheme, url: url.to_owned(), path })
+    }
+
+    /// Creates the URL of a path.
+    pub(super) fn at(scheme: StoreScheme, path: PathBuf) -> Result<Self, StoreUrlError> {
+        match &scheme.open {
+            OpenScheme::Path(_) => {
+                let url = format!("{}:{}", scheme.name(), path.display());
+                Ok(Self { path: Some(absolute(&path)?), scheme, url })
+            }
+            OpenScheme::Process(_) | OpenScheme::Servers { .. } => {
+                let words = format!("a store {}: has no path", scheme.name());
+                Err(StoreUrlError::Invalid(words))
+            }
         }
     }
 
@@ -66,40 +77,51 @@ impl StoreUrl {
     /// [`StoreUrlError`] when the folder has a store of another kind, or the store cannot be opened.
     pub async fn open(&self) -> Result<OpenStore, StoreUrlError> {
         self.is_ours()?;
-        match self.clone() {
-            Self::File(path) => open_file(path).await,
-            Self::Optional(other) => other.open().await,
-            Self::Memory => open_memory(),
+        match (&self.scheme.open, &self.path) {
+            (OpenScheme::Path(open), Some(path)) => open(path.clone()).await,
+            (OpenScheme::Servers { open, .. }, _) => open(self.url.clone()).await,
+            (OpenScheme::Process(open), _) => open().await,
+            (OpenScheme::Path(_), None) => {
+                Err(StoreUrlError::Invalid(format!("the store {self} has no path")))
+            }
         }
     }
 
     /// Opens a damaged store that [`open`](Self::open) refuses, to read what it has. `None` if its
     /// kind needs no such way.
     pub async fn open_damaged(&self) -> Option<Result<OpenStore, StoreUrlError>> {
-        let Self::Optional(OptionalStoreUrl { backend, path, .. }) = self else {
-            return None;
-        };
-        let open = backend.open_damaged?;
-        Some(open(path.clone()).await)
+        let (open, path) = (self.scheme.open_damaged.as_ref()?, self.path.clone()?);
+        Some(open(path).await)
     }
 
-    /// Returns the path, if the store is a folder.
+    /// Returns the scheme.
+    #[must_use]
+    pub fn scheme(&self) -> &str {
+        self.scheme.name()
+    }
+
+    /// Returns the path, if the store is one.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
-        match self {
-            Self::File(path) => Some(path),
-            Self::Optional(other) => other.folder(),
-            Self::Memory => None,
-        }
+        self.path.as_deref()
+    }
+
+    /// Returns the folder of a store of plain files.
+    #[must_use]
+    pub fn file_folder(&self) -> Option<&Path> {
+        self.path().filter(|_| self.scheme() == "file")
+    }
+
+    /// Returns true if the store ends with its process.
+    #[must_use]
+    pub fn ends_with_process(&self) -> bool {
+        matches!(self.scheme.open, OpenScheme::Process(_))
     }
 
     /// Returns true if several processes may run sessions on the store as nodes.
     #[must_use]
     pub fn has_nodes(&self) -> bool {
-        match self {
-            Self::Optional(other) => other.folder().is_none(),
-            Self::File(_) | Self::Memory => false,
-        }
+        matches!(self.scheme.open, OpenScheme::Servers { .. })
     }
 
     /// Returns true if the store exists, as far as that is visible without opening it.
@@ -114,91 +136,26 @@ impl StoreUrl {
         let Some(path) = self.path() else {
             return Ok(());
         };
-        let file = ["lanes", "sessions"];
-        let file = file.iter().any(|folder| path.join(folder).is_dir());
-        let sled = path.join("db").is_dir();
-        let wants_file = matches!(self, Self::File(_));
-        let other = match (wants_file, file, sled) {
-            (true, false, true) => "sled",
-            (false, true, false) => "file",
-            (true | false, _, _) => return Ok(()),
+        let is_there = |marks: &[&str]| marks.iter().any(|mark| path.join(mark).is_dir());
+        let Some((_, own)) = MARKS.iter().find(|(scheme, _)| *scheme == self.scheme()) else {
+            return Ok(());
         };
-        Err(StoreUrlError::Invalid(format!(
-            "cannot open {self}: the folder has a store of another kind, {other}:{}",
-            path.display()
-        )))
-    }
-}
-
-impl OptionalStoreUrl {
-    fn parse(backend: &'static Backend, url: &str, path: &str) -> Result<Self, StoreUrlError> {
-        let folder = match backend.open {
-            OpenBackend::Folder(_) if !path.is_empty() => absolute(path)?,
-            // Checked now, so that an invalid URL is rejected before anything is done.
-            OpenBackend::Servers { check, .. } if path.starts_with("//") => {
-                check(url)?;
-                PathBuf::new()
-            }
-            OpenBackend::Folder(_) | OpenBackend::Servers { .. } => return Err(no_store(url)),
-        };
-        Ok(Self { backend, url: url.to_owned(), path: folder })
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        match self.backend.open {
-            OpenBackend::Folder(_) => Some(&self.path),
-            OpenBackend::Servers { .. } => None,
+        let mut others = MARKS.iter().filter(|(scheme, _)| *scheme != self.scheme());
+        match others.find(|(_, marks)| is_there(marks)) {
+            Some((other, _)) if !is_there(own) => Err(StoreUrlError::Invalid(format!(
+                "cannot open {self}: the folder has a store of another kind, {other}:{}",
+                path.display()
+            ))),
+            Some(_) | None => Ok(()),
         }
     }
-
-    fn open(self) -> OpenFuture {
-        match self.backend.open {
-            OpenBackend::Folder(open) => open(self.path),
-            OpenBackend::Servers { open, .. } => open(self.url),
-        }
-    }
-}
-
-#[cfg(feature = "file")]
-async fn open_file(path: PathBuf) -> Result<OpenStore, StoreUrlError> {
-    let open = |path| -> Result<Arc<dyn LogStore>, StoreError> {
-        Ok(Arc::new(windlass_file::FileStore::open(path)?))
-    };
-    super::open_folder(path, open).await
-}
-
-#[cfg(not(feature = "file"))]
-async fn open_file(_path: PathBuf) -> Result<OpenStore, StoreUrlError> {
-    Err(backend("file").err().unwrap_or_else(|| no_store("file:")))
-}
-
-#[cfg(feature = "memory")]
-fn open_memory() -> Result<OpenStore, StoreUrlError> {
-    Ok(OpenStore::in_memory())
-}
-
-#[cfg(not(feature = "memory"))]
-fn open_memory() -> Result<OpenStore, StoreUrlError> {
-    Err(backend("memory").err().unwrap_or_else(|| no_store("memory:")))
-}
-
-fn no_store(url: &str) -> StoreUrlError {
-    StoreUrlError::Invalid(format!(
-        "{:?} is not a store: use file:PATH, sled:PATH, postgres://HOST/DATABASE, \
-         nats://HOST/PLACE or memory:",
-        redacted(url)
-    ))
 }
 
 impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(path) => write!(f, "file:{}", path.display()),
-            Self::Optional(other) => match other.folder() {
-                Some(path) => write!(f, "{}:{}", other.backend.schemes[0], path.display()),
-                None => f.write_str(&redacted(&other.url)),
-            },
-            Self::Memory => f.write_str("memory:"),
+        match &self.path {
+            Some(path) => write!(f, "{}:{}", self.scheme(), path.display()),
+            None => f.write_str(&redacted(&self.url)),
         }
     }
 }
@@ -210,7 +167,7 @@ impl fmt::Debug for StoreUrl {
 }
 
 /// Returns a URL without credentials and options.
-fn redacted(url: &str) -> String {
+pub(super) fn redacted(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
     };
@@ -220,9 +177,10 @@ fn redacted(url: &str) -> String {
     format!("{scheme}://{rest}")
 }
 
-fn absolute(path: &str) -> Result<PathBuf, StoreUrlError> {
-    std::path::absolute(Path::new(path))
-        .map_err(|error| StoreUrlError::Invalid(format!("the store's path {path:?}: {error}")))
+fn absolute(path: &Path) -> Result<PathBuf, StoreUrlError> {
+    std::path::absolute(path).map_err(|error| {
+        StoreUrlError::Invalid(format!("the store's path {:?}: {error}", path.display()))
+    })
 }
 
 #[cfg(test)]
@@ -232,9 +190,9 @@ mod tests {
     #[test]
     #[cfg(all(feature = "file", feature = "memory"))]
     fn store_urls() {
-        assert_eq!(StoreUrl::parse("memory:").unwrap(), StoreUrl::Memory);
+        assert!(StoreUrl::parse("memory:").unwrap().ends_with_process());
         let file = StoreUrl::parse("file:/a/b").unwrap();
-        assert_eq!(file, StoreUrl::File(PathBuf::from("/a/b")));
+        assert_eq!(file.file_folder(), Some(Path::new("/a/b")));
         for bad in ["", "file:", "sled", "ftp:/x", "memory:x", "/a/b"] {
             assert!(StoreUrl::parse(bad).is_err(), "{bad}");
         }

@@ -23,9 +23,9 @@ use windlass_server::{
     Access, Grant, Rights, ServedSessions, Server, ServerParts, Tenant, TokenHash,
 };
 
-use crate::StoreLayer;
 use crate::args::{ProgramSharingArgs, RecoverMode, SandboxFlag, ServeArgs, SettingsArgs};
 use crate::exit::{ExitKind, Failure};
+use crate::wiring::adapters::Adapters;
 use crate::wiring::node::{Node, SharedPorts};
 use crate::wiring::runtimes;
 use crate::wiring::sandbox::{default_permissions, sandbox};
@@ -98,10 +98,10 @@ fn config_path(args: &ServeArgs) -> Option<PathBuf> {
     args.config.clone().or_else(usual)
 }
 
-/// Composes a server. Its stores have this layer.
+/// Composes a server.
 pub(crate) async fn compose(
     args: &ServeArgs,
-    layer: StoreLayer,
+    adapters: &Adapters,
 ) -> Result<ComposedServer, Failure> {
     if args.shape.json {
         let words = "serve prints nothing but its address: leave --json out";
@@ -115,12 +115,12 @@ pub(crate) async fn compose(
     let at = args.listen.or(file.listen).unwrap_or(DEFAULT_ADDRESS);
     is_guarded(&file, at)?;
     let own = own_token(args, &file)?;
-    let site = Workspace::new(&args.place)?;
+    let site = adapters.workspace(&args.place)?;
     let sharing = args.sharing.or(file.sharing().map_err(Failure::usage)?);
     let among = ClusterOptions::read(args, &file, &site.store)?;
     let opened = site.open().await?;
     let kept = TenantPorts {
-        store: layer(opened.store),
+        store: (adapters.layer)(opened.store),
         blobs: opened.blobs,
         cluster: among.share(opened.node.as_ref()).await?,
         compute_slots: ComputeSlots::new(sharing.apply(Config::default()).programs_at_once),
@@ -130,7 +130,7 @@ pub(crate) async fn compose(
         url: site.store.clone(),
         configured: !file.tenants.is_empty(),
     };
-    let tenants = tenants(args, &file, &site, &kept)?;
+    let tenants = tenants(args, adapters, &file, &site, &kept)?;
     let names: Vec<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();
     let listener = TcpListener::bind(at).await;
     let listening = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
@@ -248,6 +248,7 @@ fn own_grant(token: &str, file: &ServerFile) -> (TokenHash, Grant) {
 
 fn tenants(
     args: &ServeArgs,
+    adapters: &Adapters,
     file: &ServerFile,
     site: &Workspace,
     kept: &TenantPorts,
@@ -274,7 +275,7 @@ fn tenants(
             models: Vec::new(),
             programs: runtimes().names().iter().map(ToString::to_string).collect(),
         };
-        let local = tenant::tenant(LOCAL, place, &args.shape, offers, kept)?;
+        let local = tenant::tenant(LOCAL, place, &args.shape, offers, (adapters, kept))?;
         return Ok(vec![local]);
     }
     // The variable applies to commands that name no model.
@@ -321,7 +322,8 @@ fn tenants(
     file.isolation.check(&isolated, &foreign)?;
     let tenants = places.into_iter().map(|(entry, shape, place)| {
         let offers = entry.offers().map_err(Failure::usage);
-        let tenant = offers.and_then(|it| tenant::tenant(&entry.name, place, &shape, it, kept));
+        let tenant =
+            offers.and_then(|it| tenant::tenant(&entry.name, place, &shape, it, (adapters, kept)));
         tenant.map_err(|failure| Failure {
             message: format!("the tenant {}: {}", entry.name, failure.message),
             ..failure

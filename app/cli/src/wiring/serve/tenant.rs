@@ -15,7 +15,9 @@ use crate::args::{EscalationMode, RecoverMode, SettingsArgs};
 use crate::exit::Failure;
 use crate::wiring::goal::with_goal;
 use crate::wiring::settings::ceiling;
-use crate::wiring::{self, AvailableExtensions, ProviderTransport, UserGrants};
+use crate::wiring::{
+    self, Adapters, AvailableExtensions, ProviderTransport, ToolSetup, UserGrants,
+};
 
 /// Working folder of a tenant's tools.
 pub(super) struct TenantWorkspace {
@@ -37,14 +39,16 @@ pub(super) fn tenant(
     workspace: TenantWorkspace,
     shape: &SettingsArgs,
     offers: SessionChoices,
-    kept: &TenantPorts,
+    (adapters, kept): (&Adapters, &TenantPorts),
 ) -> Result<Tenant, Failure> {
-    let chosen = wiring::choose(shape, &ProviderTransport::Network, None)?;
-    let sandbox = workspace.sandbox.clone();
-    let escalation = shape.escalation.unwrap_or(EscalationMode::Never);
-    let locks = wiring::run_locks(&kept.url);
-    let tools = shape.tools.as_deref();
-    let toolbox = wiring::toolbox(&workspace.folder, tools, sandbox, escalation, locks)?;
+    let chosen = adapters.choose_provider(shape, &ProviderTransport::Network, None)?;
+    let toolbox = adapters.toolbox(&ToolSetup {
+        workspace: &workspace.folder,
+        file: shape.tools.as_deref(),
+        sandbox: workspace.sandbox.clone(),
+        escalation: shape.escalation.unwrap_or(EscalationMode::Never),
+        locks: wiring::run_locks(&kept.url),
+    })?;
     // Hooks may name any known tool.
     let tools = wiring::offered_tools(&toolbox);
     let known = with_goal(tools.clone());

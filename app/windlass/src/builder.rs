@@ -160,6 +160,13 @@ impl Builder {
 
     /// Adds an agent: a tool whose calls run as sessions of their own. Its definition names the
     /// tools that it may use.
+    ///
+    /// ```
+    /// use windlass::AgentSpec;
+    ///
+    /// let reader = AgentSpec::new("Read what you are asked for, and quote it.").with_tools(["read_file"]);
+    /// let builder = windlass::builder("openai/gpt-5").agent("reader", "Reads files.", reader);
+    /// ```
     pub fn agent(
         mut self,
         name: impl Into<String>,
@@ -189,6 +196,18 @@ impl Builder {
     /// added. A hook that fails denies.
     ///
     /// A session records its hooks by name, so choose names that stay.
+    ///
+    /// ```
+    /// use windlass::{HookPoint, HookReply, HookSubject};
+    ///
+    /// let builder = windlass::builder("openai/gpt-5");
+    /// let builder = builder.hook("short", HookPoint::PromptSubmitted, async |call, _| {
+    ///     Ok(match call.subject {
+    ///         HookSubject::Prompt { text } if text.len() > 4_000 => HookReply::deny("too long"),
+    ///         _ => HookReply::pass(),
+    ///     })
+    /// });
+    /// ```
     pub fn hook<F, R>(mut self, name: impl Into<String>, point: HookPoint, hook: F) -> Self
     where
         F: Fn(HookCall, HookContext) -> R + Send + Sync + 'static,
@@ -201,6 +220,17 @@ impl Builder {
     /// Asks a function for each call that changes something. Permissions are then `Ask`, unless
     /// they are set. The questions of a session wait in its log: a process that dies while a person
     /// thinks asks again when the session is opened.
+    ///
+    /// ```
+    /// use windlass::ApprovalDecision;
+    ///
+    /// let builder = windlass::builder("openai/gpt-5").approver(async |request| {
+    ///     Ok(match request.name.as_str() {
+    ///         "send_mail" => ApprovalDecision::deny("no mail today"),
+    ///         _ => ApprovalDecision::allow(),
+    ///     })
+    /// });
+    /// ```
     pub fn approver<F, R>(self, approver: F) -> Self
     where
         F: Fn(ApprovalRequest) -> R + Send + Sync + 'static,
@@ -278,6 +308,11 @@ impl Builder {
     }
 
     /// Edits the settings of sessions, after all other parts have set theirs.
+    ///
+    /// ```
+    /// let builder = windlass::builder("openai/gpt-5");
+    /// let builder = builder.settings(|settings| settings.max_output_tokens = Some(2_000));
+    /// ```
     pub fn settings(mut self, edit: impl FnOnce(&mut Settings) + Send + 'static) -> Self {
         self.edits.push(Box::new(edit));
         self

@@ -85,6 +85,16 @@ impl Conversation {
     /// The runtime asks nobody by itself with the approver
     /// [`ExternalApprover`](crate::ExternalApprover).
     ///
+    /// ```no_run
+    /// # async fn allow(windlass: windlass::Windlass) -> windlass::Result {
+    /// let conversation = windlass.conversation("cleaning")?;
+    /// for question in conversation.approvals().await? {
+    ///     println!("{} {}", question.tool, question.arguments);
+    ///     conversation.answer(&question, windlass::ApprovalDecision::allow()).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Start`] when the session does not exist or cannot be opened, [`Error::Send`] when its
     /// log cannot be read.

@@ -84,6 +84,15 @@ impl Error {
     }
 
     /// Returns the turn that ended without a usable answer, if that is the error.
+    ///
+    /// ```no_run
+    /// # async fn run(windlass: windlass::Windlass) -> windlass::Result {
+    /// let answer = windlass.run("Summarize the contract.").await;
+    /// if let Some(turn) = answer.as_ref().err().and_then(windlass::Error::turn) {
+    ///     println!("{:?} after: {}", turn.outcome, turn.text);
+    /// }
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn turn(&self) -> Option<&TurnFailure> {
         match self {

@@ -1,5 +1,17 @@
 #![doc = include_str!("../README.md")]
 
+/// The programs of the guide are run as tests.
+#[cfg(all(
+    doctest,
+    feature = "demo",
+    feature = "file",
+    feature = "memory",
+    feature = "replay",
+    feature = "typed"
+))]
+#[doc = include_str!("../../../docs/embedding.md")]
+mod guide {}
+
 mod answer;
 mod builder;
 mod closures;

@@ -112,6 +112,13 @@ impl Windlass {
 
     /// Returns the same runtime for another principal. Sessions of another tenant do not exist for
     /// it.
+    ///
+    /// ```no_run
+    /// # async fn run(windlass: windlass::Windlass) -> windlass::Result {
+    /// let ann = windlass.scoped(windlass::Scope::principal("acme", "ann"));
+    /// ann.conversation("plans")?.run("What is next?").await?;
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn scoped(&self, scope: Scope) -> Self {
         Self { shared: self.shared.clone(), scope }

@@ -5,6 +5,7 @@
 //! this one, and end with the process.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::io;
 use std::thread;
@@ -122,11 +123,33 @@ impl SessionLocks {
     fn file(&mut self, paths: &StorePaths, key: SessionKey) -> io::Result<&File> {
         let number = number(key);
         match self.files.entry(number) {
-            std::collections::hash_map::Entry::Occupied(held) => Ok(held.into_mut()),
-            std::collections::hash_map::Entry::Vacant(free) => {
-                Ok(free.insert(paths.open_lock(&format!("{number:x}"))?))
-            }
+            Entry::Occupied(held) => Ok(held.into_mut()),
+            Entry::Vacant(free) => Ok(free.insert(paths.open_lock(&format!("{number:x}"))?)),
         }
+    }
+}
+
+/// Looks at locks of any store object, without taking one.
+#[derive(Debug, Default)]
+pub(crate) struct LockLookup {
+    /// `None` for a lock file that nobody has made yet.
+    files: HashMap<u64, Option<File>>,
+}
+
+impl LockLookup {
+    /// Returns true if a store object holds the lock of a session.
+    pub(crate) fn is_held(&mut self, paths: &StorePaths, key: SessionKey) -> io::Result<bool> {
+        let number = number(key);
+        let file = match self.files.entry(number) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(paths.lock_to_read(&format!("{number:x}"))?),
+        };
+        let Some(file) = file else {
+            return Ok(false);
+        };
+        let mut lock = lock(key, libc::F_WRLCK);
+        fcntl(&*file, FcntlArg::F_OFD_GETLK(&mut lock))?;
+        Ok(libc::c_int::from(lock.l_type) != libc::F_UNLCK)
     }
 }
 
@@ -135,16 +158,19 @@ fn number(key: SessionKey) -> u64 {
 }
 
 fn set(file: &File, key: SessionKey, kind: libc::c_int) -> nix::Result<()> {
+    fcntl(file, FcntlArg::F_OFD_SETLK(&lock(key, kind))).map(|_| ())
+}
+
+fn lock(key: SessionKey, kind: libc::c_int) -> libc::flock {
     // Half of what a place in a file may be, so that none is out of range.
     let at = libc::off_t::try_from(key.0 >> 2).unwrap_or_default();
-    let lock = libc::flock {
+    libc::flock {
         l_type: kind as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
         l_start: at,
         l_len: 1,
         l_pid: 0,
-    };
-    fcntl(file, FcntlArg::F_OFD_SETLK(&lock)).map(|_| ())
+    }
 }
 
 #[cfg(test)]
@@ -164,7 +190,10 @@ mod tests {
         assert!(second.acquire(&paths, two).unwrap());
         first.release(one);
         assert!(!second.acquire(&paths, one).unwrap());
+        assert!(LockLookup::default().is_held(&paths, one).unwrap());
         first.release(one);
+        assert!(!LockLookup::default().is_held(&paths, one).unwrap());
+        assert!(!LockLookup::default().is_held(&paths, SessionKey(8)).unwrap());
         assert!(second.acquire(&paths, one).unwrap());
         drop(second);
         assert!(first.acquire(&paths, one).unwrap());

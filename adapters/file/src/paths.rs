@@ -148,6 +148,11 @@ impl StorePaths {
         Ok(())
     }
 
+    /// Opens a lock file to look at its locks; `None` if there is none.
+    pub(crate) fn lock_to_read(&self, name: &str) -> io::Result<Option<File>> {
+        open_to_read(&self.locks().join(name))
+    }
+
     /// Opens a lock file. It stays when its lock is released.
     pub(crate) fn open_lock(&self, name: &str) -> io::Result<File> {
         open_to_write(&self.locks().join(name), true)

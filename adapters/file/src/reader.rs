@@ -12,6 +12,7 @@ use windlass_ports::{
 
 use crate::catalog::{CatalogListing, SegmentCatalog, SessionLayout};
 use crate::format::SessionKey;
+use crate::locks::LockLookup;
 use crate::log::{SessionLogReader, TRIES};
 use crate::paths::StorePaths;
 use crate::{checkpoints, erasing, error, repairs};
@@ -139,6 +140,7 @@ impl StoreReader {
             }
         }
         let mut heads = Vec::new();
+        let mut locks = LockLookup::default();
         for (id, mut layout) in standings {
             if heads.len() >= limit {
                 break;
@@ -146,13 +148,27 @@ impl StoreReader {
             let key = SessionKey::of(&id);
             let of = damages.iter().filter(|(_, damage)| damage.may_be_of(key));
             layout.damages = of.cloned().collect();
-            if let Some(summary) = self.listed(&id, layout)?
-                && filter.matches(summary.as_ref(), || held.contains(&id))
-            {
+            let Some(summary) = self.listed(&id, layout)? else {
+                continue;
+            };
+            let is_held = match filter.unclaimed {
+                true => held.contains(&id) || self.is_locked(&mut locks, key)?,
+                false => false,
+            };
+            if filter.matches(summary.as_ref(), || is_held) {
                 heads.push(SessionListing { id, summary });
             }
         }
         Ok(heads)
+    }
+
+    /// Returns true if any store object has claimed a session.
+    fn is_locked(&self, locks: &mut LockLookup, key: SessionKey) -> Result<bool, StoreError> {
+        let held = locks.is_held(self.catalog.paths(), key);
+        held.map_err(|error| {
+            let path = self.catalog.paths().root();
+            error::from_io(error, "looking for the writer of a session in", path)
+        })
     }
 
     /// Returns the summary of a listed session: `Some(None)` if its log is damaged, `None` if there

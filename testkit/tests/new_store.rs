@@ -6,12 +6,16 @@
 #[path = "../examples/new_store/store.rs"]
 mod store;
 
+use std::path::Path;
 use std::sync::Arc;
+use std::{fs, io};
 
 use store::{Bug, LinesStore};
 use tempfile::TempDir;
-use windlass_ports::LogStore;
-use windlass_testkit::store::{CASES, StoreFixture, copy_of};
+use windlass_ports::{LogStore, StoreError};
+use windlass_testkit::store::{
+    CASES, FactDamage, FactDamageKind, Inspection, StoreFixture, bytes_of, copy_of, damage_files,
+};
 use windlass_testkit::world::{Script, Step};
 
 struct Place {
@@ -37,6 +41,30 @@ impl StoreFixture for Place {
         let copy = copy_of(self.folder.path(), self.copies.path()).unwrap();
         Some(Arc::new(LinesStore::open(&copy, self.bug)))
     }
+
+    async fn damage(
+        &self,
+        damage: FactDamage<'_>,
+    ) -> Inspection<Result<Arc<dyn LogStore>, StoreError>> {
+        let copy = copy_of(self.folder.path(), self.copies.path()).unwrap();
+        match damage.kind {
+            FactDamageKind::Changed => damage_files(&copy, damage.text).unwrap(),
+            FactDamageKind::Removed => remove_line(&copy, damage).unwrap(),
+        }
+        Inspection::Found(Ok(Arc::new(LinesStore::open(&copy, self.bug))))
+    }
+
+    async fn bytes(&self) -> Inspection<Vec<u8>> {
+        Inspection::Found(bytes_of(self.folder.path()).unwrap())
+    }
+}
+
+/// Removes the line that holds a fact.
+fn remove_line(folder: &Path, damage: FactDamage<'_>) -> io::Result<()> {
+    let path = folder.join(format!("{}.lines", damage.session));
+    let lines = fs::read_to_string(&path)?;
+    let stay = lines.split_inclusive('\n').filter(|line| !line.contains(damage.text));
+    fs::write(path, stay.collect::<String>())
 }
 
 windlass_testkit::log_store_suite!(Place::new(None));
@@ -69,9 +97,9 @@ fn a_line_that_was_torn_off_is_cut_and_reported() {
         let appended = store.append(&id, claim.epoch, claim.last, &facts).await;
         appended.unwrap();
         let path = place.folder.path().join("torn.lines");
-        let mut text = std::fs::read(&path).unwrap();
+        let mut text = fs::read(&path).unwrap();
         text.extend_from_slice(b"[{\"v\":1");
-        std::fs::write(&path, text).unwrap();
+        fs::write(&path, text).unwrap();
         place.open().await.claim(&id).await.unwrap()
     });
     assert_eq!(told.last.0, 3);

@@ -40,6 +40,7 @@ const WIDE: &[(&str, &str)] = &[
     ("WINDLASS_CHAOS_SEEDS", "2000"),
     ("WINDLASS_CRASH", "full"),
     ("WINDLASS_FAULTS", "full"),
+    ("WINDLASS_POWER_IMAGES", "1000"),
     ("WINDLASS_READING", "full"),
     ("WINDLASS_SOAK_MINUTES", "20"),
 ];

@@ -14,7 +14,7 @@ use windlass_testkit::blobs::BlobFixture;
 use windlass_testkit::inbox::{InboxFixture, Opened};
 use windlass_testkit::leases::LeasesFixture;
 use windlass_testkit::live::LiveFixture;
-use windlass_testkit::store::StoreFixture;
+use windlass_testkit::store::{FactDamage, FactDamageKind, Inspection, StoreFixture};
 
 use common::{TestPlace, or_skip};
 
@@ -35,6 +35,25 @@ impl StoreFixture for Fixture {
     async fn image(&self) -> Option<Arc<dyn LogStore>> {
         let copy = self.0.copy().await;
         Some(Arc::new(copy.store().await))
+    }
+
+    async fn damage(
+        &self,
+        damage: FactDamage<'_>,
+    ) -> Inspection<Result<Arc<dyn LogStore>, StoreError>> {
+        let text = damage.text.as_bytes();
+        let copy = self.0.copy_with(|mut payload| {
+            let Some(at) = payload.windows(text.len()).position(|part| part == text) else {
+                return Some(payload);
+            };
+            payload[at + text.len() / 2] ^= 1;
+            (damage.kind == FactDamageKind::Changed).then_some(payload)
+        });
+        Inspection::Found(Ok(Arc::new(copy.await.store().await)))
+    }
+
+    async fn bytes(&self) -> Inspection<Vec<u8>> {
+        Inspection::Skipped("the places of these tests erase late; tests/it/erasure.rs looks then")
     }
 }
 

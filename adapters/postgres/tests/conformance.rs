@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use common::TestSchema;
 use windlass_core::SessionId;
-use windlass_ports::{BlobStore, Leases, LiveBus, LogStore};
+use windlass_ports::{BlobStore, Leases, LiveBus, LogStore, StoreError};
 use windlass_postgres::PostgresStore;
 use windlass_testkit::blobs::BlobFixture;
 use windlass_testkit::inbox::{InboxFixture, Opened};
 use windlass_testkit::leases::LeasesFixture;
 use windlass_testkit::live::LiveFixture;
-use windlass_testkit::store::StoreFixture;
+use windlass_testkit::store::{FactDamage, FactDamageKind, Inspection, StoreFixture};
 
 #[async_trait::async_trait]
 impl StoreFixture for TestSchema {
@@ -28,6 +28,33 @@ impl StoreFixture for TestSchema {
         // The copy's schema goes with this process's database or by hand: the store outlives it.
         let copy = std::mem::ManuallyDrop::new(self.copy().await);
         Some(Arc::new(copy.store().await))
+    }
+
+    async fn damage(
+        &self,
+        damage: FactDamage<'_>,
+    ) -> Inspection<Result<Arc<dyn LogStore>, StoreError>> {
+        let copy = std::mem::ManuallyDrop::new(self.copy().await);
+        let (text, middle) = (damage.text, damage.text.len() / 2);
+        let place = format!("position('{text}'::bytea in body)");
+        let sql = match damage.kind {
+            FactDamageKind::Changed => format!(
+                "update SCHEMA.facts set body = set_byte(body, {place} + {middle}, \
+                 get_byte(body, {place} + {middle}) # 1) where {place} > 0"
+            ),
+            FactDamageKind::Removed => format!("delete from SCHEMA.facts where {place} > 0"),
+        };
+        copy.run(&sql).await;
+        Inspection::Found(Ok(Arc::new(copy.store().await)))
+    }
+
+    async fn bytes(&self) -> Inspection<Vec<u8>> {
+        let mut bytes = Vec::new();
+        for table in ["facts", "snapshots", "chunks"] {
+            let sql = format!("select encode(body, 'escape') from SCHEMA.{table}");
+            bytes.extend(self.texts(&sql).await.concat().into_bytes());
+        }
+        Inspection::Found(bytes)
     }
 }
 

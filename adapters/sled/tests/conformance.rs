@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use windlass_ports::{LogStore, StoreError};
 use windlass_sled::SledStore;
-use windlass_testkit::store::{Loss, StoreFixture, copy_of};
+use windlass_testkit::store::{
+    FactDamage, FactDamageKind, Inspection, Loss, StoreFixture, bytes_of, copy_of, damage_files,
+};
 
 struct SledFixture(tempfile::TempDir);
 
@@ -30,6 +32,31 @@ impl StoreFixture for SledFixture {
         loss.happen_to(&copy.join("db/db")).unwrap();
         Some(SledStore::open(copy).map(|store| Arc::new(store) as Arc<dyn LogStore>))
     }
+
+    async fn damage(
+        &self,
+        damage: FactDamage<'_>,
+    ) -> Inspection<Result<Arc<dyn LogStore>, StoreError>> {
+        if damage.kind == FactDamageKind::Removed {
+            return Inspection::Skipped(
+                "its rows are packed into pages that nobody can cut one out of",
+            );
+        }
+        let copy = copy_of(&self.0.path().join("store"), self.0.path()).unwrap();
+        damage_files(&copy, damage.text).unwrap();
+        Inspection::Found(SledStore::open(copy).map(|store| Arc::new(store) as Arc<dyn LogStore>))
+    }
+
+    async fn bytes(&self) -> Inspection<Vec<u8>> {
+        Inspection::Found(bytes_of(&self.0.path().join("store")).unwrap())
+    }
 }
 
 windlass_testkit::log_store_suite!(SledFixture(tempfile::tempdir().unwrap()));
+
+fn open(dir: &std::path::Path) -> Result<Arc<dyn LogStore>, StoreError> {
+    Ok(Arc::new(SledStore::open(dir.to_owned())?))
+}
+
+windlass_testkit::kill_suite!(open);
+windlass_testkit::power_suite!(open);

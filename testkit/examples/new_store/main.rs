@@ -8,13 +8,17 @@
 
 mod store;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::{fs, io};
 
 use store::{Bug, LinesStore};
 use tempfile::TempDir;
-use windlass_ports::LogStore;
-use windlass_testkit::store::{CASES, StoreFixture, copy_of};
+use windlass_ports::{LogStore, StoreError};
+use windlass_testkit::store::{
+    CASES, FactDamage, FactDamageKind, Inspection, StoreFixture, bytes_of, copy_of, damage_files,
+};
 
 /// A place for one store.
 struct Place {
@@ -33,6 +37,38 @@ impl StoreFixture for Place {
         let copy = copy_of(self.folder.path(), self.copies.path()).ok()?;
         Some(Arc::new(LinesStore::open(&copy, self.bug)))
     }
+
+    async fn damage(
+        &self,
+        damage: FactDamage<'_>,
+    ) -> Inspection<Result<Arc<dyn LogStore>, StoreError>> {
+        let damaged = copy_of(self.folder.path(), self.copies.path()).and_then(|copy| {
+            match damage.kind {
+                FactDamageKind::Changed => damage_files(&copy, damage.text)?,
+                FactDamageKind::Removed => remove_line(&copy, damage)?,
+            }
+            Ok(copy)
+        });
+        match damaged {
+            Ok(copy) => Inspection::Found(Ok(Arc::new(LinesStore::open(&copy, self.bug)))),
+            Err(_) => Inspection::Missing,
+        }
+    }
+
+    async fn bytes(&self) -> Inspection<Vec<u8>> {
+        match bytes_of(self.folder.path()) {
+            Ok(bytes) => Inspection::Found(bytes),
+            Err(_) => Inspection::Missing,
+        }
+    }
+}
+
+/// Removes the line that holds a fact.
+fn remove_line(folder: &Path, damage: FactDamage<'_>) -> io::Result<()> {
+    let path = folder.join(format!("{}.lines", damage.session));
+    let lines = fs::read_to_string(&path)?;
+    let stay = lines.split_inclusive('\n').filter(|line| !line.contains(damage.text));
+    fs::write(path, stay.collect::<String>())
 }
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {

@@ -1,7 +1,8 @@
 //! The store itself: a file a session, and a line an append.
 //!
-//! A line is a JSON array of envelopes, so that an append is whole or torn, and a torn one is a
-//! last line without its line end.
+//! A line is the chain's link after the append, and a JSON array of its envelopes. So an append is
+//! whole or torn, a torn one is a last line without its line end, and any other line that was changed,
+//! or that is missing, does not fit its link.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -40,12 +41,14 @@ struct State {
     logs: BTreeMap<SessionId, Log>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Log {
     claim: Option<Epoch>,
     /// Where the last append of this claim stands.
     recent: Option<Seq>,
     facts: Vec<Arc<RecordedFact>>,
+    /// Link of the last fact.
+    link: ChainLink,
     /// Bytes of the file that hold them.
     bytes: u64,
     /// Bytes after these: a torn line.
@@ -101,19 +104,20 @@ impl LinesStore {
         let whole = text.iter().rposition(|byte| *byte == b'\n');
         let whole = whole.map_or(0, |end| end + 1);
         let (lines, torn) = text.split_at(whole);
-        let mut log = Log { torn: torn.len() as u64, ..Log::default() };
+        let mut log = Log { torn: torn.len() as u64, ..Log::empty(session) };
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            let batch: Vec<RecordedFact> = serde_json::from_slice(line).map_err(|error| {
+            let (batch, link) = log.parse(line).ok_or_else(|| {
                 let after = log.last();
                 let offset = Some(log.bytes);
                 let context = format!(
-                    "reading {session}: the line at byte {} does not read; restore the file from \
-                     a copy",
+                    "reading {session}: the line at byte {} is not what was written; restore the \
+                     file from a copy",
                     log.bytes
                 );
-                StoreError::new(StoreErrorKind::Corrupt { after, offset }, context).caused_by(error)
+                StoreError::new(StoreErrorKind::Corrupt { after, offset }, context)
             })?;
             log.facts.extend(batch.into_iter().map(Arc::new));
+            log.link = link;
             log.bytes += line.len() as u64;
         }
         Ok(log)
@@ -196,14 +200,17 @@ impl LogStore for LinesStore {
         if facts.is_empty() || !(1..).zip(facts).all(numbered) {
             return refused(session, StoreErrorKind::Invalid, "number the facts on");
         }
+        let mut link = log.link;
         for fact in facts {
             let text = codec::encode(fact).map_err(|error| failed(session, "encoding", error))?;
             if text.len() > MAX_FACT_BYTES {
                 return refused(session, StoreErrorKind::TooLarge, "a fact is too large");
             }
+            link = link.next(&text);
         }
-        let mut line =
-            serde_json::to_vec(facts).map_err(|error| failed(session, "encoding", error))?;
+        let mut line = format!("{link} ").into_bytes();
+        serde_json::to_writer(&mut line, facts)
+            .map_err(|error| failed(session, "encoding", error))?;
         line.push(b'\n');
         self.write(session, log, &line).map_err(|error| {
             use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
@@ -218,6 +225,7 @@ impl LogStore for LinesStore {
         })?;
         log.recent = Some(after);
         log.facts.extend_from_slice(facts);
+        log.link = link;
         log.bytes += line.len() as u64;
         Ok(())
     }
@@ -276,13 +284,28 @@ impl LogStore for LinesStore {
             last: log.last(),
             bytes: log.bytes,
             torn_bytes: log.torn,
-            chain: ChainLink::of_log(session, log.facts.iter().map(AsRef::as_ref))
-                .map_err(|error| failed(session, "encoding", error))?,
+            chain: log.link,
         })
     }
 }
 
 impl Log {
+    fn empty(session: &SessionId) -> Self {
+        let link = ChainLink::genesis(session);
+        Self { claim: None, recent: None, facts: Vec::new(), link, bytes: 0, torn: 0 }
+    }
+
+    /// Reads a line that follows the log, with the link after it; `None` if it does not follow.
+    fn parse(&self, line: &[u8]) -> Option<(Vec<RecordedFact>, ChainLink)> {
+        let (link, batch) = std::str::from_utf8(line).ok()?.split_once(' ')?;
+        let batch: Vec<RecordedFact> = serde_json::from_str(batch).ok()?;
+        let mut chain = self.link;
+        for fact in &batch {
+            chain = chain.next(&codec::encode(fact).ok()?);
+        }
+        (ChainLink::parse(link)? == chain).then_some((batch, chain))
+    }
+
     fn last(&self) -> Seq {
         Seq(self.facts.len() as u64)
     }

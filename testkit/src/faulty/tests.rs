@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::store::{StoreFixture, numbered_facts};
+use crate::store::{FactDamage, Inspection, StoreFixture, numbered_facts};
 use crate::within;
 
 struct Place(FaultyStore);
@@ -26,6 +26,14 @@ impl StoreFixture for Place {
             image.disk.lock().logs.insert(id.clone(), log);
         }
         Some(Arc::new(image))
+    }
+
+    async fn damage(&self, _: FactDamage<'_>) -> Inspection<Result<Arc<dyn LogStore>, StoreError>> {
+        Inspection::Skipped("a scripted store keeps its facts in memory")
+    }
+
+    async fn bytes(&self) -> Inspection<Vec<u8>> {
+        Inspection::Skipped("a scripted store keeps its facts in memory")
     }
 }
 

@@ -17,6 +17,7 @@ mod change;
 mod disk;
 mod image;
 mod strace;
+pub mod suite;
 #[cfg(test)]
 mod tests;
 

@@ -1,7 +1,6 @@
 //! Cases of erasing a session. A store that does not declare it is held to refusing it.
 //!
-//! That nothing of it is left in files or tables can only be seen with the technology's own means:
-//! the adapter tests it beside the suite.
+//! What it leaves in the stored bytes is a case of `erased_bytes.rs`.
 
 #![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 

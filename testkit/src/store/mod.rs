@@ -15,11 +15,17 @@
 //! one meets a store that breaks just its promise.
 
 mod appending;
+mod beside;
+pub(crate) mod child;
 mod claiming;
+mod damaging;
 mod declaring;
+mod erased_bytes;
 mod erasing;
 pub(crate) mod facts;
 mod image;
+mod inspecting;
+mod killing;
 #[doc(hidden)]
 pub mod layer;
 mod listing;
@@ -44,11 +50,17 @@ use async_trait::async_trait;
 use windlass_ports::{LogStore, StoreError};
 
 pub use appending::*;
+pub use beside::*;
+pub use child::{OpenFolder, writer};
 pub use claiming::*;
+pub use damaging::*;
 pub use declaring::*;
+pub use erased_bytes::*;
 pub use erasing::*;
 pub use facts::{NASTY_TEXTS, fact_of_size, numbered_facts, sample_facts};
 pub use image::*;
+pub use inspecting::{FactDamage, FactDamageKind, Inspection, bytes_of, damage_files};
+pub use killing::survives_kills;
 pub use listing::*;
 pub use losing::*;
 pub use probing::*;
@@ -60,7 +72,7 @@ pub use snapshots::*;
 pub use summaries::*;
 pub use tailing::*;
 pub use violation::{Checked, Violation};
-pub(crate) use violation::{ensure, run, run_in_parallel};
+pub(crate) use violation::{done, ensure, run, run_in_parallel};
 pub use worlds::*;
 
 /// A fresh place for one store, for example a temporary folder, and the way to open it.
@@ -105,6 +117,28 @@ pub trait StoreFixture: Send + Sync {
     /// keeps it and answers for it.
     async fn damaged(&self, _loss: Loss) -> Option<Result<Arc<dyn LogStore>, StoreError>> {
         None
+    }
+
+    /// Opens a copy of what is kept, in which one stored fact was damaged behind the store's back: for
+    /// a store in a folder, [`copy_of`] makes the copy, and [`damage_files`] changes a byte. The suite
+    /// has dropped the store object before.
+    ///
+    /// A store that declares more than [`Durability::Memory`] fails without it. A fixture that cannot
+    /// do one kind of damage skips it with the reason.
+    ///
+    /// [`Durability::Memory`]: windlass_ports::Durability::Memory
+    async fn damage(
+        &self,
+        _damage: FactDamage<'_>,
+    ) -> Inspection<Result<Arc<dyn LogStore>, StoreError>> {
+        Inspection::Missing
+    }
+
+    /// Returns all bytes that are kept at this moment: of a store in a folder [`bytes_of`] it, of one
+    /// on a server the content of its tables or streams. A store that erases must have nothing there of
+    /// what was erased.
+    async fn bytes(&self) -> Inspection<Vec<u8>> {
+        Inspection::Missing
     }
 
     /// How long what must come at once, or within what is declared, may take besides: far longer than
@@ -200,6 +234,14 @@ macro_rules! log_store_cases {
             a_snapshot_of_no_session_is_unknown,
             a_reopened_store_answers_no_wrong_snapshot,
             a_probe_changes_nothing,
+            a_claim_sees_what_another_store_object_appended,
+            a_read_sees_what_another_store_object_appended,
+            a_listing_of_free_sessions_sees_claims_of_other_objects,
+            a_busy_store_is_waited_for,
+            a_changed_fact_is_corrupt,
+            a_missing_fact_is_corrupt,
+            verifying_reads_every_fact,
+            erased_bytes_are_gone,
         }
     };
 }

@@ -106,6 +106,9 @@ pub fn an_append_is_recognised_only_under_its_claim(at: &dyn StoreFixture) -> Ch
         let what = "appending the same facts again under a claim that a later one superseded";
         refused(writer.offer(after, &facts).await, over, what)?;
         writer.epoch = later.epoch;
+        let conflict = &StoreErrorKind::Conflict { last: writer.last() };
+        let what = "appending the same facts again under the claim that superseded theirs";
+        refused(writer.offer(after, &facts).await, conflict, what)?;
         writer.check().await?;
         let (after, facts) = (writer.last(), writer.next(1));
         writer.append(facts.clone()).await?;

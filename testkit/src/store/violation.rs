@@ -50,7 +50,7 @@ macro_rules! ensure {
 pub(crate) use ensure;
 
 /// Takes the value of what must succeed.
-pub(super) fn done<T>(result: Result<T, StoreError>, what: &str) -> Result<T, Violation> {
+pub(crate) fn done<T>(result: Result<T, StoreError>, what: &str) -> Result<T, Violation> {
     result.map_err(|error| Violation::new(format!("{what} failed with {:?}: {error}", error.kind)))
 }
 

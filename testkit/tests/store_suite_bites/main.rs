@@ -152,6 +152,11 @@ const BITES: &[(&str, Fault, &str)] = &[
         "that a later one superseded succeeded",
     ),
     (
+        "an_append_is_recognised_only_under_its_claim",
+        Fault::RecognisesUnderLaterClaims,
+        "under the claim that superseded theirs succeeded",
+    ),
+    (
         "only_the_last_append_is_recognised",
         Fault::RecognisesOlderAppends,
         "appending after 0 again, when the log ends at 3, succeeded",
@@ -310,6 +315,45 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::GarblesSnapshotsOnOpening,
         "a store that was opened again gives one at 3",
     ),
+    (
+        "a_claim_sees_what_another_store_object_appended",
+        Fault::ClaimsFromAnOldLook,
+        "another store object appended up to 5, and a claim says",
+    ),
+    (
+        "a_read_sees_what_another_store_object_appended",
+        Fault::ReadsFromAnOldLook,
+        "another store object appended up to 4, and: the log of s has 1 facts",
+    ),
+    (
+        "a_listing_of_free_sessions_sees_claims_of_other_objects",
+        Fault::TakesClaimsElsewhereForFree,
+        "are listed as free and not []",
+    ),
+    (
+        "a_busy_store_is_waited_for",
+        Fault::FailsWhileBusy,
+        "while other store objects wrote too: appending",
+    ),
+    ("a_changed_fact_is_corrupt", Fault::EndsAtDamage, "ends at 3 as if the log did"),
+    ("a_changed_fact_is_corrupt", Fault::ReadsWhatWasChanged, "Changed at 4 of a log of 7: fact 4"),
+    ("a_changed_fact_is_corrupt", Fault::ClaimsUpToDamage, "as if the log ended there"),
+    ("a_changed_fact_is_corrupt", Fault::HasNoDamage, "implement StoreFixture::damage"),
+    ("a_missing_fact_is_corrupt", Fault::EndsAtDamage, "Removed at 4 of a log of 7: reading by"),
+    (
+        "a_missing_fact_is_corrupt",
+        Fault::SkipsGaps,
+        "Removed at 4 of a log of 7: position 5 was read where 4 must stand",
+    ),
+    (
+        "verifying_reads_every_fact",
+        Fault::VerifiesTheEndAlone,
+        "Changed at 4 of a log of 7: it verifies as",
+    ),
+    ("erased_bytes_are_gone", Fault::LeavesErasedBytes, "is still stored"),
+    ("erased_bytes_are_gone", Fault::LeavesErasedCheckpoints, "is still stored"),
+    ("erased_bytes_are_gone", Fault::ErasesAllBytes, "all others are gone too"),
+    ("erased_bytes_are_gone", Fault::HasNoBytes, "implement StoreFixture::bytes"),
 ];
 
 #[test]

@@ -90,6 +90,11 @@ impl TestPlace {
 
     /// A copy of the logs as they are on the server, at a place of its own where no node has a lease.
     pub(crate) async fn copy(&self) -> Self {
+        self.copy_with(Some).await
+    }
+
+    /// The same with other payloads, or without some messages.
+    pub(crate) async fn copy_with(&self, alter: impl Fn(Vec<u8>) -> Option<Vec<u8>>) -> Self {
         let copy = Self::on(self.url.clone());
         drop(copy.store().await);
         let js = self.jetstream().await;
@@ -102,12 +107,15 @@ impl TestPlace {
                 let Ok(message) = stream.get_raw_message(seq).await else {
                     continue;
                 };
+                let Some(payload) = alter(message.payload.to_vec()) else {
+                    continue;
+                };
                 let mut headers = async_nats::HeaderMap::new();
                 let head = message.headers.get("Windlass").unwrap();
                 headers.insert("Windlass", head.as_str());
                 let (from, to) = (format!(".{}.", self.name), format!(".{}.", copy.name));
                 let subject = message.subject.as_str().replace(&from, &to);
-                let stored = js.publish_with_headers(subject, headers, message.payload);
+                let stored = js.publish_with_headers(subject, headers, payload.into());
                 stored.await.unwrap().await.unwrap();
             }
         }

@@ -28,7 +28,9 @@ impl Reference {
         };
         let claimed = log.claim == Some(epoch) || self.is(Fault::RecognisesUnderAnyClaim);
         let recent = log.recent == Some((epoch, after, facts.len()))
-            || self.is(Fault::RecognisesOlderAppends);
+            || self.is(Fault::RecognisesOlderAppends)
+            || (self.is(Fault::RecognisesUnderLaterClaims)
+                && log.recent.is_some_and(|(_, at, count)| (at, count) == (after, facts.len())));
         if !claimed || !recent {
             return false;
         }
@@ -78,6 +80,10 @@ impl Reference {
                 let log = kept.logs.get(&head.id);
                 match self.fault {
                     Some(Fault::TakesClaimedForFree) => false,
+                    Some(Fault::TakesClaimsElsewhereForFree) => {
+                        self.ours.lock().unwrap().contains(&head.id)
+                            && log.is_some_and(|log| log.claim.is_some())
+                    }
                     Some(Fault::TakesReleasedForHeld) => {
                         log.is_some_and(|log| !log.given.is_empty())
                     }
@@ -149,12 +155,14 @@ impl Reference {
         let erased = kept.logs.remove(session).unwrap_or_default();
         let (claim, snapshot) = match self.fault {
             Some(Fault::ErasesNoClaim) => (erased.claim, None),
-            Some(Fault::AnswersOfAnotherLog) => (None, erased.snapshot.clone()),
+            Some(Fault::AnswersOfAnotherLog | Fault::LeavesErasedCheckpoints) => {
+                (None, erased.snapshot.clone())
+            }
             _ => (None, None),
         };
         let rest = Log { claim, snapshot, ..Log::default() };
         kept.logs.insert(session.clone(), rest);
-        let stays = [Fault::ErasesUntilOpening, Fault::ErasesWhenDropped];
+        let stays = [Fault::ErasesUntilOpening, Fault::ErasesWhenDropped, Fault::LeavesErasedBytes];
         if stays.into_iter().any(|fault| self.is(fault)) {
             kept.erased.insert(session.clone(), erased);
         }

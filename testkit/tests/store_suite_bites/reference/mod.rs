@@ -2,11 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "it is part of a test")]
 
+mod below;
 mod beyond;
 mod fault;
 mod place;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -21,6 +22,7 @@ use windlass_ports::{
     SessionFilter, SessionListing, StoreCapabilities, StoreError, StoreErrorKind, StoredCheckpoint,
     codec,
 };
+use windlass_testkit::store::FactDamageKind;
 
 use crate::meeting::Meeting;
 
@@ -33,6 +35,8 @@ struct Kept {
     /// What was erased and is not gone.
     erased: BTreeMap<SessionId, Log>,
     openings: u64,
+    /// Appends that are under way.
+    writing: usize,
 }
 
 #[derive(Default)]
@@ -49,6 +53,7 @@ struct Log {
     snapshot: Option<(StoredCheckpoint, ChainLink)>,
     /// How many of the facts are outside of the process.
     outside: usize,
+    damage: Option<(Seq, FactDamageKind)>,
 }
 
 struct Reference {
@@ -60,6 +65,9 @@ struct Reference {
     reads: AtomicUsize,
     /// Claims of this object.
     claims: AtomicU64,
+    /// What this object has seen of logs, and claimed.
+    looks: Mutex<BTreeMap<SessionId, usize>>,
+    ours: Mutex<BTreeSet<SessionId>>,
     /// Tells those who follow a log that one has grown.
     wake: Arc<Notify>,
 }
@@ -84,6 +92,8 @@ impl Reference {
             appending: Mutex::default(),
             reads: AtomicUsize::new(0),
             claims: AtomicU64::new(0),
+            looks: Mutex::default(),
+            ours: Mutex::default(),
             wake,
         }
     }
@@ -166,6 +176,7 @@ impl Reference {
         log.recent = log.claim.map(|claim| (claim, log.last(), facts.len()));
         let before = log.facts.len();
         log.facts.extend_from_slice(facts);
+        self.appended(session, log.facts.len());
         log.outside = match self.fault {
             Some(Fault::WritesWhenDropped) => log.outside,
             Some(Fault::WritesOneAppendLate) => before,
@@ -256,7 +267,8 @@ impl LogStore for Reference {
         }
         log.claim = Some(epoch);
         log.given.push(epoch);
-        let last = if self.is(Fault::ClaimsAtZero) { Seq::ZERO } else { log.last() };
+        let last = self.claimed_end(session, log);
+        self.ours.lock().unwrap().insert(session.clone());
         Ok(SessionClaim { epoch, last, repaired: None })
     }
 
@@ -280,6 +292,7 @@ impl LogStore for Reference {
         after: Seq,
         facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
+        self.fail_while_busy().await?;
         match self.fault {
             Some(Fault::AppendsFactByFact) => {
                 self.check(session, epoch, after, facts)?;
@@ -343,7 +356,11 @@ impl LogStore for Reference {
         if self.is(Fault::DropsNulCharacters) {
             page = page.iter().map(without_nul).collect();
         }
-        Ok(page)
+        if self.is(Fault::ReadsFromAnOldLook) {
+            let seen = self.looked(session, log) as u64;
+            page.retain(|fact| fact.seq <= Seq(seen));
+        }
+        self.damaged_page(log, after, page)
     }
 
     async fn probe(&self) -> Result<(), StoreError> {
@@ -386,6 +403,7 @@ impl LogStore for Reference {
         let kept = self.kept();
         let log = kept.logs.get(session).filter(|log| self.shown(log));
         let log = log.ok_or_else(|| error(StoreErrorKind::Unknown))?;
+        self.sound(log)?;
         let chained = if self.is(Fault::ChainsNothing) { &[] } else { log.facts.as_slice() };
         let chain = ChainLink::of_log(session, chained.iter().map(AsRef::as_ref)).unwrap();
         Ok(LogVerification {

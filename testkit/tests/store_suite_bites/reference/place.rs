@@ -7,15 +7,16 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{LogStore, StoreError, StoreErrorKind};
-use windlass_testkit::store::{Loss, StoreFixture};
+use windlass_testkit::store::{FactDamage, Inspection, Loss, StoreFixture};
 
+use super::below::Below as _;
 use super::{Fault, Kept, Log, Reference, error};
 
 /// A place whose stores all have the same fault.
 #[derive(Default)]
 pub(crate) struct Place {
-    fault: Option<Fault>,
-    kept: Arc<Mutex<Kept>>,
+    pub(super) fault: Option<Fault>,
+    pub(super) kept: Arc<Mutex<Kept>>,
     wake: Arc<Notify>,
 }
 
@@ -108,6 +109,17 @@ impl StoreFixture for Place {
         };
         let kept = Arc::new(Mutex::new(left));
         Some(Ok(Arc::new(Reference::new(self.fault, kept, Arc::default()))))
+    }
+
+    async fn damage(
+        &self,
+        damage: FactDamage<'_>,
+    ) -> Inspection<Result<Arc<dyn LogStore>, StoreError>> {
+        self.hurt(damage).await
+    }
+
+    async fn bytes(&self) -> Inspection<Vec<u8>> {
+        self.all_bytes()
     }
 
     async fn image(&self) -> Option<Arc<dyn LogStore>> {

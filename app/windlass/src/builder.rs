@@ -128,7 +128,7 @@ impl Builder {
     }
 
     /// Stores sessions here: `memory:` (the default, which ends with the process), `file:PATH`,
-    /// `sled:PATH`, `postgres://HOST/DATABASE` or `nats://HOST/PLACE`. A store needs the cargo
+    /// `sled:PATH`, `sqlite:PATH`, `postgres://HOST/DATABASE` or `nats://HOST/PLACE`. A store needs the cargo
     /// feature of its name.
     pub fn store(mut self, url: impl Into<String>) -> Self {
         self.store = StoreSource::Url(url.into());

@@ -89,6 +89,8 @@ pub use windlass_replay as replay;
 pub use windlass_route as route;
 #[cfg(feature = "sled")]
 pub use windlass_sled as sled;
+#[cfg(feature = "sqlite")]
+pub use windlass_sqlite as sqlite;
 
 /// Starts to build a runtime for a model: `PROVIDER/MODEL`, for example `openai/gpt-5` or
 /// `anthropic/claude-sonnet-4-5`, or `demo`, which needs no key.

@@ -10,6 +10,7 @@ use windlass_openai::{Api, OpenAi, OpenAiConfig};
 use windlass_ports::{LogStore, Provider};
 use windlass_postgres::{PostgresConfig, PostgresStore};
 use windlass_sled::SledStore;
+use windlass_sqlite::SqliteStore;
 
 use crate::stores::Kind;
 
@@ -55,6 +56,7 @@ pub(crate) async fn store(kind: Kind, dir: &Path) -> anyhow::Result<Arc<dyn LogS
     let open = move || match kind {
         Kind::File => file(&dir),
         Kind::Sled => sled(&dir),
+        Kind::Sqlite => sqlite(&dir),
         Kind::Postgres | Kind::PostgresUnprepared => {
             anyhow::bail!("a server's store lies in no folder")
         }
@@ -68,6 +70,14 @@ pub(crate) async fn store(kind: Kind, dir: &Path) -> anyhow::Result<Arc<dyn LogS
 /// When it cannot be opened.
 pub(crate) fn sled(dir: &Path) -> anyhow::Result<Arc<dyn LogStore>> {
     Ok(Arc::new(SledStore::open(dir.to_owned())?))
+}
+
+/// The SQLite store in this folder.
+///
+/// # Errors
+/// When it cannot be opened.
+pub(crate) fn sqlite(dir: &Path) -> anyhow::Result<Arc<dyn LogStore>> {
+    Ok(Arc::new(SqliteStore::open(dir.to_owned())?))
 }
 
 /// A PostgreSQL store on this server.

@@ -24,7 +24,7 @@ pub(crate) struct LocationArgs {
     /// Store of the logs [default: file:STATE/store in your state folder].
     ///
     /// The state folder is WINDLASS_HOME, else XDG_STATE_HOME/windlass, else ~/.local/state/windlass.
-    /// One of file:PATH, sled:PATH, postgres://HOST/DATABASE, nats://HOST/PLACE and memory:. Use the
+    /// One of file:PATH, sled:PATH, sqlite:PATH, postgres://HOST/DATABASE, nats://HOST/PLACE and memory:. Use the
     /// variable for a URL with a password.
     #[arg(long, value_name = "URL", env = "WINDLASS_STORE", hide_env_values = true)]
     pub(crate) store: Option<String>,

@@ -29,9 +29,11 @@ pub(super) fn report(workspace: &Path, store: &Path) {
 /// Returns the URL scheme of the store in a folder.
 fn kind_of_store(folder: &Path) -> Option<&'static str> {
     let has = |name: &str| folder.join(name).is_dir();
-    match (has("lanes") || has("sessions"), has("db")) {
-        (true, _) => Some("file"),
-        (false, true) => Some("sled"),
-        (false, false) => None,
+    if has("lanes") || has("sessions") {
+        return Some("file");
     }
+    if has("db") {
+        return Some("sled");
+    }
+    folder.join("windlass.sqlite3").is_file().then_some("sqlite")
 }

@@ -117,7 +117,7 @@ impl Workspace {
         if self.store.ends_with_process() {
             return Err(Failure::usage(format!(
                 "a {} store is lost when its process ends, so it has no sessions to continue or \
-                 read: name the session's store, file:PATH or sled:PATH",
+                 read: name the session's store, file:PATH, sled:PATH or sqlite:PATH",
                 self.store.scheme()
             )));
         }

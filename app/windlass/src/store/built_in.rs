@@ -6,7 +6,8 @@ use super::scheme::KnownScheme;
     feature = "memory",
     feature = "nats",
     feature = "postgres",
-    feature = "sled"
+    feature = "sled",
+    feature = "sqlite"
 )))]
 use KnownScheme::NotBuilt;
 
@@ -26,6 +27,15 @@ pub(super) fn all() -> Vec<KnownScheme> {
         KnownScheme::Built(super::sled::scheme()),
         #[cfg(not(feature = "sled"))]
         NotBuilt { names: &["sled"], form: "sled:PATH", words: "the store sled", feature: "sled" },
+        #[cfg(feature = "sqlite")]
+        KnownScheme::Built(super::sqlite::scheme()),
+        #[cfg(not(feature = "sqlite"))]
+        NotBuilt {
+            names: &["sqlite"],
+            form: "sqlite:PATH",
+            words: "the store SQLite",
+            feature: "sqlite",
+        },
         #[cfg(feature = "postgres")]
         KnownScheme::Built(super::postgres::scheme()),
         #[cfg(not(feature = "postgres"))]

@@ -16,6 +16,8 @@ mod postgres;
 mod scheme;
 #[cfg(feature = "sled")]
 mod sled;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod url;
 
 use std::sync::Arc;

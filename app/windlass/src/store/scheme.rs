@@ -158,7 +158,8 @@ pub(super) enum KnownScheme {
             feature = "memory",
             feature = "nats",
             feature = "postgres",
-            feature = "sled"
+            feature = "sled",
+            feature = "sqlite"
         ),
         expect(dead_code, reason = "this build has all stores")
     )]
@@ -292,7 +293,7 @@ mod tests {
             }
         }
         let refused = StoreSchemes::built_in().parse("ftp:x").unwrap_err().to_string();
-        for form in ["file:PATH", "memory:", "nats://", "postgres://", "sled:PATH"] {
+        for form in ["file:PATH", "memory:", "nats://", "postgres://", "sled:PATH", "sqlite:PATH"] {
             assert!(refused.contains(form), "{refused}");
         }
     }

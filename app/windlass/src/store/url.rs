@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use super::scheme::{OpenScheme, StoreScheme};
 use super::{OpenStore, StoreSchemes, StoreUrlError};
 
-/// Folders by which a store of a scheme is recognized in a path.
-const MARKS: [(&str, &[&str]); 2] = [("file", &["lanes", "sessions"]), ("sled", &["db"])];
+/// Files and folders by which a store of a scheme is recognized in a path.
+const MARKS: [(&str, &[&str]); 3] =
+    [("file", &["lanes", "sessions"]), ("sled", &["db"]), ("sqlite", &["windlass.sqlite3"])];
 
 /// URL of a store.
 ///
@@ -36,7 +37,7 @@ impl Eq for StoreUrl {}
 
 impl StoreUrl {
     /// Parses the URL of a store of this crate: `memory:`, `file:PATH`, `sled:PATH`,
-    /// `postgres://HOST/DATABASE` or `nats://HOST/PLACE`.
+    /// `sqlite:PATH`, `postgres://HOST/DATABASE` or `nats://HOST/PLACE`.
     ///
     /// # Errors
     /// [`StoreUrlError`] when the URL names no store, or one whose cargo feature is off.
@@ -136,7 +137,7 @@ impl StoreUrl {
         let Some(path) = self.path() else {
             return Ok(());
         };
-        let is_there = |marks: &[&str]| marks.iter().any(|mark| path.join(mark).is_dir());
+        let is_there = |marks: &[&str]| marks.iter().any(|mark| path.join(mark).exists());
         let Some((_, own)) = MARKS.iter().find(|(scheme, _)| *scheme == self.scheme()) else {
             return Ok(());
         };

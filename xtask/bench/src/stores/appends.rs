@@ -15,7 +15,7 @@ use windlass_core::{
 };
 use windlass_ports::{LogStore, codec};
 
-use super::{FACT_BYTES, Kind, bare_file, bare_postgres, bare_sled};
+use super::{FACT_BYTES, Kind, bare_file, bare_postgres, bare_sled, bare_sqlite};
 use crate::kit;
 use xtask::say::say;
 
@@ -134,6 +134,8 @@ async fn appender(course: &Course) -> anyhow::Result<Arc<dyn Appender>> {
         (Kind::File, true) => Arc::new(bare_file::BareFile::start(dir)?),
         (Kind::Sled, false) => Arc::new(kit::sled(dir)?),
         (Kind::Sled, true) => Arc::new(bare_sled::BareSled::start(dir)?),
+        (Kind::Sqlite, false) => Arc::new(kit::sqlite(dir)?),
+        (Kind::Sqlite, true) => Arc::new(bare_sqlite::BareSqlite::start(dir)?),
         (Kind::Postgres | Kind::PostgresUnprepared, bare) => {
             let url = course.url.as_ref().context("no server is named")?;
             let schema = format!("bench_{}", std::process::id());
@@ -142,7 +144,7 @@ async fn appender(course: &Course) -> anyhow::Result<Arc<dyn Appender>> {
                 false => {
                     let prepared = match course.kind {
                         Kind::PostgresUnprepared => "no",
-                        Kind::File | Kind::Sled | Kind::Postgres => "yes",
+                        Kind::File | Kind::Sled | Kind::Sqlite | Kind::Postgres => "yes",
                     };
                     let url = format!("{url}?schema={schema}&prepared={prepared}");
                     Arc::new(kit::postgres(&url).await?)

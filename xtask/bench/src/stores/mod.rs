@@ -9,6 +9,7 @@ mod appends;
 mod bare_file;
 mod bare_postgres;
 mod bare_sled;
+mod bare_sqlite;
 mod idle;
 mod opening;
 
@@ -62,6 +63,8 @@ pub(crate) enum Kind {
     File,
     /// Store over the embedded database sled.
     Sled,
+    /// Store over an SQLite database.
+    Sqlite,
     /// Store over PostgreSQL with `prepared=yes`; only appends are measured.
     Postgres,
     /// PostgreSQL with `prepared=no`, as poolers need it, against the same bare loop.
@@ -70,13 +73,14 @@ pub(crate) enum Kind {
 
 impl Kind {
     const ALL: &'static [Self] =
-        &[Self::File, Self::Sled, Self::Postgres, Self::PostgresUnprepared];
+        &[Self::File, Self::Sled, Self::Sqlite, Self::Postgres, Self::PostgresUnprepared];
 
     /// Name on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::File => "file",
             Self::Sled => "sled",
+            Self::Sqlite => "sqlite",
             Self::Postgres => "postgres",
             Self::PostgresUnprepared => "postgres-unprepared",
         }
@@ -86,14 +90,14 @@ impl Kind {
     fn at_least(self) -> Option<f64> {
         match self {
             Self::File | Self::Sled | Self::Postgres => Some(0.7),
-            Self::PostgresUnprepared => None,
+            Self::Sqlite | Self::PostgresUnprepared => None,
         }
     }
 
     /// Returns true for a store on a server.
     fn is_served(self) -> bool {
         match self {
-            Self::File | Self::Sled => false,
+            Self::File | Self::Sled | Self::Sqlite => false,
             Self::Postgres | Self::PostgresUnprepared => true,
         }
     }

@@ -1,5 +1,6 @@
 //! `cargo xtask mutants`: shows that each law kills a mutation of the core that no other law kills;
-//! with `--general`, that the tests kill every mutation that cargo-mutants makes.
+//! with `--general`, that the tests kill every mutation that cargo-mutants makes; with `--store`, that the
+//! log store suite finds each mutation of the guide's store.
 //!
 //! Both work on copies of the tree below the target folder, which are kept, so that a further run
 //! builds only what changed.
@@ -9,6 +10,7 @@ mod each;
 mod general;
 mod list;
 mod programs;
+mod store;
 mod switch;
 mod tree;
 mod trial;
@@ -27,6 +29,9 @@ struct Options {
     /// Use the mutations that cargo-mutants makes of the core instead of those of the laws.
     #[arg(long)]
     general: bool,
+    /// Use the mutations of the store of docs/adapters.md, against the log store suite.
+    #[arg(long, conflicts_with_all = ["general", "law"])]
+    store: bool,
     /// Number of mutations that are tested at the same time [default: one for each processor].
     #[arg(long, requires = "general")]
     jobs: Option<NonZeroUsize>,
@@ -52,7 +57,9 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> anyhow::Result<()> {
-    if options.general {
+    if options.store {
+        store::run()
+    } else if options.general {
         let processors = thread::available_parallelism().ok();
         let jobs = options.jobs.or(processors).map_or(1, NonZeroUsize::get);
         general::run(&options.arguments, jobs)

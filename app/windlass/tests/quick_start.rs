@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,6 +27,26 @@ fn it_has_ten_lines_and_the_readmes_show_it() {
         let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(readme)).unwrap();
         assert!(text.contains(&program()), "{readme} shows another program");
     }
+}
+
+/// Most crates by which the README's number may differ: some are for one system alone.
+const SYSTEM_CRATES: usize = 10;
+
+#[test]
+fn the_readme_says_how_many_crates_it_brings() {
+    let told = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--package", "windlass", "--edges", "normal"])
+        .args(["--prefix", "none", "--format", "{p}"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let told = String::from_utf8(told.stdout).unwrap();
+    let crates: BTreeSet<&str> = told.lines().map(|line| line.trim_end_matches(" (*)")).collect();
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let (before, _) = readme.split_once(" crates").unwrap();
+    let number: usize = before.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(number.abs_diff(crates.len()) <= SYSTEM_CRATES, "there are {}", crates.len());
 }
 
 #[test]

@@ -310,6 +310,12 @@ impl Turn {
         self.settings.tool(&call.tool)?.agent.as_deref()
     }
 
+    /// Returns true if a client of the session runs the call's tool.
+    #[must_use]
+    pub fn is_run_by_client(&self, call: &CallState) -> bool {
+        self.settings.tool(&call.tool).is_some_and(|tool| tool.client)
+    }
+
     /// Returns the longest time of one run of a call, in milliseconds; `timeout_ms` is the value
     /// for a tool. A call with a budget grant uses the agent's declared timeout, since people may
     /// be asked about what the agent does. 0 means no limit but the turn's own.

@@ -24,6 +24,7 @@ pub fn background_agent_tools() -> [ToolSpec; 3] {
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
         reconciles: false,
+        client: false,
         agent: None,
     };
     [

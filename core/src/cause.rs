@@ -48,6 +48,8 @@ pub enum InputKind {
     Interrupt,
     /// Answer of a user to an approval question.
     Answer,
+    /// Result of a call that a client ran.
+    SubmitResult,
     /// Release of the session by its process.
     Close,
     /// Recovery by a new process.
@@ -98,6 +100,7 @@ impl InputKind {
             Input::Continue => Self::Continue,
             Input::Interrupt { .. } => Self::Interrupt,
             Input::Answer { .. } => Self::Answer,
+            Input::SubmitResult { .. } => Self::SubmitResult,
             Input::Close => Self::Close,
             Input::Recover => Self::Recover,
             Input::Narrow { .. } => Self::Narrow,

@@ -261,6 +261,7 @@ impl PermissionsNarrowed {
             | CallProgress::Allowed => true,
             CallProgress::Denied { .. }
             | CallProgress::Running { .. }
+            | CallProgress::AwaitingResult { .. }
             | CallProgress::Reconciling { .. }
             | CallProgress::Done { .. } => false,
         };
@@ -293,6 +294,7 @@ impl PermissionsNarrowed {
             }
             CallProgress::Allowed
             | CallProgress::AwaitingApproval { .. }
+            | CallProgress::AwaitingResult { .. }
             | CallProgress::Proposed
             | CallProgress::Denied { .. }
             | CallProgress::Done { .. } => {}
@@ -344,6 +346,7 @@ fn is_pending(call: &CallState) -> bool {
             | CallProgress::Allowed
             | CallProgress::Running { .. } => true,
             CallProgress::Denied { .. }
+            | CallProgress::AwaitingResult { .. }
             | CallProgress::Reconciling { .. }
             | CallProgress::Done { .. } => false,
         }
@@ -373,6 +376,7 @@ impl Session {
             | CallProgress::AwaitingApproval { .. }
             | CallProgress::Denied { .. }
             | CallProgress::Running { plan: true, .. }
+            | CallProgress::AwaitingResult { .. }
             | CallProgress::Reconciling { .. }
             | CallProgress::Done { .. } => false,
         })

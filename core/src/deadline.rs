@@ -7,7 +7,7 @@ use crate::time::Timestamp;
 /// Returns the time when the session wants a [`crate::Input::Tick`], if it wants one.
 ///
 /// It is the earliest of these: the end of a backoff, the turn's deadline, the deadline of an open
-/// question, the end of a grace period.
+/// question, the deadline for a client's result, the end of a grace period.
 #[must_use]
 pub fn deadline(session: &Session) -> Option<Timestamp> {
     let turn = session.turn()?;
@@ -51,6 +51,7 @@ pub(crate) fn left_ms(turn: &Turn, at: Timestamp) -> Option<u64> {
 fn answer(call: &CallState) -> Option<Timestamp> {
     match &call.progress {
         CallProgress::AwaitingApproval { question: Some(question) } => question.deadline,
+        CallProgress::AwaitingResult { deadline, .. } => Some(*deadline),
         CallProgress::AwaitingApproval { question: None }
         | CallProgress::Proposed
         | CallProgress::Allowed

@@ -78,6 +78,7 @@ fn call(turn: &Turn, call: &CallState, owed: &mut Vec<DesiredEffect>) {
         CallProgress::Proposed
         | CallProgress::AwaitingApproval { .. }
         | CallProgress::Allowed
+        | CallProgress::AwaitingResult { .. }
         | CallProgress::Denied { .. }
         | CallProgress::Done { .. } => {}
     }

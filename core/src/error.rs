@@ -107,6 +107,9 @@ pub enum Reject {
     /// The answer is about other arguments than the open question.
     #[error("the answer is about other arguments than those of call {0}: look at it again")]
     ArgumentsMismatch(CallId),
+    /// No client's result of this call is awaited.
+    #[error("no result of call {0} is awaited: it has one, its time is over, or no client runs it")]
+    ResultNotAwaited(CallId),
     /// The context is too large.
     #[error("the context has {bytes} bytes, and the limit is {limit}: tell the model less")]
     ContextTooLarge {

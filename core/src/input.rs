@@ -71,7 +71,8 @@ pub enum Input {
         /// Key of the command.
         key: String,
         /// Command under the key: a `Configure`, `SetGoal`, `Compact`, `Send`, `ChildEnded`,
-        /// `EditInput`, `MoveInput`, `WithdrawInput`, `Rewind`, `Continue`, `Interrupt` or `Answer`.
+        /// `EditInput`, `MoveInput`, `WithdrawInput`, `Rewind`, `Continue`, `Interrupt`, `Answer` or
+        /// `SubmitResult`.
         /// Any other input is rejected as [`Reject::KeyNotAllowed`](crate::Reject::KeyNotAllowed).
         input: Box<Self>,
     },
@@ -192,6 +193,15 @@ pub enum Input {
         arguments: ArgumentsDigest,
         /// Answer to the question.
         answer: ApprovalAnswer,
+    },
+    /// A client returns the result of a call that it ran.
+    SubmitResult {
+        /// Id of the call.
+        call: CallId,
+        /// Scope of the client.
+        scope: Scope,
+        /// Result of the call: done or failed.
+        observation: Observation,
     },
     /// The process releases the session once it is idle.
     Close,

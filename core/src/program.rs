@@ -149,6 +149,7 @@ pub fn program_tool(runtime: &str) -> ToolSpec {
         concurrency: Concurrency::Exclusive,
         timeout_ms: None,
         reconciles: false,
+        client: false,
         agent: None,
     }
 }

@@ -159,6 +159,10 @@ pub struct ToolSpec {
     /// True if the tool can report the outcome of a call whose process ended.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub reconciles: bool,
+    /// True if a client of the session runs the tool: no executor does, and the call waits for the
+    /// client's result.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub client: bool,
     /// Definition of the agent, if the tool is one: a child session runs it instead of an executor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Box<AgentSpec>>,

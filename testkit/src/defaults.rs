@@ -19,6 +19,7 @@ pub fn tool_spec(name: &str, description: &str, parameters: &str) -> ToolSpec {
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
         reconciles: false,
+        client: false,
         agent: None,
     }
 }

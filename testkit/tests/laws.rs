@@ -168,6 +168,9 @@ fn random_worlds_reach_everything() {
         "Empty",
         "Duplicate",
         "NoOpenQuestion",
+        "ResultNotAwaited",
+        "a call of a client",
+        "a result of a client",
         "ArgumentsMismatch",
         "ContextTooLarge",
         "WidensPermissions",
@@ -184,8 +187,16 @@ fn random_worlds_reach_everything() {
 /// What a fact shows that its kind does not say.
 fn rarer(fact: &Fact) -> Option<&'static str> {
     if let Fact::CallStarted(fact) = fact {
+        if fact.client {
+            return Some("a call of a client");
+        }
         let again = (fact.attempt > 1).then_some("a call again");
         return fact.plan.then_some("a call planned").or(again);
+    }
+    if let Fact::CallObserved(fact) = fact
+        && fact.by.is_some()
+    {
+        return Some("a result of a client");
     }
     if let Fact::ItemAdded(fact) = fact {
         return fact.surplus.then_some("a surplus call");

@@ -42,6 +42,7 @@ fn each_reject_keeps_its_wire_form() {
         (Reject::KeyNotAllowed, r#""key_not_allowed""#),
         (Reject::NoOpenQuestion(call), r#"{"no_open_question":3}"#),
         (Reject::ArgumentsMismatch(call), r#"{"arguments_mismatch":3}"#),
+        (Reject::ResultNotAwaited(call), r#"{"result_not_awaited":3}"#),
         (
             Reject::ContextTooLarge { bytes: 2, limit: 1 },
             r#"{"context_too_large":{"bytes":2,"limit":1}}"#,

@@ -37,6 +37,7 @@ impl ToolOffer {
             concurrency: self.concurrency,
             timeout_ms: None,
             reconciles: false,
+            client: false,
             agent: None,
         }
     }

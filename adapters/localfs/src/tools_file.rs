@@ -192,6 +192,7 @@ fn agent(entry: ToolEntry) -> Result<ToolSpec, String> {
         concurrency: entry.concurrency.unwrap_or(Concurrency::Parallel),
         timeout_ms: entry.timeout_ms,
         reconciles: false,
+        client: false,
         agent: entry.agent,
     })
 }
@@ -223,6 +224,7 @@ fn tool(entry: ToolEntry, base: &Path, search: &OsStr) -> Result<CommandTool, St
             concurrency: entry.concurrency.unwrap_or(Concurrency::Exclusive),
             timeout_ms: entry.timeout_ms,
             reconciles: reconcile.is_some(),
+            client: false,
             agent: None,
         },
         line,

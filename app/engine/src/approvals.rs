@@ -80,6 +80,7 @@ fn question(call: &CallState) -> Option<ApprovalQuestion> {
         | CallProgress::Allowed
         | CallProgress::Denied { .. }
         | CallProgress::Running { .. }
+        | CallProgress::AwaitingResult { .. }
         | CallProgress::Reconciling { .. }
         | CallProgress::Done { .. } => None,
     }

@@ -54,6 +54,13 @@ impl Checker {
                 .with_pattern_options(PatternOptions::regex())
                 .build(&schema)
                 .map_err(|error| broken(error.to_string()))?;
+            if tool.client && (tool.agent.is_some() || tool.reconciles) {
+                return Err(format!(
+                    "the tool {}: a client runs no agent, and is not asked what \
+                                    became of a call",
+                    tool.name
+                ));
+            }
             if let Some(agent) = &tool.agent {
                 check_agent_tool(agent, tool, &schema, settings)
                     .map_err(|why| format!("the agent {}: {why}", tool.name))?;
@@ -258,6 +265,7 @@ mod tests {
                 concurrency: Concurrency::Parallel,
                 timeout_ms: None,
                 reconciles: false,
+                client: false,
                 agent: None,
             }],
             ..Settings::new("p", "m")

@@ -16,6 +16,7 @@ mod capacity;
 mod checkpoint;
 mod child_results;
 mod child_sessions;
+mod client_tools;
 mod config;
 mod copy;
 mod detached_children;
@@ -62,6 +63,7 @@ pub use checkpoint::{CheckpointAudit, audit};
 pub use child_sessions::{
     ChildSession, ChildSessions, child_session, child_sessions, unfinished_children,
 };
+pub use client_tools::{AwaitedCall, awaited_calls};
 pub use config::Config;
 pub use copy::{CopyError, CopyReport, CopyTarget, copy};
 pub use engine::{AdoptionPolicy, Engine, HandOff, RecoveryReport, Start};

@@ -5,6 +5,7 @@ mod agui;
 mod api;
 mod app;
 mod caller;
+mod client_tools;
 mod guard;
 mod json;
 mod limits;
@@ -18,6 +19,7 @@ mod tenant;
 
 pub use access::{Access, Grant, Quota, Right, Rights, TokenHash, new_token};
 pub use app::{Server, ServerParts};
+pub use client_tools::ClientTool;
 pub use limits::ServerLimits;
 pub use tenant::{Refusal, ServedSessions, SessionOptions, Tenant, TenantFactory};
 pub use windlass_engine;

@@ -78,6 +78,15 @@ where
     Ok(read.into_iter().map(|Object(value)| value).collect())
 }
 
+/// Reads an array of objects, for a field that may be missing.
+pub(crate) fn each_if_any<'de, D, T>(from: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    each(from).map(Some)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -50,6 +50,8 @@ pub(crate) enum ProblemCode {
     NotAsked,
     /// The answer names other arguments.
     OtherArguments,
+    /// No result of this call is awaited, or another one was returned.
+    NotAwaited,
     /// The session cannot be forked at this position.
     NoForkHere,
     /// A turn runs.
@@ -125,6 +127,7 @@ impl ProblemCode {
             Self::NothingWaits => (409, "Nothing waits"),
             Self::NotAsked => (409, "No question about this call is open"),
             Self::OtherArguments => (409, "The answer is about other arguments"),
+            Self::NotAwaited => (409, "No such result of the call is awaited"),
             Self::NoForkHere => (409, "The session cannot be forked at this point"),
             Self::TurnRunning => (409, "A turn is running"),
             Self::NoRewindHere => (409, "The session cannot return to this point"),

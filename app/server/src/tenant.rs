@@ -12,6 +12,7 @@ use windlass_engine::core::{
 use windlass_engine::ports::{BlobStore, LogStore};
 
 use crate::api::{LimitsShape, ModeShape, PermissionsShape, TransportShape};
+use crate::client_tools::ClientTool;
 use crate::object;
 
 /// One tenant of a server.
@@ -120,6 +121,9 @@ pub struct SessionOptions {
     #[schema(value_type = Option<LimitsShape>)]
     #[serde(deserialize_with = "object::numbers")]
     pub limits: Option<Limits>,
+    /// Tools that a client of the session runs.
+    #[serde(deserialize_with = "object::each")]
+    pub client_tools: Vec<ClientTool>,
 }
 
 /// Tenants of a server, by name.

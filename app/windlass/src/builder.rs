@@ -181,6 +181,7 @@ impl Builder {
             concurrency: Concurrency::Parallel,
             timeout_ms: None,
             reconciles: false,
+            client: false,
             agent: Some(Box::new(agent)),
         });
         self

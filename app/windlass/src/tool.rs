@@ -76,6 +76,7 @@ where
         },
         timeout_ms: None,
         reconciles: false,
+        client: false,
         agent: None,
     };
     let function = move |context, arguments: String| match serde_json::from_str(&arguments) {

@@ -75,6 +75,7 @@ fn unstarted_agents(turn: &Turn) -> impl Iterator<Item = &AgentSpec> {
         }
         CallProgress::Denied { .. }
         | CallProgress::Running { .. }
+        | CallProgress::AwaitingResult { .. }
         | CallProgress::Reconciling { .. }
         | CallProgress::Done { .. } => false,
     };
@@ -180,6 +181,7 @@ fn outstanding(turn: &Turn) -> AddedContent {
             | CallProgress::Allowed
             | CallProgress::Denied { .. }
             | CallProgress::Running { .. }
+            | CallProgress::AwaitingResult { .. }
             | CallProgress::Reconciling { .. } => add(WRAPPER_BYTES),
         }
     }

@@ -93,7 +93,7 @@ fn with_stop_cause(plan: &Plan, mut observation: Observation) -> Observation {
 /// part. If the usage of a grant is unknown, all of the grant
 /// counts. A child that reports more samples than its grant was not limited by this core: the grant
 /// counts, and no more.
-fn observed(
+pub(super) fn observed(
     turn: &Turn,
     id: CallId,
     observation: Observation,
@@ -117,6 +117,8 @@ fn observed(
         report: None,
         form,
         detached: false,
+        by: None,
+        key: None,
     }
 }
 
@@ -229,6 +231,7 @@ fn open_question(plan: &Plan, id: CallId) -> Option<OpenApproval> {
         | CallProgress::Allowed
         | CallProgress::Denied { .. }
         | CallProgress::Running { .. }
+        | CallProgress::AwaitingResult { .. }
         | CallProgress::Reconciling { .. }
         | CallProgress::Done { .. } => None,
     }
@@ -250,6 +253,7 @@ pub(crate) fn running(turn: &Turn, key: EffectKey) -> bool {
         CallProgress::Proposed
         | CallProgress::AwaitingApproval { .. }
         | CallProgress::Allowed
+        | CallProgress::AwaitingResult { .. }
         | CallProgress::Denied { .. }
         | CallProgress::Done { .. } => false,
     };

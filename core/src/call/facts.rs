@@ -59,6 +59,7 @@ pub(crate) fn on_decided(
             | CallProgress::Allowed
             | CallProgress::Denied { .. }
             | CallProgress::Running { .. }
+            | CallProgress::AwaitingResult { .. }
             | CallProgress::Reconciling { .. }
             | CallProgress::Done { .. },
             _,
@@ -197,7 +198,9 @@ pub(crate) fn on_started(
         turn.stage.executing().is_some(),
         turn.calls().iter().any(|call| call.parent == Some(fact.call)),
     );
+    let settings = turn.settings.clone();
     let call = call_of(turn, recorded, fact.call)?;
+    let by_client = settings.tool(&call.tool).is_some_and(|tool| tool.client);
     let effect = match &call.validity {
         CallValidity::Valid { effect, .. } => effect,
         // A program changes nothing by itself, and may restart from its beginning at any time.
@@ -223,6 +226,7 @@ pub(crate) fn on_started(
             CallProgress::Proposed
             | CallProgress::AwaitingApproval { .. }
             | CallProgress::Denied { .. }
+            | CallProgress::AwaitingResult { .. }
             | CallProgress::Reconciling { .. }
             | CallProgress::Done { .. },
             _,
@@ -236,7 +240,16 @@ pub(crate) fn on_started(
     if attempt > 1 && fact.grant != call.grant {
         return Err(invalid_fact(recorded, "it is lent something else than before"));
     }
-    call.progress = CallProgress::Running { started: recorded.seq, attempt, plan };
+    if fact.client != (by_client && !plan) {
+        return Err(invalid_fact(recorded, "a client runs the calls of its own tools alone"));
+    }
+    call.progress = match fact.client {
+        true => CallProgress::AwaitingResult {
+            started: recorded.seq,
+            deadline: recorded.ts.plus_ms(fact.timeout_ms),
+        },
+        false => CallProgress::Running { started: recorded.seq, attempt, plan },
+    };
     if attempt == 1 {
         return check_grant(turn, recorded, fact, plan);
     }
@@ -298,6 +311,7 @@ fn on_reconcile_started(
         CallProgress::Proposed
         | CallProgress::AwaitingApproval { .. }
         | CallProgress::Allowed
+        | CallProgress::AwaitingResult { .. }
         | CallProgress::Denied { .. }
         | CallProgress::Done { .. } => return Err(invalid_fact(recorded, "the call did not run")),
     };
@@ -320,12 +334,19 @@ pub(crate) fn on_observed(
         CallProgress::Done { .. } => {
             return Err(invalid_fact(recorded, "the call has its observation already"));
         }
-        CallProgress::Running { .. } | CallProgress::Reconciling { .. } => true,
+        CallProgress::Running { .. }
+        | CallProgress::AwaitingResult { .. }
+        | CallProgress::Reconciling { .. } => true,
         CallProgress::Proposed
         | CallProgress::AwaitingApproval { .. }
         | CallProgress::Allowed
         | CallProgress::Denied { .. } => false,
     };
+    let awaited =
+        matches!(call_of(turn, recorded, fact.call)?.progress, CallProgress::AwaitingResult { .. });
+    if fact.by.is_some() && !awaited {
+        return Err(invalid_fact(recorded, "no client's result is awaited"));
+    }
     let outcome = CallOutcome::of(ran, Some(fact.observation.status));
     turn.note_effect(fact.call, outcome);
     let call = call_of(turn, recorded, fact.call)?;

@@ -1,6 +1,7 @@
 //! Observations: the recorded results of calls.
 
 pub(crate) mod answer;
+pub(crate) mod client;
 pub(crate) mod denial;
 mod excerpt;
 pub(crate) mod facts;

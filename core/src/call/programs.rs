@@ -91,6 +91,8 @@ fn end(
             report: None,
             form: None,
             detached: false,
+            by: None,
+            key: None,
         }),
     ]
 }
@@ -136,6 +138,8 @@ fn without_report(turn: &Turn, call: CallId, status: ObservationStatus, words: &
         report: tells,
         form: None,
         detached: false,
+        by: None,
+        key: None,
     })
 }
 

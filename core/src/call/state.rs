@@ -147,6 +147,14 @@ pub enum CallProgress {
         /// True if it only describes its effect.
         plan: bool,
     },
+    /// A client of the session runs the call, and its result is awaited. No effect belongs to it,
+    /// so neither a restart nor another process changes it.
+    AwaitingResult {
+        /// Position of the `CallStarted`.
+        started: Seq,
+        /// Time after which no result is awaited any more.
+        deadline: Timestamp,
+    },
     /// The process ended during the run; the tool is asked for the outcome.
     Reconciling {
         /// Position of the start of the reconciling run.
@@ -240,7 +248,9 @@ impl CallState {
     #[must_use]
     pub fn has_started(&self) -> bool {
         match &self.progress {
-            CallProgress::Running { .. } | CallProgress::Reconciling { .. } => true,
+            CallProgress::Running { .. }
+            | CallProgress::AwaitingResult { .. }
+            | CallProgress::Reconciling { .. } => true,
             CallProgress::Done { ran, .. } => *ran,
             CallProgress::Proposed
             | CallProgress::AwaitingApproval { .. }

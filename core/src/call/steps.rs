@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::proposed::SEVERAL_PROGRAMS;
-use super::{Observation, ObservationStatus, Verdict, denial, policy, programs};
+use super::{Observation, ObservationStatus, Verdict, client, denial, policy, programs};
 use crate::budget::answer::{delays_agents, may_use_up};
 use crate::budget::{self, grants};
 use crate::decide::Plan;
@@ -50,6 +50,12 @@ fn settle_or_decide(
         }
         (CallProgress::Done { .. }, _)
         | (CallProgress::Running { .. } | CallProgress::Reconciling { .. }, None) => None,
+        (CallProgress::AwaitingResult { deadline, .. }, None) => {
+            client::expire(plan, call, *deadline)
+        }
+        (CallProgress::AwaitingResult { .. }, Some(_)) => {
+            Some(client::stopped(call, plan.session.stop_cause()))
+        }
         (CallProgress::Running { .. }, Some(_)) if call.is_program() => {
             programs::stopped(&plan.session, turn, call)
         }
@@ -260,6 +266,7 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
                 idempotency_key: idempotency_key(plan, call.id),
                 timeout_ms,
                 plan: false,
+                client: false,
                 grant: None,
             })
         });
@@ -271,7 +278,9 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
     let mut alone = false;
     for other in turn.calls() {
         let runs = match &other.progress {
-            CallProgress::Running { .. } | CallProgress::Reconciling { .. } => true,
+            CallProgress::Running { .. }
+            | CallProgress::AwaitingResult { .. }
+            | CallProgress::Reconciling { .. } => true,
             CallProgress::Proposed
             | CallProgress::AwaitingApproval { .. }
             | CallProgress::Allowed
@@ -302,12 +311,14 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
         return Some(observed(call, ObservationStatus::NotStarted, words.into()));
     }
     let lent = lent.flatten();
+    let by_client = !planned && turn.is_run_by_client(call);
     Some(Fact::CallStarted(CallStarted {
         call: call.id,
         attempt: 1,
         idempotency_key: idempotency_key(plan, call.id),
         timeout_ms: turn.run_ms(call, lent, *timeout_ms),
         plan: planned,
+        client: by_client,
         grant: lent,
     }))
 }
@@ -315,7 +326,7 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
 /// Returns the idempotency key of a call: the same for each run of it, and unique over all
 /// sessions. A fork uses the source session's id for an inherited call.
 pub(crate) fn idempotency_key(plan: &Plan, call: CallId) -> String {
-    format!("{}.{call}", plan.session.author())
+    plan.session.idempotency_key(call)
 }
 
 fn find(plan: &Plan, id: CallId) -> Option<(&Turn, &CallState)> {
@@ -340,6 +351,7 @@ pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
                 idempotency_key: idempotency_key(plan, id),
                 timeout_ms,
                 plan: false,
+                client: false,
                 grant: None,
             }),
             false => programs::abandoned(turn, id),
@@ -356,6 +368,7 @@ pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
             idempotency_key: idempotency_key(plan, id),
             timeout_ms: turn.run_ms(call, call.grant, *timeout_ms),
             plan: only_plan,
+            client: false,
             grant: call.grant,
         })
     };
@@ -409,6 +422,8 @@ fn settle_unknown(call: &CallState) -> Fact {
         report: None,
         form: None,
         detached: call.grant.is_some(),
+        by: None,
+        key: None,
     })
 }
 
@@ -461,7 +476,7 @@ fn abandon(plan: &Plan, turn: &Turn, call: &CallState, stop: &StopRequest) -> Op
     })
 }
 
-fn observed(call: &CallState, status: ObservationStatus, words: String) -> Fact {
+pub(super) fn observed(call: &CallState, status: ObservationStatus, words: String) -> Fact {
     Fact::CallObserved(CallObserved {
         call: call.id,
         observation: Arc::new(Observation::new(status, words)),
@@ -469,5 +484,7 @@ fn observed(call: &CallState, status: ObservationStatus, words: String) -> Fact 
         report: None,
         form: None,
         detached: call.grant.is_some(),
+        by: None,
+        key: None,
     })
 }

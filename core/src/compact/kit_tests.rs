@@ -175,6 +175,8 @@ impl TestConversation {
                 report: None,
                 form: None,
                 detached: false,
+                by: None,
+                key: None,
             }));
         }
     }

@@ -21,6 +21,7 @@ fn tool(name: &str, effect: EffectClass) -> ToolSpec {
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
         reconciles: false,
+        client: false,
         agent: None,
     }
 }

@@ -167,6 +167,7 @@ fn a_question_says_how_many_words_there_is_room_for_and_offers_no_tools() {
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
         reconciles: false,
+        client: false,
         agent: None,
     });
     let settings = Arc::new(settings);

@@ -64,6 +64,9 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
         Input::Answer { call, scope, arguments, answer } => {
             call::answer::on_answer(plan, call, scope, arguments, answer)
         }
+        Input::SubmitResult { call, scope, observation } => {
+            call::client::on_result(plan, call, scope, observation)
+        }
         Input::Close => hooks::on_close(plan),
         Input::Recover => recover::on_recovered(plan),
         Input::Narrow { to } => plan.push(Fact::PermissionsNarrowed(to)),
@@ -110,7 +113,8 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
         | Input::WithdrawInput { scope, .. }
         | Input::Rewind { scope, .. }
         | Input::Interrupt { scope, .. }
-        | Input::Answer { scope, .. } => require_visible(plan, scope)?,
+        | Input::Answer { scope, .. }
+        | Input::SubmitResult { scope, .. } => require_visible(plan, scope)?,
         Input::Continue => {}
         Input::Keyed { .. }
         | Input::Close

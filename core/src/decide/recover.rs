@@ -70,6 +70,7 @@ fn ask_again(plan: &Plan, id: CallId, silent_ms: u64) -> Option<Fact> {
         | CallProgress::Allowed
         | CallProgress::Denied { .. }
         | CallProgress::Running { .. }
+        | CallProgress::AwaitingResult { .. }
         | CallProgress::Reconciling { .. }
         | CallProgress::Done { .. } => return None,
     };

@@ -77,6 +77,7 @@ mod tests {
                 concurrency: Concurrency::Exclusive,
                 timeout_ms: None,
                 reconciles: false,
+                client: false,
                 agent: None,
             }],
             ..kit::settings()

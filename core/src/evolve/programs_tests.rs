@@ -138,6 +138,8 @@ fn after(then: AfterCalls, end: ProgramEnd, fault: Option<&str>) -> Stage {
         report: None,
         form: None,
         detached: false,
+        by: None,
+        key: None,
     });
     for fact in [run, seen] {
         let recorded = RecordedFact {

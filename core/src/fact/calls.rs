@@ -103,6 +103,9 @@ pub struct CallStarted {
     /// True if the tool should only describe its effect.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub plan: bool,
+    /// True if a client of the session runs the call and returns its result.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub client: bool,
     /// Budget granted to the call, if it runs an agent; the same in each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<BudgetGrant>,
@@ -145,6 +148,12 @@ pub struct CallObserved {
     /// awaited.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub detached: bool,
+    /// Scope of the client that returned the result, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Arc<Scope>>,
+    /// Key of the input, see [`Input::Keyed`](crate::Input::Keyed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 impl CallObserved {

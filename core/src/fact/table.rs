@@ -88,7 +88,7 @@ facts! {
     /// Runs of calls, and their results.
     Run: RunFact {
         CallStarted starts(Call) call(call);
-        CallObserved call(call);
+        CallObserved call(call) keys(key);
     }
 
     /// Programs that the model writes.

@@ -119,6 +119,8 @@ fn called(mut history: History, seq: u64, provider_id: &str) -> History {
             report: None,
             form: None,
             detached: false,
+            by: None,
+            key: None,
         }),
     ];
     for (seq, fact) in (seq..).zip(facts) {

@@ -307,6 +307,7 @@ fn is_at_call(turn: &Turn, id: CallId, at: HookOccurrence) -> bool {
         | CallProgress::Allowed
         | CallProgress::Denied { .. }
         | CallProgress::Running { .. }
+        | CallProgress::AwaitingResult { .. }
         | CallProgress::Reconciling { .. }
         | CallProgress::Done { ran: false, .. } => false,
     }

@@ -196,6 +196,7 @@ fn opens_turns(input: &Input) -> bool {
         | Input::Rewind { .. }
         | Input::Interrupt { .. }
         | Input::Answer { .. }
+        | Input::SubmitResult { .. }
         | Input::Close
         | Input::Recover
         | Input::Narrow { .. }

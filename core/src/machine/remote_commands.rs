@@ -27,7 +27,7 @@ use crate::time::Timestamp;
 /// Most remote commands to read at a time. Fewer than the remembered keys, so that commands of this
 /// process have room before the acknowledgements.
 pub const REMOTE_BATCH: usize = Session::MAX_KEYS / 2;
-/// Extra interrupts and answers that are accepted when the key limit blocks other commands.
+/// Extra interrupts, answers and results that are accepted when the key limit blocks other commands.
 const RESERVED: usize = 8;
 /// First pause after a failure of the mailbox; it doubles with each failure.
 const PAUSE_MS: u64 = 100;
@@ -115,8 +115,12 @@ impl RemoteCommands {
     /// Returns true if the key limit currently blocks a command.
     pub(super) fn lacks_key_room(&self, session: &Session, input: &Input) -> bool {
         let is_keyed = matches!(input, Input::Keyed { .. } | Input::Send { key: Some(_), .. });
-        let urgent =
-            |input: &Input| matches!(input, Input::Interrupt { .. } | Input::Answer { .. });
+        let urgent = |input: &Input| {
+            matches!(
+                input,
+                Input::Interrupt { .. } | Input::Answer { .. } | Input::SubmitResult { .. }
+            )
+        };
         let more = if let Input::Keyed { input, .. } = input
             && urgent(input)
         {

@@ -34,6 +34,7 @@ pub(super) fn settings() -> Settings {
             concurrency: Concurrency::Parallel,
             timeout_ms: None,
             reconciles: false,
+            client: false,
             agent: None,
         }],
         ..kit::settings()

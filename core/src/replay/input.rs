@@ -44,6 +44,7 @@ pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[RecordedFact])
         | InputKind::Continue
         | InputKind::Interrupt
         | InputKind::Answer
+        | InputKind::SubmitResult
         | InputKind::SampleEvent
         | InputKind::CallEnded
         | InputKind::AgentEnded
@@ -289,9 +290,15 @@ fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
     inputs
 }
 
-/// A run of the call ended, or its reconciliation did, or neither started.
+/// A client returned the result, or a run of the call ended, or its reconciliation did, or neither
+/// started.
 fn observed(session: &Session, fact: &CallObserved) -> Vec<Input> {
     let call = fact.call;
+    if let Some(by) = &fact.by {
+        let observation = (*fact.observation).clone();
+        let input = Input::SubmitResult { call, scope: (**by).clone(), observation };
+        return alloc::vec![keyed(fact.key.as_ref(), input)];
+    }
     let key = match progress(session, call) {
         Some(CallProgress::Running { started, .. }) => EffectKey::Call { call, started: *started },
         Some(CallProgress::Reconciling { started, .. }) => {
@@ -301,6 +308,7 @@ fn observed(session: &Session, fact: &CallObserved) -> Vec<Input> {
             CallProgress::Proposed
             | CallProgress::AwaitingApproval { .. }
             | CallProgress::Allowed
+            | CallProgress::AwaitingResult { .. }
             | CallProgress::Denied { .. }
             | CallProgress::Done { .. },
         )

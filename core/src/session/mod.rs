@@ -18,7 +18,7 @@ use crate::fact::Lineage;
 use crate::goal::GoalState;
 use crate::hook::SessionStart;
 use crate::hook_rounds::HookRounds;
-use crate::id::{InputId, Seq, SessionId};
+use crate::id::{CallId, InputId, Seq, SessionId};
 use crate::limits::Limits;
 use crate::outcome::InterruptSource;
 use crate::rewind::RewindPoints;
@@ -117,6 +117,13 @@ impl Session {
             Phase::Idle => None,
             Phase::InTurn(turn) => Some(turn),
         }
+    }
+
+    /// Returns the idempotency key of a call: the same for each run of it, and unique over all
+    /// sessions. A fork uses the source session's id for an inherited call.
+    #[must_use]
+    pub fn idempotency_key(&self, call: CallId) -> String {
+        alloc::format!("{}.{call}", self.author())
     }
 
     /// Returns the cause of the open turn's stop, in words for the model.

@@ -149,6 +149,8 @@ impl LogBuilder {
             report: None,
             form: None,
             detached: false,
+            by: None,
+            key: None,
         }));
     }
 }

@@ -36,6 +36,8 @@ pub enum CallStage {
     Asked(OpenQuestion),
     /// Running, or being reconciled, since the fact at this position.
     Running(Seq),
+    /// Run by a client, whose result is awaited, since the fact at this position.
+    AwaitingResult(Seq),
     /// Observed, with this status.
     Ended(ObservationStatus),
     /// Discarded with the answer that proposed it.
@@ -78,6 +80,7 @@ impl CallView {
                 self.edit(fact.edit.as_ref());
                 CallStage::Decided(fact.verdict)
             }
+            CallEntry::Started(fact) if fact.client => CallStage::AwaitingResult(at),
             CallEntry::Started(_) | CallEntry::Reconciling => CallStage::Running(at),
             CallEntry::Observed(fact) => CallStage::Ended(fact.observation.status),
         };
@@ -107,6 +110,12 @@ impl CallView {
     pub fn edited(&self) -> Option<&Arc<str>> {
         let edited = self.edited.as_ref();
         edited.filter(|edited| ***edited != *self.item.arguments)
+    }
+
+    /// Returns true if a client runs the call and its result is awaited.
+    #[must_use]
+    pub fn is_awaiting_result(&self) -> bool {
+        matches!(self.stage, CallStage::AwaitingResult(_))
     }
 
     /// Returns the open question.

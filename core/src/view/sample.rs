@@ -238,13 +238,13 @@ impl SampleView {
         }
     }
 
-    /// Returns true if there are open calls and all of them wait for approval. A program waits
-    /// while one of its calls does.
+    /// Returns true if there are open calls and all of them wait for approval or for a client's
+    /// result. A program waits while one of its calls does.
     #[must_use]
-    pub fn waits_for_approval(&self) -> bool {
+    pub fn waits_for_client(&self) -> bool {
         let waits = |call: &CallView| {
             let made = |other: &CallView| other.source.program() == Some(call.id);
-            call.question().is_some() || self.open_calls().any(made)
+            call.question().is_some() || call.is_awaiting_result() || self.open_calls().any(made)
         };
         !self.open.is_empty() && self.open_calls().all(waits)
     }

@@ -78,18 +78,18 @@ fn the_answer_is_what_stands_of_the_latest_sample() {
 fn a_turn_waits_for_people_where_each_open_call_does() {
     let mut log = LogBuilder::new(false);
     let started = log.start(1, Reason::ToolResults);
-    assert!(!log.shown().waits_for_approval(), "nothing is open");
+    assert!(!log.shown().waits_for_client(), "nothing is open");
     let program = log.call(started, "run", "{}");
-    assert!(!log.shown().waits_for_approval(), "the program runs");
+    assert!(!log.shown().waits_for_client(), "the program runs");
     let (first, second) = (log.calls(program, "look"), log.calls(program, "look"));
     let asked = log.ask(first);
-    assert!(!log.shown().waits_for_approval(), "the second call runs");
+    assert!(!log.shown().waits_for_client(), "the second call runs");
     log.observe(second, ObservationStatus::Done, "");
-    assert!(log.shown().waits_for_approval());
+    assert!(log.shown().waits_for_client());
     let open = log.shown().find(first).and_then(CallView::question);
     assert_eq!(open.map(|open| open.asked), Some(asked));
     log.answer(first, None);
-    assert!(!log.shown().waits_for_approval());
+    assert!(!log.shown().waits_for_client());
 }
 
 #[test]

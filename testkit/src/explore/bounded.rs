@@ -6,7 +6,7 @@ use windlass_core::{CallProgress, Demand, EffectKey, Fact, Session};
 
 use super::key::{Counts, Loss, kind};
 use super::search::Extent;
-use crate::world::{Durability, Opening, Script, Step, World, is_program};
+use crate::world::{Durability, Opening, Script, Step, World, awaited, is_program};
 
 /// A bounded world.
 ///
@@ -260,6 +260,13 @@ impl Bounded {
                     output: output.clone(),
                 }));
             }
+            Step::Submit { status, output, .. } => {
+                steps.extend((0..awaited(world.session()).len()).map(|nth| Step::Submit {
+                    nth,
+                    status: *status,
+                    output: output.clone(),
+                }));
+            }
             Step::Compacted(_) => {
                 let all = count(|key| matches!(key, EffectKey::Compact { .. }));
                 steps.extend((all > 0).then(|| step.clone()));
@@ -327,6 +334,7 @@ fn answerable(world: &World) -> usize {
         | CallProgress::Allowed
         | CallProgress::Denied { .. }
         | CallProgress::Running { .. }
+        | CallProgress::AwaitingResult { .. }
         | CallProgress::Reconciling { .. }
         | CallProgress::Done { .. } => false,
     });

@@ -87,6 +87,9 @@ fn progress(lines: &mut Lines, name: &str, progress: &CallProgress) {
         CallProgress::Running { started, attempt, plan } => {
             lines.put(name, &("running", started, attempt, plan))
         }
+        CallProgress::AwaitingResult { started, deadline } => {
+            lines.put(name, &("awaiting_result", started, deadline));
+        }
         CallProgress::Reconciling { started, attempt } => {
             lines.put(name, &("reconciling", started, attempt));
         }

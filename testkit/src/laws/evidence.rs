@@ -12,7 +12,7 @@ use super::{
     law_16_effectful_starts_once, law_17_forks_repeat_nothing, law_18_results_are_shown,
     law_19_the_ceiling_holds, law_20_denied_context_is_dropped, law_21_the_last_turn_is_the_last,
     law_22_interrupts_are_told, law_23_hooks_see_what_enters, law_24_results_enter_once,
-    law_25_rewinds_restore, law_26_effects_of_failed_programs,
+    law_25_rewinds_restore, law_26_effects_of_failed_programs, law_27_clients_run_their_calls,
 };
 use crate::world::Transitions;
 
@@ -69,6 +69,7 @@ const NOW: &[Check] = &[
     |it| law_23_hooks_see_what_enters::check(it.log),
     |it| law_24_results_enter_once::check(it.log, it.session),
     |it| law_26_effects_of_failed_programs::check(it.log),
+    |it| law_27_clients_run_their_calls::check(it.log, it.begun),
 ];
 
 /// What looks at all prefixes of the log: its cost grows with the square of it, or worse.

@@ -5,7 +5,7 @@
 //! run, or to wind down once the turn was asked to stop. A sample that has brought no call is to yield
 //! while the user has a word for this turn that its hooks have let in and the model may be asked again.
 //! A program that waits for calls of its own is not out; it is again from the fact that ends the last
-//! of them, and never once the turn was asked to stop. A hook is out from its `HooksAsked` to its
+//! of them, and never once the turn was asked to stop. A call that a client runs is not out. A hook is out from its `HooksAsked` to its
 //! `HookDecided`, a question to a person to its answer, a compaction to its end; after a stop nobody
 //! waits for these. `desired_effects` returns exactly these. A driver runs all of it but what still
 //! waits for the log to be durable, and nothing else; and no sample runs ahead of a log in which the
@@ -234,6 +234,8 @@ impl Out {
             FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => {
                 self.questions.remove(&fact.call);
             }
+            // A client runs it: nothing runs here.
+            FactGroup::Run(RunFact::CallStarted(fact)) if fact.client => {}
             FactGroup::Run(RunFact::CallStarted(fact)) => {
                 let (call, started) = (fact.call, recorded.seq);
                 self.runs.insert(call, EffectKey::Call { call, started });

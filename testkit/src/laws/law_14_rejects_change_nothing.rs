@@ -18,6 +18,7 @@ use windlass_core::{
 };
 
 use super::{Held, hold};
+use crate::world::awaited;
 
 /// What a reject must leave as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +105,7 @@ fn becomes(input: &Input) -> Option<&'static str> {
         Input::Continue => Some("TurnOpened"),
         Input::Interrupt { .. } => Some("InterruptRequested"),
         Input::Answer { .. } => Some("ApprovalAnswered"),
+        Input::SubmitResult { .. } => Some("CallObserved"),
         Input::Keyed { .. }
         | Input::Close
         | Input::Recover
@@ -153,6 +155,7 @@ fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
             !owed.iter().any(winds)
         }
         Input::Answer { call, arguments, .. } => asked(&before.session, *call) != Some(*arguments),
+        Input::SubmitResult { call, .. } => !awaited(&before.session).contains(call),
         Input::SetGoal { goal, .. } => {
             let empty = |goal: &Goal| goal.text.trim().is_empty() || goal.turns == 0;
             goal.as_ref().is_some_and(empty)
@@ -189,6 +192,7 @@ fn asked(session: &Session, id: CallId) -> Option<ArgumentsDigest> {
         | CallProgress::Allowed
         | CallProgress::Denied { .. }
         | CallProgress::Running { .. }
+        | CallProgress::AwaitingResult { .. }
         | CallProgress::Reconciling { .. }
         | CallProgress::Done { .. } => None,
     }

@@ -32,6 +32,7 @@ pub mod law_23_hooks_see_what_enters;
 pub mod law_24_results_enter_once;
 pub mod law_25_rewinds_restore;
 pub mod law_26_effects_of_failed_programs;
+pub mod law_27_clients_run_their_calls;
 
 mod begun;
 mod evidence;

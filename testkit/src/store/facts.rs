@@ -263,6 +263,7 @@ pub(super) fn settings(text: &str) -> Settings {
             concurrency: Concurrency::Exclusive,
             timeout_ms: Some(1),
             reconciles: true,
+            client: false,
             agent: None,
         }],
         limits: Limits::default(),

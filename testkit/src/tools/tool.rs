@@ -51,6 +51,7 @@ impl ScriptedTool {
             concurrency: Concurrency::Parallel,
             timeout_ms: None,
             reconciles: false,
+            client: false,
             agent: None,
         };
         Self::from_spec(spec)

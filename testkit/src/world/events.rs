@@ -30,6 +30,7 @@ pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
         | Input::Continue
         | Input::Interrupt { .. }
         | Input::Answer { .. }
+        | Input::SubmitResult { .. }
         | Input::Close => return MachineEvent::Command { token, input },
         Input::SampleEvent { key, .. }
         | Input::CallEnded { key, .. }

@@ -201,6 +201,7 @@ impl World {
                 }
                 None => Ok(()),
             },
+            Step::Submit { nth, status, output } => self.submit(*nth, *status, output),
             Step::Compacted(how) => {
                 match self.running(0, |key| matches!(key, EffectKey::Compact { .. })) {
                     Some(key) => {
@@ -298,6 +299,7 @@ impl World {
             | CallProgress::Allowed
             | CallProgress::Denied { .. }
             | CallProgress::Running { .. }
+            | CallProgress::AwaitingResult { .. }
             | CallProgress::Reconciling { .. }
             | CallProgress::Done { .. } => false,
         });
@@ -474,7 +476,7 @@ fn nobody() -> (Scope, ApprovalAnswer) {
     (scope, ApprovalAnswer::Deny { reason })
 }
 
-fn somebody() -> Scope {
+pub(super) fn somebody() -> Scope {
     Scope::local("somebody")
 }
 

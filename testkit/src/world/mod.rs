@@ -4,6 +4,7 @@
 //! Pure and synchronous, so that thousands of worlds run in a second. Absent: real time, threads,
 //! randomness; a script and a seed say all.
 
+mod clients;
 mod declared;
 mod driver;
 mod events;
@@ -22,6 +23,7 @@ pub mod facts;
 pub mod fair;
 pub mod random;
 
+pub(crate) use clients::awaited;
 pub use declared::{hook, rules_met};
 pub use driver::World;
 pub(crate) use events::{defect, event};

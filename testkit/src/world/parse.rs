@@ -145,6 +145,11 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
                 output: long(output),
             }
         }
+        "submit" => {
+            let (nth, rest) = split(rest);
+            let (status, output) = split(rest);
+            Step::Submit { nth: number(nth)?, status: word(status)?, output: long(output) }
+        }
         "compacted" => Step::Compacted(match rest {
             "idle" => Compacted::Idle,
             "fail" => Compacted::Fails,

@@ -45,6 +45,8 @@ pub struct Posture {
     pub holds: bool,
     /// A tool that the settings say changes nothing, whatever it does.
     pub understates: Option<String>,
+    /// The tool that a client of the session runs, where one does.
+    pub client: Option<String>,
 }
 
 impl Default for Posture {
@@ -64,6 +66,7 @@ impl Default for Posture {
             wakes: false,
             holds: false,
             understates: None,
+            client: None,
         }
     }
 }
@@ -106,6 +109,7 @@ impl Posture {
                 Concurrency::Exclusive => Some(5_000),
             },
             reconciles: *name == RECONCILES,
+            client: self.client.as_deref() == Some(*name),
             agent: self.agent.filter(|_| *name == AGENT).map(|samples| agent(samples, self.wakes)),
         };
         Settings {
@@ -173,6 +177,7 @@ impl Posture {
                 let samples = value.parse();
                 self.agent = Some(samples.map_err(|error| format!("{value}: {error}"))?);
             }
+            "client" => self.client = Some(value.to_owned()),
             "understates" => self.understates = Some(value.to_owned()),
             "holds" => self.holds = value.parse().map_err(|error| format!("{value}: {error}"))?,
             "wakes" => self.wakes = value.parse().map_err(|error| format!("{value}: {error}"))?,
@@ -218,6 +223,9 @@ impl fmt::Display for Posture {
         }
         if let Some(tool) = &self.understates {
             write!(f, " understates={tool}")?;
+        }
+        if let Some(tool) = &self.client {
+            write!(f, " client={tool}")?;
         }
         if self.holds {
             write!(f, " holds=true")?;

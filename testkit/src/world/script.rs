@@ -256,6 +256,16 @@ pub enum Step {
         /// What the tool says.
         output: String,
     },
+    /// `submit N STATUS [OUTPUT]`: of the calls whose clients are to return results, this one gets its
+    /// own; of none, the latest call that started.
+    Submit {
+        /// Which one.
+        nth: usize,
+        /// How it ended.
+        status: ObservationStatus,
+        /// What it says.
+        output: String,
+    },
     /// `compacted [SUMMARY]`, `compacted after N [SUMMARY]`, `compacted idle`, `compacted fail`:
     /// the compaction that runs ends.
     Compacted(Compacted),
@@ -349,6 +359,7 @@ impl Step {
                 | Self::Interrupt { .. }
                 | Self::Configure { .. }
                 | Self::Answer { .. }
+                | Self::Submit { .. }
         )
     }
 }

@@ -172,6 +172,10 @@ impl fmt::Display for Step {
                 write!(f, "reconciled {nth} {status}")?;
                 spaced(output, f)
             }
+            Self::Submit { nth, status, output } => {
+                write!(f, "submit {nth} {}", spell(status))?;
+                spaced(output, f)
+            }
             Self::Compacted(compacted) => {
                 f.write_str("compacted")?;
                 match compacted {

@@ -187,7 +187,9 @@ impl Told {
                 SampleEvent::Ended { .. } => Self::SampledEnd,
                 SampleEvent::Failed { .. } => Self::SampledFailure,
             },
-            Input::CallEnded { .. } | Input::AgentEnded { .. } => Self::Ran,
+            Input::CallEnded { .. } | Input::AgentEnded { .. } | Input::SubmitResult { .. } => {
+                Self::Ran
+            }
             Input::AgentDetached { .. } => Self::Detached,
             Input::ChildEnded { .. } => Self::ChildEnded,
             Input::ProgramEvent { event: news, .. } => match news {
@@ -282,6 +284,7 @@ fn asks(turn: &Turn) -> bool {
         | CallProgress::Allowed
         | CallProgress::Denied { .. }
         | CallProgress::Running { .. }
+        | CallProgress::AwaitingResult { .. }
         | CallProgress::Reconciling { .. }
         | CallProgress::Done { .. } => false,
     })
@@ -349,6 +352,7 @@ pub(super) fn refusal(reject: &Reject) -> &'static str {
         Reject::Duplicate(_) => "Duplicate",
         Reject::KeyNotAllowed => "NotSaid",
         Reject::NoOpenQuestion(_) => "NotAsked",
+        Reject::ResultNotAwaited(_) => "ResultNotAwaited",
         Reject::ArgumentsMismatch(_) => "OtherArguments",
         Reject::ContextTooLarge { .. } => "ContextTooLarge",
         Reject::NotRunning(_) => "NotRunning",

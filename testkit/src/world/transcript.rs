@@ -158,6 +158,7 @@ fn essentials(recorded: &RecordedFact) -> String {
         ),
         FactGroup::Run(RunFact::CallStarted(fact)) => {
             let plan = if fact.plan { ", plan" } else { "" };
+            let client = if fact.client { ", by a client" } else { "" };
             let lent = fact.grant.as_ref();
             let lent = lent.map_or_else(String::new, |lent| {
                 let time = match lent.turn_ms {
@@ -166,7 +167,7 @@ fn essentials(recorded: &RecordedFact) -> String {
                 };
                 budget(", lent ", lent.as_usage()) + &time
             });
-            format!(" call {} attempt {}{plan}{lent}", fact.call, fact.attempt)
+            format!(" call {} attempt {}{plan}{client}{lent}", fact.call, fact.attempt)
         }
         FactGroup::Recovery(_) => match recorded.fact.start() {
             Some(EffectStart::Reconcile(fact)) => {

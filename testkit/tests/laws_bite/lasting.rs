@@ -10,7 +10,7 @@ use windlass_testkit::laws::law_01_live_equals_fold::fold;
 use windlass_testkit::laws::{
     Held, law_07_nothing_said_is_lost, law_19_the_ceiling_holds, law_20_denied_context_is_dropped,
     law_21_the_last_turn_is_the_last, law_22_interrupts_are_told, law_23_hooks_see_what_enters,
-    law_24_results_enter_once, law_26_effects_of_failed_programs,
+    law_24_results_enter_once, law_26_effects_of_failed_programs, law_27_clients_run_their_calls,
 };
 use windlass_testkit::world::Posture;
 
@@ -192,6 +192,58 @@ fn law_26_kills_an_effect_of_a_failed_program_that_starts_again() {
             fact.outcome = std::sync::Arc::new(outcome);
         }
     });
+}
+
+const CLIENTS_CALL: &str =
+    "open client=write call_ms=5000\nsend hello\ncall write {}\nend stop\nsubmit 0 done ok";
+
+fn law_27(log: &[RecordedFact]) -> Held {
+    law_27_clients_run_their_calls::check(log, &[])
+}
+
+#[test]
+fn law_27_kills_a_clients_call_that_ends_without_its_client() {
+    kills_log(CLIENTS_CALL, law_27, |log| {
+        let at = find(log, "CallObserved", 0);
+        if let Fact::CallObserved(fact) = &mut log[at].fact {
+            fact.by = None;
+        }
+    });
+}
+
+#[test]
+fn law_27_kills_a_clients_call_that_is_started_as_another() {
+    kills_log(CLIENTS_CALL, law_27, |log| {
+        let at = find(log, "CallStarted", 0);
+        if let Fact::CallStarted(fact) = &mut log[at].fact {
+            fact.client = false;
+        }
+    });
+}
+
+#[test]
+fn law_27_kills_a_second_start_of_a_clients_call() {
+    kills_log(CLIENTS_CALL, law_27, |log| {
+        let at = find(log, "CallStarted", 0);
+        let again = log[at].clone();
+        log.insert(at, again);
+    });
+}
+
+#[test]
+fn law_27_kills_a_process_that_runs_the_call_of_a_client() {
+    let log = log(CLIENTS_CALL);
+    let at = find(&log, "CallStarted", 0);
+    let Fact::CallStarted(fact) = &log[at].fact else {
+        unreachable!();
+    };
+    let begun = windlass_testkit::laws::Begun {
+        life: 0,
+        key: windlass_core::EffectKey::Call { call: fact.call, started: log[at].seq },
+        class: windlass_core::EffectClass::Effectful,
+        durable: log[at].seq,
+    };
+    law_27_clients_run_their_calls::check(&log, &[begun]).unwrap_err();
 }
 
 #[test]

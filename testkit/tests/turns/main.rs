@@ -17,6 +17,7 @@ mod calls;
 mod ceilings;
 mod children;
 mod choices;
+mod client_tools;
 mod compaction;
 mod compaction_around;
 mod compaction_charged;

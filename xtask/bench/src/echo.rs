@@ -20,6 +20,7 @@ pub(crate) fn spec() -> ToolSpec {
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
         reconciles: false,
+        client: false,
         agent: None,
     }
 }

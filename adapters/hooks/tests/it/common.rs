@@ -85,6 +85,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
         concurrency: Concurrency::Exclusive,
         timeout_ms: None,
         reconciles: false,
+        client: false,
         agent: None,
     };
     names.map(tool).into()

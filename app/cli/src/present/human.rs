@@ -134,8 +134,12 @@ impl HumanPresenter {
 
     fn started(&mut self, id: CallId, started: &CallStarted) {
         self.end_line();
-        let plan = if started.plan { " (only its plan)" } else { "" };
-        print_notice(&format!("> {}{plan}", self.call(id)));
+        let how = match (started.plan, started.client) {
+            (true, _) => " (only its plan)",
+            (false, true) => " (by a client)",
+            (false, false) => "",
+        };
+        print_notice(&format!("> {}{how}", self.call(id)));
     }
 
     fn observed(&self, call: CallId, seen: &Observation) {

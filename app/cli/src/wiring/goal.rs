@@ -15,6 +15,7 @@ fn goal_tool() -> ToolSpec {
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
         reconciles: false,
+        client: false,
         agent: None,
     }
 }

@@ -23,6 +23,7 @@ pub(super) fn effect_class(session: &Session, id: CallId) -> Option<EffectClass>
             | CallProgress::Allowed
             | CallProgress::Denied { .. }
             | CallProgress::Running { plan: false, .. }
+            | CallProgress::AwaitingResult { .. }
             | CallProgress::Reconciling { .. }
             | CallProgress::Done { .. },
             CallValidity::Valid { effect, .. },

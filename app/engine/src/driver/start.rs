@@ -17,6 +17,7 @@ use super::panics::effect_class;
 use super::programs::step_ms;
 use crate::arguments::Checker;
 use crate::background::{self, BackgroundAgents};
+use crate::client_tools::{self, ClientToolPlan};
 use crate::effect::{
     CallEffect, CompactEffect, DIVERTED, InlineProgramExtractor, ProgressReporter, ReconcileEffect,
     SampleEffect, missing,
@@ -203,9 +204,12 @@ impl Driver {
         })
     }
 
-    /// Returns the executor of a call. The engine itself reads outputs and reaches agents in the
+    /// Returns the executor of a call. A client's tools are only planned here. The engine itself reads outputs and reaches agents in the
     /// background, unless an executor has a tool of that name.
     fn executor(&self, turn: &Turn, call: &ToolCall) -> Arc<dyn ToolExecutor> {
+        if client_tools::is_clients(&turn.settings, &call.name) {
+            return Arc::new(ClientToolPlan);
+        }
         if background::is_own(&call.name, &*self.ports.tools)
             && let Some(engine) = self.slot.engine()
         {

@@ -49,6 +49,7 @@ impl Driver {
                 }
             }
             Input::Answer { call, answer, .. } => self.validate_edit(*call, answer)?,
+            Input::SubmitResult { observation, .. } => self.fits(&[&observation.output])?,
             Input::EditInput { text, .. } | Input::ChildEnded { text, .. } => self.fits(&[text])?,
             Input::MoveInput { .. }
             | Input::WithdrawInput { .. }

@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 use windlass_core::{
     ApprovalAnswer, ArgumentsDigest, CallId, ContextPart, Delivery, Goal, Image, Input, InputId,
-    InterruptSource, Scope, Seq, Settings, StopTiming, TurnId, Widening,
+    InterruptSource, Observation, ObservationStatus, Scope, Seq, Settings, StopTiming, TurnId,
+    Widening,
 };
 
 /// A command to a session. Its serialised form is stable: a node of another release may read it.
@@ -50,6 +51,16 @@ pub enum SessionCommand {
         arguments: ArgumentsDigest,
         /// The answer.
         answer: ApprovalAnswer,
+    },
+    /// Returns the result of a call that a client of the session ran.
+    SubmitResult {
+        /// Id of the call.
+        call: CallId,
+        /// Output of the call.
+        output: String,
+        /// True if the call failed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        failed: bool,
     },
     /// Replaces the text of an input that was not accepted yet.
     EditInput {
@@ -142,6 +153,7 @@ impl SessionCommand {
             Self::Compact { .. } => "compact",
             Self::Interrupt { .. } => "interrupt",
             Self::Answer { .. } => "answer",
+            Self::SubmitResult { .. } => "submit_result",
             Self::EditInput { .. } => "edit_input",
             Self::MoveInput { .. } => "move_input",
             Self::WithdrawInput { .. } => "withdraw_input",
@@ -160,6 +172,7 @@ impl SessionCommand {
             | Self::Compact { .. }
             | Self::Interrupt { .. }
             | Self::Answer { .. }
+            | Self::SubmitResult { .. }
             | Self::EditInput { .. }
             | Self::MoveInput { .. }
             | Self::WithdrawInput { .. }
@@ -196,6 +209,12 @@ impl SessionCommand {
             }
             Self::Answer { call, arguments, answer } => {
                 Input::Answer { call, scope, arguments, answer }
+            }
+            Self::SubmitResult { call, output, failed } => {
+                let status =
+                    if failed { ObservationStatus::Failed } else { ObservationStatus::Done };
+                let observation = Observation::new(status, output);
+                Input::SubmitResult { call, scope, observation }
             }
             Self::ChildEnded { call, text } => Input::ChildEnded { scope, call, text },
             Self::Resume {} => Input::Continue,

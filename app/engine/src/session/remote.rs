@@ -153,7 +153,8 @@ pub(super) fn valid_ms(command: &SessionCommand) -> u64 {
         | SessionCommand::MoveInput { .. }
         | SessionCommand::WithdrawInput { .. }
         | SessionCommand::ChildEnded { .. }
-        | SessionCommand::Answer { .. } => DAY_MS,
+        | SessionCommand::Answer { .. }
+        | SessionCommand::SubmitResult { .. } => DAY_MS,
         SessionCommand::Configure { .. }
         | SessionCommand::Compact { .. }
         | SessionCommand::Interrupt { .. }

@@ -91,6 +91,7 @@ pub(crate) async fn sends_out_as(
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
         reconciles: false,
+        client: false,
         agent: Some(Box::new(agent)),
     });
     let start = Start::New(Box::new(OpenSession {

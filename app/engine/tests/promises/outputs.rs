@@ -29,6 +29,7 @@ impl ToolExecutor for StoringTool {
             concurrency: Concurrency::Exclusive,
             timeout_ms: None,
             reconciles: false,
+            client: false,
             agent: None,
         }]
     }

@@ -325,6 +325,7 @@ impl Projection {
         match entry {
             CallEntry::Proposed(source, item) => self.on_proposed(id, source, item, out),
             CallEntry::Asked(_) => self.pause(out),
+            CallEntry::Started(started) if started.client => self.pause(out),
             CallEntry::Answered(_) => self.custom_fact(fact, out),
             CallEntry::Observed(observed) => {
                 self.parents.remove(&id);

@@ -5,19 +5,23 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use windlass_engine::NewInput;
-use windlass_engine::core::{CallId, ContextPart, Delivery, GrantLifetime, Seq};
+use windlass_engine::core::{CallId, ContextPart, Delivery, EffectClass, GrantLifetime, Seq};
 
 use super::client::{AguiClient, RequestedRun};
 use super::follow::before;
 use super::project::{Projection, TurnFilter};
 use crate::access::Right;
 use crate::api::answers::{Conflict, KeyReused, NoSession, StoreFull, Waits};
-use crate::api::{Decision, DecisionRequest, RunRight, SessionAccess, accept, decide, images};
+use crate::api::{
+    ClientResult, Decision, DecisionRequest, RunRight, SessionAccess, accept, decide, images,
+    submit,
+};
 use crate::app::App;
+use crate::client_tools::ClientTool;
 use crate::json::Json;
 use crate::problem::{Problem, ProblemCode};
 use crate::stream::begin::{acquire_permit, open_stream};
@@ -40,15 +44,14 @@ pub(crate) struct RunInput {
     /// Name of the run. Repeating it refers to the same run.
     #[schema(min_length = 1, max_length = 128, pattern = "^[ -~]+$")]
     run_id: String,
-    /// Conversation as the client has it. The last message is the input and must be the user's; the
-    /// others are ignored.
+    /// Conversation as the client has it. The last message is the user's input, or the last ones are
+    /// results of the client's tools; the others are ignored.
     #[serde(default)]
     #[schema(value_type = Vec<Object>)]
     messages: Vec<Value>,
-    /// Ignored: tools that a client runs are not offered to the model.
+    /// Tools that the client runs, in place of those before; an empty list leaves those.
     #[serde(default)]
-    #[schema(value_type = Vec<Object>)]
-    tools: Vec<Value>,
+    tools: Vec<FrontendTool>,
     /// Additional context for the model.
     #[serde(default)]
     context: Vec<Context>,
@@ -59,6 +62,35 @@ pub(crate) struct RunInput {
     #[serde(default)]
     #[schema(nullable = false)]
     resume: Option<Vec<Resume>>,
+}
+
+/// Tool that the client runs.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = AguiTool)]
+pub(crate) struct FrontendTool {
+    /// Name of the tool.
+    name: String,
+    /// Description of the tool.
+    #[serde(default)]
+    description: String,
+    /// JSON Schema of the arguments.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    parameters: Option<Map<String, Value>>,
+}
+
+impl FrontendTool {
+    /// Returns the declaration. The protocol has no effect class, so the widest one applies.
+    fn declaration(self) -> ClientTool {
+        let any = || Map::from_iter([(String::from("type"), Value::from("object"))]);
+        ClientTool {
+            name: self.name,
+            description: self.description,
+            parameters: self.parameters.filter(|schema| !schema.is_empty()).unwrap_or_else(any),
+            effect: EffectClass::Effectful,
+            timeout_ms: None,
+        }
+    }
 }
 
 /// Additional context for the model.
@@ -147,19 +179,21 @@ pub(super) async fn run(
     }
     let pass = acquire_permit(&app, &seen.caller)?;
     let mut ignored = Vec::new();
-    if !input.tools.is_empty() {
-        ignored.push("tools");
-    }
-    if !(input.state.is_null() || input.state.as_object().is_some_and(serde_json::Map::is_empty)) {
+    if !(input.state.is_null() || input.state.as_object().is_some_and(Map::is_empty)) {
         ignored.push("state");
     }
     let resumed = input.resume.as_deref().is_some_and(|all| !all.is_empty());
+    let results = results(&input.messages)?;
     let (from, known, about) = match (resumed, input.resume) {
         (true, Some(all)) => resume(&app, &seen, &input.run_id, all).await?,
+        _ if !results.is_empty() => answer_calls(&app, &seen, results).await?,
         _ => {
             let key = Some(format!("agui:{}", input.run_id));
             let send = new_input(&seen, key, &input.messages, input.context)?;
-            let taken = accept(&app, &seen, send).await?;
+            let tools = input.tools.into_iter().map(FrontendTool::declaration);
+            let tools: Vec<ClientTool> = tools.collect();
+            let declared = Some(tools.as_slice()).filter(|tools| !tools.is_empty());
+            let taken = accept(&app, &seen, send, declared).await?;
             let from = before(Seq(taken.input.0));
             (from, Seq::ZERO, TurnFilter::Input(taken.input))
         }
@@ -199,6 +233,37 @@ async fn resume(
     Ok((before(Seq(turn)), known, TurnFilter::Turn(windlass_engine::core::TurnId(turn))))
 }
 
+/// Submits the results of a client's calls, and streams the events from the last one on.
+async fn answer_calls(
+    app: &App,
+    seen: &SessionAccess<RunRight>,
+    results: Vec<(CallId, ClientResult)>,
+) -> Result<(Seq, Seq, TurnFilter), Problem> {
+    let mut last = Seq::ZERO;
+    for (call, result) in results {
+        last = last.max(submit(app, seen, call, result).await?);
+    }
+    let turn = seen.fact_at(last).await?.and_then(|fact| fact.turn);
+    let turn = turn.ok_or_else(Problem::no_session)?;
+    Ok((before(Seq(turn.0)), before(last), TurnFilter::Turn(turn)))
+}
+
+/// Returns the results of calls that the conversation ends with.
+fn results(messages: &[Value]) -> Result<Vec<(CallId, ClientResult)>, Problem> {
+    let ends = messages.iter().rev().take_while(|message| message["role"] == "tool").count();
+    let results = messages.iter().skip(messages.len().saturating_sub(ends)).map(|message| {
+        let call = message["toolCallId"].as_str().and_then(|id| id.parse().ok());
+        let (output, error) = (message["content"].as_str(), message["error"].as_str());
+        let failed = error.is_some();
+        let output = error.filter(|_| output.is_none_or(str::is_empty)).or(output);
+        let (Some(call), Some(output)) = (call, output) else {
+            return Err(refuse("the result of a tool has the toolCallId of its call, and a text"));
+        };
+        Ok((CallId(call), ClientResult { output: output.to_owned(), failed }))
+    });
+    results.collect()
+}
+
 /// Returns the call of an answer, and the decision.
 fn approval_answer(resume: Resume) -> Result<(CallId, DecisionRequest), Problem> {
     let id = resume.interrupt_id.split_once('.');
@@ -228,7 +293,7 @@ fn new_input(
 ) -> Result<NewInput, Problem> {
     let last = messages.last().filter(|last| last["role"] == "user");
     let last = last.ok_or_else(|| {
-        refuse("the last message is the user's: tools that a client runs are not offered")
+        refuse("the last message is the user's, or the result of a tool that the client runs")
     })?;
     let (mut text, mut shown) = (String::new(), Vec::new());
     match &last["content"] {

@@ -153,7 +153,7 @@ pub(crate) async fn compact(
     key: ClientKey,
     Json(CompactRequest { focus }): Json<CompactRequest>,
 ) -> Result<impl IntoResponse, Problem> {
-    let (handle, _) = open(&app, &seen.caller, &seen.id).await?;
+    let (handle, _) = open(&app, &seen.caller, &seen.id, None).await?;
     let permit = seen.caller.turn_permit(&app).await?;
     let (of, command) = ((&seen.caller, &seen.id), SessionCommand::Compact { focus });
     let request = execute(&handle, of, key.for_command(), command).await?;
@@ -200,7 +200,7 @@ pub(crate) async fn resume(
         let nothing = SendError::Rejected(Reject::NoPendingInput);
         return Err(failure::send(&nothing));
     }
-    let (handle, before) = open(&app, &seen.caller, &seen.id).await?;
+    let (handle, before) = open(&app, &seen.caller, &seen.id, None).await?;
     // A turn that already runs needs no further room.
     let next = before.next_input().filter(|_| before.turn().is_none());
     let next = match next {

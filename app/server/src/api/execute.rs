@@ -58,6 +58,7 @@ fn is_of_another(fact: &Fact, command: &SessionCommand) -> bool {
         // An interrupt is acknowledged as the first one under its key; others have nothing to
         // compare, or are compared where they are sent.
         SessionCommand::WithdrawInput { .. }
+        | SessionCommand::SubmitResult { .. }
         | SessionCommand::Send(_)
         | SessionCommand::Configure { .. }
         | SessionCommand::SetGoal { .. }

@@ -114,6 +114,7 @@ fn rejected(reject: &Reject) -> Problem {
         Reject::SessionFull { .. } => ProblemCode::SessionFull,
         Reject::NoOpenQuestion(_) => ProblemCode::NotAsked,
         Reject::ArgumentsMismatch(_) => ProblemCode::OtherArguments,
+        Reject::ResultNotAwaited(_) => ProblemCode::NotAwaited,
         Reject::Empty
         | Reject::ContextTooLarge { .. }
         | Reject::NotRunning(_)

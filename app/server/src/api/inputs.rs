@@ -26,6 +26,7 @@ use super::turn_permits;
 use crate::access::hex;
 use crate::app::App;
 use crate::caller::Caller;
+use crate::client_tools::ClientTool;
 use crate::json::Json;
 use crate::object;
 use crate::problem::{Problem, ProblemCode};
@@ -50,6 +51,11 @@ pub(crate) struct TurnRequest {
     /// True if the turn only plans what its tools would do.
     #[serde(default)]
     dry_run: bool,
+    /// Tools that a client of the session runs, in place of those before. Without it they stay. Those
+    /// of a running turn stay until it ends.
+    #[serde(default, deserialize_with = "object::each_if_any")]
+    #[schema(nullable = false, value_type = Option<Vec<ClientTool>>)]
+    client_tools: Option<Vec<ClientTool>>,
 }
 
 /// Input with its delivery.
@@ -78,6 +84,11 @@ pub(crate) struct InputRequest {
     #[serde(default, deserialize_with = "object::number")]
     #[schema(value_type = Option<u64>)]
     turn: Option<TurnId>,
+    /// Tools that a client of the session runs, in place of those before. Without it they stay. Those
+    /// of a running turn stay until it ends.
+    #[serde(default, deserialize_with = "object::each_if_any")]
+    #[schema(nullable = false, value_type = Option<Vec<ClientTool>>)]
+    client_tools: Option<Vec<ClientTool>>,
 }
 
 /// Accepted input, which is durable.
@@ -122,6 +133,7 @@ pub(crate) async fn turn(
         images: words.images,
         dry_run: words.dry_run,
         turn: None,
+        client_tools: words.client_tools,
     };
     submit(&app, &seen, &key, input).await
 }
@@ -168,17 +180,18 @@ async fn submit(
         dry_run: input.dry_run,
         turn: input.turn,
     };
-    let taken = accept(app, seen, send).await?;
+    let taken = accept(app, seen, send, input.client_tools.as_deref()).await?;
     Ok((StatusCode::ACCEPTED, Json(taken)))
 }
 
-/// Submits an input to a session.
+/// Submits an input to a session. `declared` replaces the client tools of the session.
 pub(crate) async fn accept(
     app: &App,
     seen: &SessionAccess<RunRight>,
     mut send: NewInput,
+    declared: Option<&[ClientTool]>,
 ) -> Result<AcceptedInput, Problem> {
-    let (handle, state) = open(app, &seen.caller, &seen.id).await?;
+    let (handle, state) = open(app, &seen.caller, &seen.id, declared).await?;
     // An input to a running turn is part of that turn.
     let pass = match send.delivery == Delivery::Steer && state.turn().is_some() {
         true => None,

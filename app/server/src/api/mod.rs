@@ -2,6 +2,7 @@
 
 mod approvals;
 mod cache;
+mod client_calls;
 mod control;
 mod describe;
 mod execute;
@@ -34,8 +35,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(crate) use self::approvals::{Decision, DecisionRequest, decide};
+pub(crate) use self::client_calls::{ClientResult, submit};
 pub(crate) use self::describe::answers;
-pub(crate) use self::describe::shapes::{LimitsShape, ModeShape, PermissionsShape, TransportShape};
+pub(crate) use self::describe::shapes::{
+    EffectShape, LimitsShape, ModeShape, PermissionsShape, TransportShape,
+};
 pub(crate) use self::inputs::{accept, images};
 pub(crate) use self::session_access::{ReadRight, RunRight, SessionAccess};
 pub(crate) use self::view::ViewCache;
@@ -60,6 +64,8 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(approvals::of_session))
         .routes(routes!(approvals::of_tenant))
         .routes(routes!(approvals::answer))
+        .routes(routes!(client_calls::list))
+        .routes(routes!(client_calls::answer))
         .routes(routes!(grants::list))
         .routes(routes!(grants::revoke))
         .routes(routes!(forks::fork))

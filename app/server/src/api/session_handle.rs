@@ -6,6 +6,7 @@ use windlass_engine::core::{Lineage, Scope, Session, SessionId, Widening};
 use super::failure;
 use crate::app::App;
 use crate::caller::Caller;
+use crate::client_tools::{self, ClientTool};
 use crate::problem::Problem;
 
 /// Returns a handle of a session on any node.
@@ -22,11 +23,12 @@ pub(crate) async fn handle(
 }
 
 /// Returns a handle of a session for a turn, and applies the tenant's current settings to the
-/// session.
+/// session. `declared` replaces the session's client tools.
 pub(crate) async fn open(
     app: &App,
     caller: &Caller,
     id: &SessionId,
+    declared: Option<&[ClientTool]>,
 ) -> Result<(SessionHandle, Session), Problem> {
     let handle = handle(app, caller, id).await?;
     let state = handle.state().await;
@@ -35,6 +37,13 @@ pub(crate) async fn open(
     let mut today = today.map_err(|refusal| failure::refused(&refusal))?;
     // The parent determined a child's tools; the configuration cannot add to them.
     today.tools = state.offered_tools(today.tools);
+    match declared {
+        None => client_tools::retain(&mut today, &state.settings),
+        Some(tools) => {
+            let declared = client_tools::declare(&mut today, tools);
+            declared.map_err(|refusal| failure::refused(&refusal))?;
+        }
+    }
     let widening = match &*state.lineage {
         Lineage::Child { .. } => Widening::Forbidden,
         Lineage::Root | Lineage::Fork { .. } => Widening::Allowed,

@@ -26,6 +26,7 @@ use super::session_access::{
 use super::view::SessionView;
 use crate::app::App;
 use crate::caller::Caller;
+use crate::client_tools;
 use crate::json::Json;
 use crate::problem::Problem;
 use crate::tenant::SessionOptions;
@@ -63,7 +64,9 @@ pub(crate) async fn open(
     }
     let tenant = &caller.tenant;
     let settings = tenant.factory.new_settings(&wish);
-    let settings = settings.map_err(|refusal| failure::refused(&refusal))?;
+    let mut settings = settings.map_err(|refusal| failure::refused(&refusal))?;
+    let declared = client_tools::declare(&mut settings, &wish.client_tools);
+    declared.map_err(|refusal| failure::refused(&refusal))?;
     let id = key.session("session", &tenant.name);
     let id = match id {
         Some(id) => {
@@ -188,6 +191,7 @@ fn is_same(before: &Settings, wish: &SessionOptions, wanted: &Settings) -> bool 
         && wish.model.as_ref().is_none_or(|model| *model == before.model)
         && is_same_program(before, wish)
         && wish.limits.is_none_or(|_| wanted.limits == before.limits)
+        && client_tools::has_declared(before, &wish.client_tools)
 }
 
 fn is_same_program(before: &Settings, wish: &SessionOptions) -> bool {

@@ -13,6 +13,7 @@ use windlass_engine::{Loaded, StartError};
 
 use super::approvals::{self, Approval};
 use super::cache::RecentCache;
+use super::client_calls::{self, ClientCall};
 use super::describe::shapes::{LineageShape, ModeShape, PermissionsShape};
 use super::failure;
 use super::fold_cache::FoldCache;
@@ -108,11 +109,13 @@ struct CachedView {
     details: Arc<SessionDetails>,
 }
 
-/// Session with its open approvals.
+/// Session with its open approvals and the calls that wait for clients.
 pub(crate) struct SessionDetails {
     pub(crate) view: SessionView,
     /// Open approvals.
     pub(crate) approvals: Vec<Approval>,
+    /// Calls that wait for their clients.
+    pub(crate) client_calls: Vec<ClientCall>,
 }
 
 /// Builds views, and caches their parts.
@@ -158,7 +161,8 @@ impl ViewCache {
         let title = self.title(tenant, first).await?;
         let approvals = approvals::of(&loaded);
         let view = view(&loaded, approvals.len(), changed, title);
-        let whole = Arc::new(SessionDetails { view, approvals });
+        let client_calls = client_calls::of(&loaded);
+        let whole = Arc::new(SessionDetails { view, approvals, client_calls });
         let kept = CachedView { began: first.ts, details: whole.clone() };
         self.views.insert(&tenant.name, id, kept);
         Ok(whole)
@@ -439,8 +443,8 @@ fn damaged(error: &StartError, first: &RecordedFact) -> Result<SessionDetails, P
         program: None,
         lineage: opening_fact(first).map(|opened| opened.lineage.clone()),
     };
-    let approvals = Vec::new();
-    Ok(SessionDetails { view, approvals })
+    let (approvals, client_calls) = (Vec::new(), Vec::new());
+    Ok(SessionDetails { view, approvals, client_calls })
 }
 
 #[cfg(test)]

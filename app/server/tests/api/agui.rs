@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use windlass_engine::core::{EffectClass, StopReason, StreamEvent};
 use windlass_server::windlass_engine;
-use windlass_testkit::provider::{Step, call, say};
+use windlass_testkit::provider::{Step, call, calls, say};
 use windlass_testkit::tools::ScriptedTool;
 
 use crate::client::{Answer, OTHER, READER, TOKEN};
@@ -72,10 +72,10 @@ async fn a_run_is_told_to_its_end_and_the_same_run_again_is_the_same_turn() {
     let mut more = input(&id, "run-2", "more");
     let before = json!({"id": "0", "role": "assistant", "content": "there"});
     more["messages"].as_array_mut().unwrap().insert(0, before);
-    more["tools"] = json!([{"name": "t", "description": "d"}]);
+    more["state"] = json!({"a": 1});
     let second = told(&ask(&server, &id, &more).await);
     assert_eq!(text(&second), "again");
-    assert_eq!(second[1]["value"], json!({"fields": ["tools"]}));
+    assert_eq!(second[1]["value"], json!({"fields": ["state"]}));
     assert_eq!(inputs(&server, &id).await, 2);
 }
 
@@ -104,6 +104,53 @@ async fn a_question_ends_the_run_and_its_answer_goes_on_as_another() {
     assert_eq!(steps("STEP_STARTED"), steps("STEP_FINISHED"));
     // The first answer counts.
     assert_eq!(ask(&server, &id, &wish).await.problem(), problem(409, "not_asked"));
+}
+
+#[tokio::test]
+async fn a_front_end_runs_its_own_tools() {
+    let both = calls([("open", json!({"path": "a"})), ("open", json!({"path": "b"}))]);
+    let world = World::new([both, say("done")], []);
+    let server = world.serve().await;
+    let id = server.open(&json!({"permissions": "auto"})).await;
+    let mut wish = input(&id, "run-1", "open both");
+    wish["tools"] = json!([{"name": "open", "description": "Opens.", "parameters":
+        {"type": "object", "properties": {"path": {"type": "string"}}}}]);
+    let first = told(&ask(&server, &id, &wish).await);
+    let started = first.iter().filter(|event| event["type"] == "TOOL_CALL_START");
+    let ids: Vec<&Value> = started.map(|event| &event["toolCallId"]).collect();
+    let [one, other] = ids[..] else {
+        panic!("two calls: {first:?}");
+    };
+    let last = first.last().unwrap();
+    assert_eq!(
+        (&last["type"], &last["outcome"]["type"]),
+        (&json!("RUN_FINISHED"), &json!("success"))
+    );
+
+    let mut results = input(&id, "run-2", "open both");
+    let result = |id: &Value, text: &str| json!({"id": text, "role": "tool", "toolCallId": id, "content": text});
+    let mut failed = result(other, "");
+    failed["error"] = json!("no such file");
+    results["messages"].as_array_mut().unwrap().extend([result(one, "opened"), failed]);
+    let second = told(&ask(&server, &id, &results).await);
+    assert_eq!((&second[0]["type"], &second[0]["runId"]), (&json!("RUN_STARTED"), &json!("run-2")));
+    assert_eq!(text(&second), "done");
+    assert_eq!(second.last().unwrap()["outcome"]["type"], "success");
+    // The same results again are the same run; others are refused.
+    assert_eq!(text(&told(&ask(&server, &id, &results).await)), "done");
+    results["messages"][1]["content"] = json!("other");
+    assert_eq!(ask(&server, &id, &results).await.problem(), problem(409, "not_awaited"));
+    let all = facts(&server, &id).await;
+    let ended: Vec<&Value> = all
+        .iter()
+        .filter(|fact| fact["kind"] == "CallObserved")
+        .map(|fact| &fact["body"]["observation"])
+        .collect();
+    assert_eq!((&ended[0]["status"], &ended[0]["output"]), (&json!("done"), &json!("opened")));
+    assert_eq!(
+        (&ended[1]["status"], &ended[1]["output"]),
+        (&json!("failed"), &json!("no such file"))
+    );
 }
 
 /// The variables that name Node, and the folder `node_modules` in which the client is.
@@ -175,8 +222,10 @@ async fn what_cannot_be_is_refused_and_nothing_is_said() {
         (json!({"messages": []}), &refused),
         (
             json!({"messages": [{"id": "1", "role": "tool", "toolCallId": "1", "content": "x"}]}),
-            &refused,
+            &problem(404, "no_call"),
         ),
+        (json!({"messages": [{"id": "1", "role": "tool", "content": "x"}]}), &refused),
+        (json!({"tools": [{"name": "with a blank", "description": "d"}]}), &refused),
         (json!({"messages": [{"id": "1", "role": "user", "content": ""}]}), &refused),
         (
             json!({"messages": [{"id": "1", "role": "user", "content": [{"type": "audio"}]}]}),

@@ -10,6 +10,7 @@
 mod agui;
 mod approvals;
 mod client;
+mod client_tools;
 mod counting;
 mod description;
 mod forks;

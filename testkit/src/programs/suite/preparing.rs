@@ -21,6 +21,7 @@ fn spec(name: &str, description: &str) -> ToolSpec {
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
         reconciles: false,
+        client: false,
         agent: None,
     }
 }

@@ -144,14 +144,16 @@ fn call_started() -> impl Strategy<Value = Fact> {
         turn_ms,
     });
     let lent = prop::option::of(lent);
-    let whole = (number(), any::<u32>(), text(), number(), any::<bool>(), lent);
-    whole.prop_map(|(call, attempt, idempotency_key, timeout_ms, plan, lent)| {
+    let flags = (any::<bool>(), any::<bool>());
+    let whole = (number(), any::<u32>(), text(), number(), flags, lent);
+    whole.prop_map(|(call, attempt, idempotency_key, timeout_ms, (plan, client), lent)| {
         Fact::CallStarted(CallStarted {
             call: CallId(call),
             attempt,
             idempotency_key,
             timeout_ms,
             plan,
+            client,
             grant: lent,
         })
     })
@@ -181,11 +183,12 @@ fn call_observed() -> impl Strategy<Value = Fact> {
         Arc::new(Confinement { profile, tier, mechanisms })
     });
     let kept = (prop::option::of(kept), prop::option::of(result_form()), any::<bool>());
-    let kept = (kept, prop::option::of(confined));
+    let by = prop::option::of(scope().prop_map(Arc::new));
+    let kept = (kept, prop::option::of(confined), (by, prop::option::of(text())));
     let whole = (number(), status, text(), sizes, kept, took, prop::option::of(telling));
     whole.prop_map(|(call, status, output, sizes, kept, took, tells)| {
         let (output_bytes, omitted_bytes, exit_code) = sizes;
-        let ((kept, form, detached), confinement) = kept;
+        let ((kept, form, detached), confinement, (by, key)) = kept;
         Fact::CallObserved(CallObserved {
             call: CallId(call),
             observation: Arc::new(Observation {
@@ -201,6 +204,8 @@ fn call_observed() -> impl Strategy<Value = Fact> {
             report: tells,
             form,
             detached,
+            by,
+            key,
         })
     })
 }
@@ -242,6 +247,7 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
             idempotency_key: text.into(),
             timeout_ms: u64::MAX,
             plan: true,
+            client: true,
             grant: Some(BudgetGrant {
                 samples: u32::MAX,
                 tokens: u64::MAX,
@@ -272,6 +278,8 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
             report: Some(CallReport { calls: vec![call], more: u32::MAX }),
             form: Some(fixed::RESULT_FORM),
             detached: true,
+            by: Some(fixed::principal(text).into()),
+            key: Some(text.into()),
         }),
         Fact::ProgramCalled(ProgramCalled {
             program: call,

@@ -121,6 +121,7 @@ fn answer() -> impl Strategy<Value = Step> {
         12 => hook(),
         10 => program(),
         4 => keyed(answered().boxed()),
+        3 => keyed(submitted().boxed()),
         3 => (0..3_usize, prop::option::weighted(0.8, word()))
             .prop_map(|(nth, word)| Step::Asked { nth, word }),
         2 => reconciled(),
@@ -386,6 +387,11 @@ fn reconciled() -> impl Strategy<Value = Step> {
         status,
         output,
     })
+}
+
+fn submitted() -> impl Strategy<Value = Step> {
+    let whole = (0..3_usize, status(), output());
+    whole.prop_map(|(nth, status, output)| Step::Submit { nth, status, output })
 }
 
 fn compacted() -> impl Strategy<Value = Step> {

@@ -48,28 +48,33 @@ pub(crate) fn posture() -> impl Strategy<Value = Posture> {
         window(),
         price(),
         shape(),
-        (program(), agent()),
+        (program(), agent(), client()),
     );
-    whole.prop_map(
-        |(mode, permissions, limits, rules, hooks, window, price, shape, (program, agent))| {
-            Posture {
-                mode,
-                permissions,
-                limits,
-                rules,
-                hooks,
-                window,
-                price,
-                shape,
-                program: program.map(|(calls, _)| calls),
-                corrections: program.map_or(0, |(_, corrections)| corrections),
-                agent: agent.map(|(samples, _)| samples),
-                wakes: agent.is_some_and(|(_, wakes)| wakes),
-                holds: false,
-                understates: None,
-            }
-        },
-    )
+    whole.prop_map(|(mode, permissions, limits, rules, hooks, window, price, shape, more)| {
+        let (program, agent, client) = more;
+        Posture {
+            mode,
+            permissions,
+            limits,
+            rules,
+            hooks,
+            window,
+            price,
+            shape,
+            program: program.map(|(calls, _)| calls),
+            corrections: program.map_or(0, |(_, corrections)| corrections),
+            agent: agent.map(|(samples, _)| samples),
+            wakes: agent.is_some_and(|(_, wakes)| wakes),
+            holds: false,
+            understates: None,
+            client,
+        }
+    })
+}
+
+/// The tool that a client runs, now and then.
+fn client() -> impl Strategy<Value = Option<String>> {
+    prop::option::weighted(0.2, select(vec!["read", "write", "shell"]).prop_map(String::from))
 }
 
 /// Limits small enough to be reached, each the default now and then.

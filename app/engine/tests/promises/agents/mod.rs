@@ -57,6 +57,7 @@ pub(super) fn scout(agent: AgentSpec) -> ToolSpec {
         concurrency: Concurrency::Parallel,
         timeout_ms: None,
         reconciles: false,
+        client: false,
         agent: Some(Box::new(agent)),
     }
 }

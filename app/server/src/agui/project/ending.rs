@@ -8,9 +8,9 @@ use super::super::question;
 use super::{PresentedRun, Projection, name};
 
 impl Projection {
-    /// Ends the run if nothing continues without a person.
+    /// Ends the run if nothing continues without a person or a client.
     pub(super) fn pause(&mut self, out: &mut Vec<AguiEvent>) {
-        let waits = self.answer().is_some_and(SampleView::waits_for_approval);
+        let waits = self.answer().is_some_and(SampleView::waits_for_client);
         if self.sample.is_some() || self.paused || !waits {
             return;
         }
@@ -19,8 +19,12 @@ impl Projection {
             return;
         };
         let open = self.answer().into_iter().flat_map(SampleView::open_calls);
-        let outcome =
-            AguiOutcome::Interrupt { interrupts: open.filter_map(question::interrupt).collect() };
+        let interrupts: Vec<_> = open.filter_map(question::interrupt).collect();
+        // A run that waits for the client's tools alone ends, and their results start another.
+        let outcome = match interrupts.is_empty() {
+            true => AguiOutcome::Success,
+            false => AguiOutcome::Interrupt { interrupts },
+        };
         self.parent_run = Some(run.id.clone());
         self.finish(run, outcome, None, out);
     }

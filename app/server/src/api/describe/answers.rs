@@ -31,6 +31,7 @@ pub(super) const PROBLEMS: &[(&str, &str, &[&str])] = &[
             "stopping",
             "not_asked",
             "other_arguments",
+            "not_awaited",
             "no_fork_here",
             "turn_running",
             "no_rewind_here",

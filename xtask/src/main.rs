@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo xtask COMMAND`. One file a command.
 
 mod attack;
+mod clients;
 mod conform;
 mod coverage;
 mod crash;
@@ -68,6 +69,8 @@ enum Command {
     Servers,
     /// Measure line coverage of the core; fails under 95 per cent
     Coverage,
+    /// Generate the types of the Python and TypeScript clients, or compare them with `--check`
+    Clients(clients::Options),
     /// Draw `docs/state-chart.md` from the reviewed table, or compare it with `--check`
     #[command(disable_help_flag = true)]
     Diagram(Passed),
@@ -114,6 +117,7 @@ fn main() -> ExitCode {
             conform::run(name.as_deref(), built)
         }
         Command::Servers => servers::fetch(),
+        Command::Clients(options) => clients::run(&options),
         Command::Coverage => coverage::run(),
         Command::Diagram(passed) => Own::Kit.command("diagram", &passed.arguments),
         Command::Explore(passed) => Own::Kit.command("explore", &passed.arguments),

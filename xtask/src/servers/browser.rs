@@ -1,6 +1,6 @@
 //! Programs that drive the tests of the page: Debian's Chromium and Node, and `playwright-core` and
 //! `axe-core` from npm, pinned by a lock file and unpacked below the target folder. The client of
-//! AG-UI comes in the same way.
+//! AG-UI and the compiler of the TypeScript client come in the same way.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,9 @@ const PLAYWRIGHT: &str = "WINDLASS_TEST_PLAYWRIGHT";
 
 /// Variable that names the folder `node_modules` with `@ag-ui/client`.
 const AGUI: &str = "WINDLASS_TEST_AGUI";
+
+/// Variable that names the folder `node_modules` with `typescript`, for the TypeScript client.
+const TYPESCRIPT: &str = "WINDLASS_TEST_TYPESCRIPT";
 
 /// Oldest major version of Node that works.
 const OLDEST_NODE: u32 = 20;
@@ -132,6 +135,21 @@ const PAGE_PACKAGES: Pinned =
 
 const AGUI_PACKAGES: Pinned = Pinned { folder: "agui", package: "@ag-ui/client", variable: AGUI };
 
+const TYPESCRIPT_PACKAGES: Pinned =
+    Pinned { folder: "typescript-client", package: "typescript", variable: TYPESCRIPT };
+
+/// Finds or fetches the compiler of the TypeScript client, and passes its path and Node's to tests.
+///
+/// # Errors
+/// When one cannot be found or fetched; the error says what to do.
+pub(super) fn typescript(servers: &mut Servers) -> anyhow::Result<()> {
+    let node = named(NODE, node)?;
+    let modules = named(TYPESCRIPT, || modules(&node, &TYPESCRIPT_PACKAGES))?;
+    say(format_args!("typescript: {node} runs the packages in {modules}"));
+    servers.variables.extend([(NODE, node), (TYPESCRIPT, modules)]);
+    Ok(())
+}
+
 /// Finds or fetches the client of AG-UI, and passes its path and Node's to tests.
 ///
 /// # Errors
@@ -196,7 +214,8 @@ mod tests {
     fn the_lock_files_name_no_place() {
         let page = include_str!("../../tools/page/package-lock.json");
         let agui = include_str!("../../tools/agui/package-lock.json");
-        for (lock, packages) in [(page, 2), (agui, 14)] {
+        let typescript = include_str!("../../tools/typescript-client/package-lock.json");
+        for (lock, packages) in [(page, 2), (agui, 14), (typescript, 3)] {
             assert!(!lock.contains("resolved") && !lock.contains("://"), "{lock}");
             assert_eq!(lock.matches("\"integrity\"").count(), packages);
         }

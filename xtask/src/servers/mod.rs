@@ -13,6 +13,7 @@ mod pgbouncer;
 #[path = "../../../testkit/src/port.rs"]
 mod port;
 mod postgres;
+mod python;
 mod schemathesis;
 
 use std::path::{Path, PathBuf};
@@ -80,6 +81,12 @@ impl Servers {
             }
             if let Err(error) = browser::agui(&mut servers) {
                 say(format_args!("agui: {error:#}; its test says so too"));
+            }
+            if let Err(error) = browser::typescript(&mut servers) {
+                say(format_args!("typescript: {error:#}; its test says so too"));
+            }
+            if let Err(error) = python::client(&mut servers) {
+                say(format_args!("python: {error:#}; its test says so too"));
             }
             match schemathesis::found() {
                 Ok(program) => schemathesis::tell(program, &mut servers),
@@ -162,6 +169,8 @@ pub(crate) fn fetch() -> anyhow::Result<()> {
     pgbouncer::program()?;
     browser::found()?;
     browser::agui(&mut Servers::none())?;
+    browser::typescript(&mut Servers::none())?;
+    python::client(&mut Servers::none())?;
     schemathesis::found()?;
     Ok(())
 }

@@ -80,3 +80,23 @@ async fn a_path_takes_the_methods_that_are_described_and_no_other() {
     let answer = server.get("/nothing").send().await;
     assert_eq!(answer.problem(), problem(404, "no_route"));
 }
+
+/// The document from which the types of the clients are generated.
+const FILE: &str = "../clients/openapi.json";
+
+#[tokio::test]
+async fn the_clients_are_generated_from_the_served_description() {
+    let world = World::new([], []);
+    let server = world.serve().await;
+    let served = format!("{:#}\n", document(&server).await);
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, &served).unwrap();
+    }
+    let there = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        there == served,
+        "app/clients/openapi.json is not what the server serves: run this test with \
+         UPDATE_EXPECT=1, then `cargo xtask clients`"
+    );
+}

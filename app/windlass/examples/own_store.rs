@@ -1,7 +1,8 @@
 //! Own store: one journal file for all sessions, a line for each append, read into memory on opening.
 //!
-//! The suite `windlass_testkit::log_store_suite` holds it to the promises of the port, in
-//! `tests/own_store.rs`.
+//! It has no checksums, so a line that was changed behind its back is read as it is: a store for more
+//! than an example adds them. The suite `windlass_testkit::log_store_suite` holds it to the other
+//! promises of the port, in `tests/own_store.rs`.
 
 #![allow(clippy::print_stdout, reason = "an example prints")]
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use own_store::JournalStore;
 use tempfile::TempDir;
 use windlass::ports::{LogStore, StoreError};
-use windlass_testkit::store::StoreFixture;
+use windlass_testkit::store::{FactDamage, Inspection, StoreFixture};
 
 struct Place {
     folder: TempDir,
@@ -32,6 +32,13 @@ impl StoreFixture for Place {
 
     async fn open_beside(&self) -> Result<Arc<dyn LogStore>, StoreError> {
         Ok(Arc::new(JournalStore::open(&self.folder.path().join("journal")).await?))
+    }
+
+    async fn damage(
+        &self,
+        _damage: FactDamage<'_>,
+    ) -> Inspection<Result<Arc<dyn LogStore>, StoreError>> {
+        Inspection::Skipped("the lines of the example have no checksum")
     }
 
     async fn image(&self) -> Option<Arc<dyn LogStore>> {

@@ -13,9 +13,10 @@ use crate::cause::DecisionCause;
 use crate::error::InvalidFact;
 use crate::evolve::invalid_fact;
 use crate::fact::{Ancestor, Fact, Lineage, SessionOpened};
+use crate::format::FactFormat;
 use crate::goal::GoalStatus;
 use crate::id::{Seq, SessionId};
-use crate::record::{FACT_VERSION, RecordedFact};
+use crate::record::RecordedFact;
 use crate::scope::Scope;
 use crate::session::{Hold, Phase, Session};
 use crate::time::Timestamp;
@@ -77,7 +78,7 @@ impl Fork {
             lineage: Lineage::Fork { of: of.clone(), at, ancestors: before },
         };
         let first = RecordedFact {
-            v: FACT_VERSION,
+            format: FactFormat::CURRENT,
             session: id.clone(),
             seq: first.seq,
             turn: None,

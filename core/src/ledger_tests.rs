@@ -10,10 +10,10 @@ use crate::fact::{
     Compacted, Fact, Lineage, Reservation, SampleEnded, SampleStarted, SessionOpened,
     SettingsChanged, TurnOpened,
 };
+use crate::format::FactFormat;
 use crate::id::SessionId;
 use crate::item::StopReason;
 use crate::reason::Reason;
-use crate::record::FACT_VERSION;
 use crate::request_record::{LoweredPart, LoweringAction, LoweringReason, LoweringRecord};
 use crate::scope::Scope;
 use crate::usage::Price;
@@ -41,7 +41,7 @@ impl LedgerLog {
     fn add(&mut self, fact: Fact) -> Option<CacheEntry> {
         self.seq += 1;
         self.ledger.apply(&RecordedFact {
-            v: FACT_VERSION,
+            format: FactFormat::CURRENT,
             session: SessionId::new("s").unwrap(),
             seq: Seq(self.seq),
             turn: Some(TurnId(2)),

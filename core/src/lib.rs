@@ -39,6 +39,7 @@ mod evolve;
 mod fact;
 mod failure;
 mod fork;
+mod format;
 mod goal;
 mod history;
 mod hook;
@@ -108,6 +109,10 @@ pub use evolve::{evolve, evolve_first};
 pub use fact::*;
 pub use failure::{FailureKind, Retry, SampleFailure};
 pub use fork::{Fork, InvalidFork};
+pub use format::{
+    BodyForm, BodyReader, BodyTree, FACT_MINOR, FACT_VERSION, FactFormat, FormatVersion,
+    InvalidBody, Upcast,
+};
 pub use goal::{GOAL_TOOL, Goal, GoalEnd, GoalState, GoalStatus};
 pub use history::{History, ProgramCallState};
 pub use hook::{
@@ -139,7 +144,7 @@ pub use program::{
     RetainedMemory, SampleKind, feedback, program_seed, program_tool,
 };
 pub use reason::Reason;
-pub use record::{Draft, EnvelopeHeader, FACT_VERSION, RecordedFact};
+pub use record::{Draft, EnvelopeHeader, RecordedFact};
 pub use render::{Prompt, PromptItem, program_report_text, render, result_text, tool_choice};
 pub use replay::{
     Decide, Divergence, Replacement, Replay, ReplayReport, RequestDivergence, UnverifiableDecision,

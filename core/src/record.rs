@@ -1,23 +1,23 @@
 //! The envelope: a fact with its position in a log.
 //!
-//! On disk and on the wire an envelope is one object with the keys `v`, `session`, `seq`, `turn`,
-//! `ts`, `cause`, `kind`, `body`, in this order. `kind` must come before `body`. `cause` is present
-//! at the first fact of a decision. Unknown keys are rejected: a copy would lose them.
+//! On disk and on the wire an envelope is one object with the keys `v`, `minor`, `session`, `seq`,
+//! `turn`, `ts`, `cause`, `kind`, `body`, in this order. `kind` must come before `body`. `minor` is
+//! absent where it is 0. `cause` is present at the first fact of a decision. Unknown keys are
+//! rejected: a copy would lose them.
 
 use core::fmt;
+use core::ops::RangeInclusive;
 
 use serde::de::{self, Deserializer, MapAccess, Visitor};
-use serde::ser::{SerializeStruct, Serializer};
+use serde::ser::{self, SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 
 use crate::cause::DecisionCause;
 use crate::fact::{Fact, Kind};
+use crate::format::{FACT_MINOR, FACT_VERSION, FactFormat, FormatVersion};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::json_size::json_size;
 use crate::time::Timestamp;
-
-/// Version of fact bodies that this engine writes, and the newest that it reads.
-pub const FACT_VERSION: u32 = 1;
 
 /// A decided fact without a position in a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Draft {
     #[must_use]
     pub fn number(self, session: &SessionId, seq: Seq) -> RecordedFact {
         RecordedFact {
-            v: FACT_VERSION,
+            format: FactFormat::CURRENT,
             session: session.clone(),
             seq,
             turn: self.turn,
@@ -51,8 +51,8 @@ impl Draft {
 /// A fact with its position in a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedFact {
-    /// Version of the body.
-    pub v: u32,
+    /// Format in which it is stored.
+    pub format: FactFormat,
     /// Id of the session.
     pub session: SessionId,
     /// Position in the session's log, from 1, without gaps.
@@ -98,23 +98,36 @@ impl Serialize for Body<'_> {
 pub struct EnvelopeHeader<K> {
     /// Version of its body.
     pub v: u32,
+    /// Minor version of its body.
+    #[serde(default)]
+    pub minor: u32,
     /// Kind, as it was written.
     pub kind: K,
 }
 
-impl<K: AsRef<str>> EnvelopeHeader<K> {
-    /// Returns true if a newer engine wrote it: a newer body version, or an unknown kind.
+impl<K> EnvelopeHeader<K> {
+    /// Returns the format of the envelope's body.
     #[must_use]
-    pub fn is_newer(&self) -> bool {
-        self.v > FACT_VERSION || !Fact::KINDS.contains(&self.kind.as_ref())
+    pub fn format(&self) -> FormatVersion {
+        FormatVersion { version: self.v, minor: self.minor }
     }
 }
 
+/// Writes a fact whose body this engine would write in the same form. The body of another is a text,
+/// which the codec of the ports writes.
 impl Serialize for RecordedFact {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let keys = 7 + usize::from(self.cause.is_some());
+        if self.format.body.is_some() {
+            return Err(ser::Error::custom("the body of a fact of another format is a text"));
+        }
+        let FormatVersion { version, minor } = self.format.at;
+        let keys = 7 + usize::from(self.cause.is_some()) + usize::from(minor > 0);
         let mut out = to.serialize_struct("RecordedFact", keys)?;
-        out.serialize_field("v", &self.v)?;
+        out.serialize_field("v", &version)?;
+        match minor {
+            0 => out.skip_field("minor")?,
+            minor => out.serialize_field("minor", &minor)?,
+        }
         out.serialize_field("session", &self.session)?;
         out.serialize_field("seq", &self.seq)?;
         out.serialize_field("turn", &self.turn)?;
@@ -133,6 +146,7 @@ impl Serialize for RecordedFact {
 #[serde(field_identifier, rename_all = "lowercase")]
 enum EnvelopeKey {
     V,
+    Minor,
     Session,
     Seq,
     Turn,
@@ -144,7 +158,8 @@ enum EnvelopeKey {
 
 impl<'de> Deserialize<'de> for RecordedFact {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        const FIELDS: &[&str] = &["v", "session", "seq", "turn", "ts", "cause", "kind", "body"];
+        const FIELDS: &[&str] =
+            &["v", "minor", "session", "seq", "turn", "ts", "cause", "kind", "body"];
         from.deserialize_struct("RecordedFact", FIELDS, EnvelopeVisitor)
     }
 }
@@ -159,11 +174,12 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RecordedFact, A::Error> {
-        let (mut v, mut session, mut seq) = (None, None, None);
+        let (mut v, mut minor, mut session, mut seq) = (None, 0, None, None);
         let (mut turn, mut ts, mut cause, mut kind, mut fact) = (None, None, None, None, None);
         while let Some(key) = map.next_key()? {
             match key {
-                EnvelopeKey::V => v = Some(version(map.next_value()?)?),
+                EnvelopeKey::V => v = Some(known(map.next_value()?, FACT_VERSION..=FACT_VERSION)?),
+                EnvelopeKey::Minor => minor = known(map.next_value()?, 0..=FACT_MINOR)?,
                 EnvelopeKey::Session => session = Some(map.next_value()?),
                 EnvelopeKey::Seq => seq = Some(map.next_value()?),
                 EnvelopeKey::Turn => turn = map.next_value()?,
@@ -176,8 +192,9 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
                 }
             }
         }
+        let version = v.ok_or_else(|| de::Error::missing_field("v"))?;
         Ok(RecordedFact {
-            v: v.ok_or_else(|| de::Error::missing_field("v"))?,
+            format: FactFormat { at: FormatVersion { version, minor }, body: None },
             session: session.ok_or_else(|| de::Error::missing_field("session"))?,
             seq: seq.ok_or_else(|| de::Error::missing_field("seq"))?,
             turn,
@@ -188,40 +205,30 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
     }
 }
 
-/// There is one version so far. Upcasts of older ones belong where the body is read.
-fn version<E: de::Error>(v: u32) -> Result<u32, E> {
-    if v == FACT_VERSION { Ok(v) } else { Err(E::custom("this engine does not read this version")) }
+/// Returns a version whose bodies have the form of this engine's.
+fn known<E: de::Error>(v: u32, known: RangeInclusive<u32>) -> Result<u32, E> {
+    if known.contains(&v) {
+        Ok(v)
+    } else {
+        Err(E::custom("this version's bodies have another form"))
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::{String, ToString};
+    use alloc::string::ToString;
 
     use serde::de::IntoDeserializer;
     use serde::de::value::{Error, MapDeserializer};
 
     use super::*;
 
-    fn kind(v: u32, kind: &str) -> EnvelopeHeader<String> {
-        EnvelopeHeader { v, kind: kind.into() }
-    }
-
-    #[test]
-    fn an_envelope_is_newer_by_its_version_or_by_its_kind() {
-        for known in Fact::KINDS {
-            assert!(!kind(FACT_VERSION, known).is_newer(), "{known}");
-            assert!(!kind(FACT_VERSION - 1, known).is_newer(), "{known}");
-            assert!(kind(FACT_VERSION + 1, known).is_newer(), "{known}");
-        }
-        assert!(kind(FACT_VERSION, "Unheard").is_newer());
-    }
-
     #[test]
     fn another_version_is_refused_before_anything_is_missed() {
         for (v, why) in [
             (FACT_VERSION, "missing field `session`"),
-            (FACT_VERSION + 1, "this engine does not read this version"),
-            (FACT_VERSION - 1, "this engine does not read this version"),
+            (FACT_VERSION + 1, "this version's bodies have another form"),
+            (FACT_VERSION - 1, "this version's bodies have another form"),
         ] {
             let map = MapDeserializer::<_, Error>::new([("v", v)].into_iter());
             let error = RecordedFact::deserialize(map).unwrap_err();

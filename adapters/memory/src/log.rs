@@ -1,12 +1,11 @@
 //! A log in memory: its claim and its facts, and what may be appended to it.
 
-use std::io;
 use std::sync::Arc;
 
 use tokio::sync::Notify;
 use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::{
-    ChainLink, MAX_FACT_BYTES, SessionSummary, StoreError, StoreErrorKind, StoredCheckpoint,
+    ChainLink, MAX_FACT_BYTES, SessionSummary, StoreError, StoreErrorKind, StoredCheckpoint, codec,
 };
 
 /// A session that is claimed, has facts, or both.
@@ -64,38 +63,24 @@ impl SessionLog {
 pub(crate) fn measure(session: &SessionId, facts: &[Arc<RecordedFact>]) -> Result<u64, StoreError> {
     let mut total = 0_u64;
     for fact in facts {
-        let mut count = ByteCounter(0);
-        serde_json::to_writer(&mut count, &**fact).map_err(|error| {
+        let text = codec::encode(fact).map_err(|error| {
             let context = format!("fact {} of {session} has no text form", fact.seq);
             StoreError::new(StoreErrorKind::Invalid, context).caused_by(error)
         })?;
-        if count.0 > MAX_FACT_BYTES {
+        if text.len() > MAX_FACT_BYTES {
             return Err(StoreError::new(
                 StoreErrorKind::TooLarge,
                 format!(
                     "fact {} of {session} has {} bytes and a memory store takes {MAX_FACT_BYTES}: \
                      nothing of the batch was kept",
-                    fact.seq, count.0
+                    fact.seq,
+                    text.len()
                 ),
             ));
         }
-        total = total.saturating_add(count.0 as u64);
+        total = total.saturating_add(text.len() as u64);
     }
     Ok(total)
-}
-
-/// Counts what is written to it.
-struct ByteCounter(usize);
-
-impl io::Write for ByteCounter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.saturating_add(bytes.len());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// The last link of the chain over these facts.

@@ -346,3 +346,57 @@ fn no_password_of_a_store_is_ever_shown() {
     let help = common::done(help.output().unwrap()).out;
     assert!(help.contains("WINDLASS_STORE") && !help.contains("hush"), "{help}");
 }
+
+/// The log as a release of format 1.9 writes it: three of its facts have fields that this release
+/// does not know.
+fn newer(log: &str) -> String {
+    let added = [
+        ("InputQueued", r#""priority":1.0e2,"#),
+        ("SampleEnded", r#""billed":{"by":["x",null]},"#),
+        ("TurnSettled", r#""note":"\u0041","#),
+    ];
+    let line = |line: &str| {
+        let field = added.iter().find(|(kind, _)| line.contains(&format!(r#""kind":"{kind}""#)));
+        let Some((_, field)) = field else {
+            return line.to_owned();
+        };
+        let line = line.replacen(r#"{"v":1,"#, r#"{"v":1,"minor":9,"#, 1);
+        line.replacen(r#""body":{"#, &format!(r#""body":{{{field}"#), 1)
+    };
+    let lines: Vec<String> = log.split_inclusive('\n').map(line).collect();
+    lines.concat()
+}
+
+#[test]
+fn what_a_newer_minor_version_added_is_imported_copied_and_exported_unchanged() {
+    let place = Place::new();
+    ok(place.run(&["run", "hello", "--session", "a", "--store", "file:here"]));
+    let written = log(&place, "a", "file:here");
+    let text = newer(&written);
+    assert_eq!(text.matches(r#""minor":9,"#).count(), 3, "{text}");
+    fs::write(place.file("newer.jsonl"), &text).unwrap();
+    ok(place.run(&["import", "newer.jsonl", "--store", "file:first"]));
+    assert_eq!(log(&place, "a", "file:first"), text);
+    ok(place.run(&["copy", "--from", "file:first", "--to", "sled:second", "a"]));
+    assert_eq!(log(&place, "a", "sled:second"), text);
+    let exported = ok(place.run(&["export", "a", "--store", "sled:second"])).out;
+    fs::write(place.file("exported.jsonl"), &exported).unwrap();
+    ok(place.run(&["import", "exported.jsonl", "--store", "file:third"]));
+    assert_eq!(chain(&place, "a", "file:third"), chain(&place, "a", "file:first"));
+    // This release goes on with it, and leaves what was there.
+    ok(place.run(&["resume", "a", "And now?", "--store", "file:third"]));
+    assert!(log(&place, "a", "file:third").starts_with(&text));
+}
+
+#[test]
+fn a_kind_of_a_newer_version_is_refused_with_the_version_to_use() {
+    let place = Place::new();
+    ok(place.run(&["run", "hello", "--session", "a", "--store", "file:here"]));
+    let text = newer(&log(&place, "a", "file:here"));
+    let text = text.replace(r#""kind":"SampleEnded""#, r#""kind":"SampleBilled""#);
+    fs::write(place.file("newer.jsonl"), text).unwrap();
+    let refused = place.run(&["import", "newer.jsonl", "--store", "file:there"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    let words = "use a release that reads format 1.9";
+    assert!(refused.err.contains("SampleBilled") && refused.err.contains(words), "{}", refused.err);
+}

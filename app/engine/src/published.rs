@@ -97,7 +97,7 @@ impl From<Vec<LiveEvent>> for LiveBatch {
 #[cfg(test)]
 mod tests {
     use windlass_core::{
-        CallId, FACT_VERSION, Fact, Seq, SessionId, SessionResumed, Timestamp, TurnId,
+        CallId, Fact, FactFormat, Seq, SessionId, SessionResumed, Timestamp, TurnId,
     };
 
     use super::*;
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_fact_has_the_text_of_its_log_and_all_clones_share_it() {
         let fact = Arc::new(RecordedFact {
-            v: FACT_VERSION,
+            format: FactFormat::CURRENT,
             session: SessionId::new("s").unwrap(),
             seq: Seq(2),
             turn: None,

@@ -14,12 +14,13 @@ use crate::fact::{
     CallObserved, Compacted, ContextInjected, ContextLifetime, ContextPart, ContextSource, Fact,
     HookDecided, InputAccepted, InputQueued, ItemAdded, SampleEnded,
 };
+use crate::format::FactFormat;
 use crate::history::{ConversationUnitKind, History};
 use crate::hook::HookVerdict;
 use crate::id::{CallId, InputId, Seq, SessionId, TurnId};
 use crate::input::CompactionResult;
 use crate::item::{CallItem, Item, ReasoningItem, StopReason};
-use crate::record::{FACT_VERSION, RecordedFact};
+use crate::record::RecordedFact;
 use crate::render::{PromptItem, program_report_text};
 use crate::scope::Scope;
 use crate::session::Delivery;
@@ -45,7 +46,7 @@ impl TestConversation {
     pub(super) fn fact(&mut self, fact: Fact) -> Seq {
         self.seq += 1;
         let recorded = RecordedFact {
-            v: FACT_VERSION,
+            format: FactFormat::CURRENT,
             session: SessionId::new("s").unwrap(),
             seq: Seq(self.seq),
             turn: Some(self.turn),

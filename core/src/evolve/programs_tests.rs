@@ -12,6 +12,7 @@ use crate::desired_effects::desired_effects;
 use crate::effect::EffectKey;
 use crate::fact::{CallObserved, Lineage, ProgramRun};
 use crate::failure::FailureKind;
+use crate::format::FactFormat;
 use crate::id::{CallId, SessionId};
 use crate::input::{Incoming, Input, OpenSession, SampleEvent};
 use crate::item::{CallItem, Item, StopReason};
@@ -22,7 +23,6 @@ use crate::program::{
     PROGRAM_TOOL, ProgramEnd, ProgramLimits, ProgramMode, ProgramOutcome, ProgramTransport,
 };
 use crate::reason::Reason;
-use crate::record::FACT_VERSION;
 use crate::scope::Scope;
 use crate::session::Delivery;
 use crate::stage::{AfterCalls, Stage};
@@ -143,7 +143,7 @@ fn after(then: AfterCalls, end: ProgramEnd, fault: Option<&str>) -> Stage {
     });
     for fact in [run, seen] {
         let recorded = RecordedFact {
-            v: FACT_VERSION,
+            format: FactFormat::CURRENT,
             session: session.id.clone(),
             seq: session.next,
             turn: session.turn().map(|turn| turn.id),

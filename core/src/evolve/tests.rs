@@ -14,6 +14,7 @@ use crate::fact::{
     TurnOpened, TurnSettled,
 };
 use crate::failure::{FailureKind, Retry, SampleFailure};
+use crate::format::FactFormat;
 use crate::goal::{Goal, GoalStatus};
 use crate::id::{SessionId, TurnId};
 use crate::input::{Incoming, Input, OpenSession};
@@ -21,7 +22,6 @@ use crate::item::{CallItem, Item};
 use crate::limits::Limits;
 use crate::outcome::{InterruptSource, LimitKind, TurnOutcome};
 use crate::reason::Reason;
-use crate::record::FACT_VERSION;
 use crate::scope::Scope;
 use crate::session::{Delivery, TurnUsage};
 use crate::stage::Stage;
@@ -73,7 +73,7 @@ fn add(session: &mut Session, fact: Fact) -> Result<Seq, InvalidFact> {
     let seq = session.next;
     let open = session.turn().map(|turn| turn.id);
     let recorded = RecordedFact {
-        v: FACT_VERSION,
+        format: FactFormat::CURRENT,
         session: session.id.clone(),
         seq,
         turn: open.or(Some(TurnId(seq.0))),

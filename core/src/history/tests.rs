@@ -10,18 +10,18 @@ use crate::compaction::CutPoint;
 use crate::digest::Digest;
 use crate::fact::{CallObserved, Compacted, HooksAsked, ItemAdded, SampleEnded, TurnSettled};
 use crate::fact::{ContextInjected, ContextSource, Fact, HookDecided};
+use crate::format::FactFormat;
 use crate::hook::{HookVerdict, SessionStart};
 use crate::id::SessionId;
 use crate::item::StopReason;
 use crate::outcome::TurnOutcome;
-use crate::record::FACT_VERSION;
 use crate::session::TurnUsage;
 use crate::time::Timestamp;
 use crate::{compact, context};
 
 fn recorded(seq: u64, fact: Fact) -> RecordedFact {
     RecordedFact {
-        v: FACT_VERSION,
+        format: FactFormat::CURRENT,
         session: SessionId::new("s").unwrap(),
         seq: Seq(seq),
         turn: Some(TurnId(1)),

@@ -13,13 +13,14 @@ use crate::fact::{
     SampleEnded, SampleStarted, SessionOpened,
 };
 use crate::failure::{FailureKind, Retry, SampleFailure};
+use crate::format::FactFormat;
 use crate::id::{CallId, InputId, Seq, SessionId, TurnId};
 use crate::item::{CallItem, Item, StopReason};
 use crate::limits::Limits;
 use crate::options::RequestOptions;
 use crate::program::{ProgramLimits, ProgramMode, ProgramTransport, SampleKind};
 use crate::reason::Reason;
-use crate::record::{FACT_VERSION, RecordedFact};
+use crate::record::RecordedFact;
 use crate::scope::Scope;
 use crate::settings::Settings;
 use crate::time::Timestamp;
@@ -72,7 +73,7 @@ impl LogBuilder {
     pub(crate) fn fact(&mut self, fact: Fact) -> Seq {
         self.seq += 1;
         let recorded = RecordedFact {
-            v: FACT_VERSION,
+            format: FactFormat::CURRENT,
             session: SessionId::new("s").unwrap(),
             seq: Seq(self.seq),
             turn: Some(TURN),

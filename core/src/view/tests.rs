@@ -13,10 +13,10 @@ use crate::fact::{
     InputQueued, Retained, SessionRewound,
 };
 use crate::failure::FailureKind;
+use crate::format::FactFormat;
 use crate::hook::{Edit, HookOccurrence, HookVerdict};
 use crate::id::{CallId, InputId, Seq, SessionId, TurnId};
 use crate::reason::Reason;
-use crate::record::FACT_VERSION;
 use crate::scope::Scope;
 use crate::session::Delivery;
 use crate::snapshot::log_builder::LogBuilder;
@@ -143,7 +143,15 @@ fn a_rewind_takes_out_what_belongs_to_turns_and_their_inputs() {
         let seq = Seq(log.len() as u64 + 1);
         let (turn, ts) = (turn.map(TurnId), Timestamp(seq.0));
         let session = SessionId::new("s").unwrap();
-        log.push(RecordedFact { v: FACT_VERSION, session, seq, turn, ts, cause: None, fact });
+        log.push(RecordedFact {
+            format: FactFormat::CURRENT,
+            session,
+            seq,
+            turn,
+            ts,
+            cause: None,
+            fact,
+        });
     };
     let queued = || {
         Fact::InputQueued(InputQueued {

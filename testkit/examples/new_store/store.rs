@@ -1,8 +1,8 @@
 //! The store itself: a file a session, and a line an append.
 //!
-//! A line is the chain's link after the append, and a JSON array of its envelopes. So an append is
-//! whole or torn, a torn one is a last line without its line end, and any other line that was changed,
-//! or that is missing, does not fit its link.
+//! A line is the chain's link after the append, and its envelopes, with a separator between them that
+//! no JSON text contains. So an append is whole or torn, a torn one is a last line without its line
+//! end, and any other line that was changed, or that is missing, does not fit its link.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -19,6 +19,9 @@ use windlass_ports::{
     SessionFilter, SessionListing, SessionSummary, StoreCapabilities, StoreError, StoreErrorKind,
     TailRepair, codec,
 };
+
+/// Separator between the envelopes of a line: the record separator of ASCII.
+const SEPARATOR: u8 = 0x1e;
 
 /// What can be wrong with it on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,17 +203,19 @@ impl LogStore for LinesStore {
         if facts.is_empty() || !(1..).zip(facts).all(numbered) {
             return refused(session, StoreErrorKind::Invalid, "number the facts on");
         }
-        let mut link = log.link;
+        let (mut link, mut line) = (log.link, Vec::new());
         for fact in facts {
             let text = codec::encode(fact).map_err(|error| failed(session, "encoding", error))?;
             if text.len() > MAX_FACT_BYTES {
                 return refused(session, StoreErrorKind::TooLarge, "a fact is too large");
             }
             link = link.next(&text);
+            if !line.is_empty() {
+                line.push(SEPARATOR);
+            }
+            line.extend(text);
         }
-        let mut line = format!("{link} ").into_bytes();
-        serde_json::to_writer(&mut line, facts)
-            .map_err(|error| failed(session, "encoding", error))?;
+        line.splice(..0, format!("{link} ").into_bytes());
         line.push(b'\n');
         self.write(session, log, &line).map_err(|error| {
             use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
@@ -298,7 +303,8 @@ impl Log {
     /// Reads a line that follows the log, with the link after it; `None` if it does not follow.
     fn parse(&self, line: &[u8]) -> Option<(Vec<RecordedFact>, ChainLink)> {
         let (link, batch) = std::str::from_utf8(line).ok()?.split_once(' ')?;
-        let batch: Vec<RecordedFact> = serde_json::from_str(batch).ok()?;
+        let texts = batch.trim_end().as_bytes().split(|byte| *byte == SEPARATOR);
+        let batch: Vec<RecordedFact> = texts.map(codec::decode).collect::<Result<_, _>>().ok()?;
         let mut chain = self.link;
         for fact in &batch {
             chain = chain.next(&codec::encode(fact).ok()?);

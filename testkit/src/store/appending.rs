@@ -8,7 +8,7 @@ use windlass_core::{Epoch, RecordedFact, Seq};
 use windlass_ports::{MAX_FACT_BYTES, StoreErrorKind};
 
 use super::StoreFixture;
-use super::facts::{fact_of_size, numbered_facts, sample_facts, saying};
+use super::facts::{fact_of_size, newer_facts, numbered_facts, sample_facts, saying};
 use super::violation::{Checked, Violation, done, ensure, refused, run};
 use super::writer::{Writer, session};
 
@@ -204,6 +204,18 @@ pub fn every_kind_of_fact_comes_back_byte_for_byte(at: &dyn StoreFixture) -> Che
         let mut at_once = Writer::new(&store, "at-once").await?;
         at_once.append(sample_facts(&at_once.id)).await?;
         at_once.check().await
+    })
+}
+
+/// Facts that a newer minor version wrote come back with the fields that this engine does not know.
+pub fn what_a_newer_version_added_comes_back(at: &dyn StoreFixture) -> Checked {
+    run(async {
+        let store = at.open().await;
+        let mut writer = Writer::new(&store, "newer").await?;
+        writer.append(writer.next(2)).await?;
+        writer.append(newer_facts(&writer.id, writer.last())).await?;
+        writer.append(writer.next(1)).await?;
+        writer.check().await
     })
 }
 

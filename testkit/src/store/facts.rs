@@ -58,6 +58,30 @@ pub fn numbered_facts(session: &SessionId, after: Seq, count: u64) -> Vec<Arc<Re
     saying(session, after, count, "fact")
 }
 
+/// Facts that follow position `after`, as a release of a newer minor version writes them: with
+/// fields that this engine does not know.
+///
+/// # Panics
+/// If this engine does not read what a newer minor version adds.
+#[must_use]
+pub fn newer_facts(session: &SessionId, after: Seq) -> Vec<Arc<RecordedFact>> {
+    let added = [r#""new":1.0e2,"#, r#""new":{"a":[null,"\u0041"]},"#, r#""new":"","newer":{},"#];
+    let known = numbered_facts(session, after, added.len() as u64);
+    let facts = known.iter().zip(added).map(|(known, added)| newer(known, added));
+    facts.map(Arc::new).collect()
+}
+
+/// The fact as a newer minor version writes it, with these fields first in its body.
+fn newer(known: &RecordedFact, added: &str) -> RecordedFact {
+    let minor = known.format.at.minor.saturating_add(7);
+    let text = windlass_ports::codec::encode(known).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let text = text.replacen(r#","session""#, &format!(r#","minor":{minor},"session""#), 1);
+    let text = text.replacen(r#""body":{"#, &format!(r#""body":{{{added}"#), 1);
+    let read = windlass_ports::codec::decode(text.as_bytes());
+    read.unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
 /// As [`numbered_facts`], with other texts for other words.
 pub(super) fn saying(
     session: &SessionId,

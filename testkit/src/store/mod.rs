@@ -57,7 +57,7 @@ pub use damaging::*;
 pub use declaring::*;
 pub use erased_bytes::*;
 pub use erasing::*;
-pub use facts::{NASTY_TEXTS, fact_of_size, numbered_facts, sample_facts};
+pub use facts::{NASTY_TEXTS, fact_of_size, newer_facts, numbered_facts, sample_facts};
 pub use image::*;
 pub use inspecting::{FactDamage, FactDamageKind, Inspection, bytes_of, damage_files};
 pub use killing::survives_kills;
@@ -179,6 +179,7 @@ macro_rules! log_store_cases {
             a_big_batch_is_whole,
             a_fact_that_is_too_large_is_refused,
             every_kind_of_fact_comes_back_byte_for_byte,
+            what_a_newer_version_added_comes_back,
             a_claim_alone_creates_nothing,
             a_claim_tells_the_last_position,
             epochs_grow,

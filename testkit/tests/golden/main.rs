@@ -60,8 +60,8 @@ fn a_log_of_a_newer_engine_is_refused_by_name() {
         let error = golden::make(newer.as_bytes(), "a newer engine").unwrap_err();
         let line = lines.iter().find(|line| line.contains(kind)).unwrap();
         match codec::decode(line.trim_end().as_bytes()) {
-            Err(CodecError::Newer { v: found, kind: named }) => {
-                assert_eq!((found, named.as_str()), (v, kind));
+            Err(CodecError::Newer { format, kind: named }) => {
+                assert_eq!((format.version, named.as_str()), (v, kind));
             }
             other => assert_eq!(format!("{other:?}"), "a refusal"),
         }

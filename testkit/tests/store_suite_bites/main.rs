@@ -31,6 +31,7 @@ const BITES: &[(&str, Fault, &str)] = &[
     ("a_big_batch_is_whole", Fault::CutsBigBatches, "log of s has 1001 facts"),
     ("a_fact_that_is_too_large_is_refused", Fault::TakesTooLargeFacts, "a byte too many succeeded"),
     ("every_kind_of_fact_comes_back_byte_for_byte", Fault::DropsNulCharacters, "byte for byte"),
+    ("what_a_newer_version_added_comes_back", Fault::WritesOnlyKnownFields, "byte for byte"),
     ("a_claim_alone_creates_nothing", Fault::ShowsClaimedSessions, "only claimed is listed"),
     ("a_claim_tells_the_last_position", Fault::ClaimsAtZero, "that ends at 1 says"),
     ("epochs_grow", Fault::CountsEpochsBySession, "is not larger than"),

@@ -95,7 +95,7 @@ fn a_log_in_which_a_grant_answers_for_another_reason_is_refused() {
         let turn = session.turn().unwrap();
         let call = turn.calls().first().unwrap();
         let recorded = RecordedFact {
-            v: windlass_core::FACT_VERSION,
+            format: windlass_core::FactFormat::CURRENT,
             session: session.id.clone(),
             seq: session.next,
             turn: Some(turn.id),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{FACT_VERSION, Fact, Item, ItemAdded, SampleEnded, SessionResumed, StopReason};
+use windlass_core::{Fact, FactFormat, Item, ItemAdded, SampleEnded, SessionResumed, StopReason};
 
 use super::*;
 use crate::bus::{EventBus, EventFeed};
@@ -25,7 +25,7 @@ fn speaker() -> StreamingRun {
 
 fn recorded(seq: u64, fact: Fact) -> Arc<RecordedFact> {
     Arc::new(RecordedFact {
-        v: FACT_VERSION,
+        format: FactFormat::CURRENT,
         session: speaker().session,
         seq: Seq(seq),
         turn: Some(speaker().turn),

@@ -17,6 +17,7 @@ pub(crate) enum Fault {
     CutsBigBatches,
     TakesTooLargeFacts,
     DropsNulCharacters,
+    WritesOnlyKnownFields,
     ShowsClaimedSessions,
     ClaimsAtZero,
     CountsEpochsBySession,

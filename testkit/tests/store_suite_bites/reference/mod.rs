@@ -16,7 +16,7 @@ use async_trait::async_trait;
 pub(crate) use fault::Fault;
 pub(crate) use place::Place;
 use tokio::sync::Notify;
-use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
+use windlass_core::{Epoch, FactFormat, RecordedFact, Seq, SessionId};
 use windlass_ports::{
     ChainLink, Durability, Fencing, LogStore, LogVerification, MAX_FACT_BYTES, SessionClaim,
     SessionFilter, SessionListing, StoreCapabilities, StoreError, StoreErrorKind, StoredCheckpoint,
@@ -355,6 +355,9 @@ impl LogStore for Reference {
         }
         if self.is(Fault::DropsNulCharacters) {
             page = page.iter().map(without_nul).collect();
+        }
+        if self.is(Fault::WritesOnlyKnownFields) {
+            page.iter_mut().for_each(|fact| fact.format = FactFormat::CURRENT);
         }
         if self.is(Fault::ReadsFromAnOldLook) {
             let seen = self.looked(session, log) as u64;

@@ -29,7 +29,7 @@ fn session(script: &str) -> Session {
 fn with(session: &Session, fact: Fact) -> Result<Session, String> {
     let turn = session.turn().unwrap();
     let recorded = RecordedFact {
-        v: windlass_core::FACT_VERSION,
+        format: windlass_core::FactFormat::CURRENT,
         session: session.id.clone(),
         seq: session.next,
         turn: Some(turn.id),

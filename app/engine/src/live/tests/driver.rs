@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    CallId, Delta, FACT_VERSION, Fact, FailureKind, Item, ItemAdded, RecordedFact, Retained, Retry,
+    CallId, Delta, Fact, FactFormat, FailureKind, Item, ItemAdded, RecordedFact, Retained, Retry,
     SampleCut, SampleEnded, SampleFailure, Seq, SessionResumed, StopReason, Timestamp, TurnId,
     TurnOutcome, TurnSettled, TurnUsage,
 };
@@ -35,7 +35,7 @@ impl Node {
         let turn = Some(TurnId(1));
         let number = |(seq, fact)| {
             Arc::new(RecordedFact {
-                v: FACT_VERSION,
+                format: FactFormat::CURRENT,
                 session: session(),
                 seq: Seq(seq),
                 turn,

@@ -99,7 +99,7 @@ pub use store::{
     Durability, Fencing, LogStore, LogVerification, MAX_APPEND_BYTES, MAX_FACT_BYTES, SessionClaim,
     StoreCapabilities, StoreError, StoreErrorKind, StoredCheckpoint, TailRepair,
 };
-pub use summary::{SessionFilter, SessionListing, SessionSummary};
+pub use summary::{SessionFilter, SessionListing, SessionSummary, Tenants};
 pub use tools::{
     ArgumentPath, FileChange, NoProgress, ProgressSink, ToolCall, ToolContext, ToolError,
     ToolErrorKind, ToolExecutor,

@@ -107,11 +107,40 @@ impl SessionSummary {
     }
 }
 
-/// Condition on the sessions to list. The default matches all of them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Tenants whose sessions a caller may see. There is no default, so that no caller forgets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tenants {
+    /// All tenants, and the sessions of the system: for the operator of a store.
+    All,
+    /// One tenant.
+    One(String),
+}
+
+impl Tenants {
+    /// Returns the tenants whose sessions exist for this scope: its own, or all for the system.
+    #[must_use]
+    pub fn of(scope: &Scope) -> Self {
+        match scope {
+            Scope::Principal { tenant, .. } => Self::One(tenant.clone()),
+            Scope::System { .. } => Self::All,
+        }
+    }
+
+    /// Returns the tenant; `None` for all of them.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::All => None,
+            Self::One(tenant) => Some(tenant),
+        }
+    }
+}
+
+/// Condition on the sessions to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionFilter {
-    /// Only those of this tenant.
-    pub tenant: Option<String>,
+    /// Only sessions of these tenants.
+    pub tenants: Tenants,
     /// Only sessions with remaining work, or only those without.
     pub open: Option<bool>,
     /// Only sessions without a writer, as far as the store can tell: the next claim decides. A
@@ -121,12 +150,24 @@ pub struct SessionFilter {
 }
 
 impl SessionFilter {
-    /// Filter that matches all sessions.
-    pub const ALL: &'static Self = &Self { tenant: None, open: None, unclaimed: false };
+    /// Filter that matches the sessions of all tenants: for the operator of a store.
+    pub const ALL_TENANTS: &'static Self = &Self::of(Tenants::All);
+
+    /// Returns the filter that matches all sessions of these tenants.
+    #[must_use]
+    pub const fn of(tenants: Tenants) -> Self {
+        Self { tenants, open: None, unclaimed: false }
+    }
+
+    /// Returns the filter that matches those of the sessions with remaining work.
+    #[must_use]
+    pub fn open(self) -> Self {
+        Self { open: Some(true), ..self }
+    }
 
     /// Returns true if the filter matches a session. `is_held` returns true if a writer holds it.
     ///
-    /// No condition matches a session with a damaged log.
+    /// Only the filter without any condition matches a session with a damaged log.
     #[must_use]
     pub fn matches(
         &self,
@@ -134,9 +175,9 @@ impl SessionFilter {
         is_held: impl FnOnce() -> bool,
     ) -> bool {
         let Some(summary) = summary else {
-            return *self == *Self::ALL;
+            return *self == *Self::ALL_TENANTS;
         };
-        let of = self.tenant.as_deref();
+        let of = self.tenants.name();
         of.is_none_or(|tenant| summary.tenant.as_deref() == Some(tenant))
             && self.open.is_none_or(|open| summary.is_open() == open)
             && !(self.unclaimed && is_held())

@@ -147,9 +147,9 @@ pub(crate) async fn sessions(
                 where l.epoch = s.owner and l.until > clock_timestamp())) \
         order by s.id limit $5";
     if filter.unclaimed && filter.open == Some(true) {
-        return free(database, filter.tenant.as_deref(), after, limit).await;
+        return free(database, filter.tenants.name(), after, limit).await;
     }
-    let tenant = filter.tenant.as_ref().map(String::as_bytes);
+    let tenant = filter.tenants.name().map(str::as_bytes);
     let count = i64::try_from(limit).unwrap_or(i64::MAX);
     let params = &[
         (&after.map(SessionId::as_str) as _, Type::TEXT),

@@ -270,7 +270,7 @@ impl LogStore for SledStore {
         };
         while listed.len() < limit {
             let from = after.clone();
-            let count = match *filter == *SessionFilter::ALL {
+            let count = match *filter == *SessionFilter::ALL_TENANTS {
                 true => PAGE_SESSIONS.min(limit - listed.len()),
                 false => PAGE_SESSIONS,
             };

@@ -62,13 +62,13 @@ pub(crate) fn list(
 ) -> Result<Vec<SessionListing>, StoreError> {
     let failed = |error| sqlite_error("listing the sessions of", &folder.dir, error);
     // Both conditions are tested once more below; the index finds the tenant's.
-    let tenant = if filter.tenant.is_some() { "and tenant = ?2" } else { "and ?2 is null" };
+    let tenant = if filter.tenants.name().is_some() { "and tenant = ?2" } else { "and ?2 is null" };
     let sql = format!(
         "select id, {COLUMNS} from sessions where id > ?1 {tenant} and last > 0 order by id"
     );
     let mut statement = db.prepare_cached(&sql).map_err(failed)?;
     let after = after.map_or("", SessionId::as_str);
-    let mut rows = statement.query((after, &filter.tenant)).map_err(failed)?;
+    let mut rows = statement.query((after, filter.tenants.name())).map_err(failed)?;
     let mut living = LivingOwners::new(folder);
     let mut listed = Vec::new();
     while listed.len() < limit

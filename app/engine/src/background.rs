@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tokio::time::sleep;
 use windlass_core::{
     CLOSE_AGENT_TOOL, CallId, Delivery, DetachedChild, Fact, Observation, ObservationStatus,
-    QueuedResult, Reject, SEND_TO_AGENT_TOOL, Seq, SessionId, ToolSpec, WAIT_FOR_AGENT_TOOL,
+    QueuedResult, Reject, SEND_TO_AGENT_TOOL, Scope, Seq, SessionId, ToolSpec, WAIT_FOR_AGENT_TOOL,
     background_agent_tools, is_background_agent_tool,
 };
 use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
@@ -161,7 +161,7 @@ impl BackgroundAgents {
         let limit = Duration::from_secs(seconds).min(most);
         let done = |words: &str| Observation::new(ObservationStatus::Done, words);
         tokio::select! {
-            () = self.result_entered(agent) => done(ENDED),
+            () = self.result_entered(agent, &context.scope) => done(ENDED),
             () = sleep(limit) => done(&format!(
                 "It still works, after a wait of {} s. Its result comes as a message once it has \
                  ended.",
@@ -179,7 +179,7 @@ impl BackgroundAgents {
             sleep(STOPPING).await;
         };
         let words = tokio::select! {
-            () = self.result_entered(agent) => ENDED,
+            () = self.result_entered(agent, &context.scope) => ENDED,
             () = stopping => "Asked to stop, and it has not ended yet. How it ended comes as a message.",
             () = context.cancel.cancelled() => "Asked to stop. How it ended comes as a message.",
         };
@@ -187,8 +187,8 @@ impl BackgroundAgents {
     }
 
     /// Waits until the result of an agent is in the session.
-    async fn result_entered(&self, agent: &NamedAgent<'_>) {
-        let mut watch = self.engine.subscribe(&self.session, Some(self.durable));
+    async fn result_entered(&self, agent: &NamedAgent<'_>, scope: &Scope) {
+        let mut watch = self.engine.subscribe(&self.session, scope, Some(self.durable));
         loop {
             match watch.next().await {
                 Ok(Event::Fact(fact)) => {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{CallId, Fact, Item, Lineage, RecordedFact, Seq, SessionId};
-use windlass_ports::{LogStore, SessionFilter, StoreError, StoreErrorKind};
+use windlass_ports::{LogStore, SessionFilter, StoreError, StoreErrorKind, Tenants};
 
 use crate::agents::agent_session;
 
@@ -88,19 +88,21 @@ pub async fn child_session(
 
 /// Returns the agents below a session, at any depth, that have unfinished work. Checks the first
 /// 256 unfinished sessions that are named after this one. A child whose name does not begin with
-/// this session's id, since that id is too long, is not found.
+/// this session's id, since that id is too long, is not found. Sessions of other tenants are not
+/// returned.
 ///
 /// # Errors
 /// [`StoreError`] when the sessions cannot be listed, or a log cannot be read.
 pub async fn unfinished_children(
     store: &dyn LogStore,
+    tenants: &Tenants,
     session: &SessionId,
 ) -> Result<Vec<ChildSession>, StoreError> {
     let prefix = format!("{session}.");
     let Ok(after) = SessionId::new(&prefix) else {
         return Ok(Vec::new());
     };
-    let open = SessionFilter { open: Some(true), ..SessionFilter::default() };
+    let open = SessionFilter::of(tenants.clone()).open();
     let heads = store.sessions(&open, Some(&after), MAX_CHECKED).await?;
     let ids = heads.into_iter().map(|head| head.id);
     let mut unfinished = Vec::new();

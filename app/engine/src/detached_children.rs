@@ -10,7 +10,7 @@ use windlass_core::{
     CallId, Fact, Input, InterruptSource, Lineage, RecordedFact, Scope, Seq, Session, SessionId,
     Settings, StopTiming, TurnId,
 };
-use windlass_ports::{LogStore, SessionFilter, StoreError, StoreErrorKind};
+use windlass_ports::{LogStore, SessionFilter, StoreError, StoreErrorKind, Tenants};
 
 use crate::agents::{CALL_ENDED, PromptFinder, agent_session, stop_agent_turn};
 use crate::child_sessions::called_tool;
@@ -32,23 +32,28 @@ impl Engine {
     /// An agent with a driver is stopped by its driver, on any node, also after [`Engine::recover`]
     /// or [`Engine::adopt`]. This method is for an engine that uses neither. It checks the first
     /// 256 unfinished sessions that are named after this one. If this session's id is too long for
-    /// that naming, only the drivers of its children stop them.
+    /// that naming, only the drivers of its children stop them. Sessions that `scope` may not see
+    /// are unchanged.
     ///
     /// # Errors
     /// [`StoreError`] when the sessions cannot be listed, or the log cannot be read.
-    pub async fn stop_detached_children(&self, of: &SessionId) -> Result<usize, StoreError> {
+    pub async fn stop_detached_children(
+        &self,
+        of: &SessionId,
+        scope: &Scope,
+    ) -> Result<usize, StoreError> {
         let prefix = format!("{of}.");
         let Ok(after) = SessionId::new(&prefix) else {
             return Ok(0);
         };
         let (store, page) = (&self.inner.ports.store, self.inner.config.read_page.max(1));
-        let open = SessionFilter { open: Some(true), ..SessionFilter::default() };
+        let open = SessionFilter::of(Tenants::of(scope)).open();
         let heads = store.sessions(&open, Some(&after), MAX_CHECKED).await?;
         let ids = heads.into_iter().map(|head| head.id);
         let named = ids.take_while(|id| id.as_str().starts_with(&prefix));
         let mut stopped = 0;
         for id in named {
-            let info = match self.lookup(&id, &Scope::system(CALL_ENDED)).await {
+            let info = match self.lookup(&id, scope).await {
                 Ok(info) => info,
                 // The session was erased, or opening it reports its own fault.
                 Err(StartError::Store(error)) => return Err(error),
@@ -216,7 +221,8 @@ impl ParentWatch {
     /// Waits until the call is over, or its log is gone.
     async fn wait_call_end(&self) -> Option<()> {
         let from = Seq(self.parent.call.0);
-        let mut watch = self.engine()?.subscribe(&self.parent.of, Some(from));
+        let mut watch =
+            self.engine()?.subscribe(&self.parent.of, &Scope::system(CALL_ENDED), Some(from));
         loop {
             match watch.next().await {
                 Ok(Event::Fact(fact)) if self.parent.is_end(&fact) => return Some(()),
@@ -236,7 +242,8 @@ impl ParentWatch {
     /// Stops the turn that executes the call's prompt, even if it is yet to open. Turns for other
     /// inputs are unaffected.
     async fn stop(&self) -> Option<()> {
-        let mut watch = self.engine()?.subscribe(&self.child, Some(Seq::ZERO));
+        let mut watch =
+            self.engine()?.subscribe(&self.child, &Scope::system(CALL_ENDED), Some(Seq::ZERO));
         let mut prompted = PromptFinder::new(&self.parent.key());
         loop {
             match watch.next().await {

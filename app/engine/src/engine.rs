@@ -185,14 +185,14 @@ impl Engine {
     /// receives facts as soon as that node announces them. Messages lost between nodes are sent
     /// again and never corrupt the text.
     ///
-    /// All streams of a session share one task. The caller must first check that the reader may see
-    /// the session: see [`Engine::lookup`]. A session whose first fact is not durable yet is known
-    /// only here.
+    /// All streams of a session share one task. The stream of a session that `scope` may not see
+    /// fails as if there were none: nothing of the session is returned before that is checked. A
+    /// session whose first fact is not durable yet is known only here.
     #[must_use]
-    pub fn subscribe(&self, id: &SessionId, after: Option<Seq>) -> EventStream {
+    pub fn subscribe(&self, id: &SessionId, scope: &Scope, after: Option<Seq>) -> EventStream {
         let (slot, subscribed) = self.inner.subscribe(id);
-        let store = self.inner.ports.store.clone();
-        EventStream::of_session(slot, store, subscribed, after, self.inner.config.read_page)
+        let (store, page) = (self.inner.ports.store.clone(), self.inner.config.read_page);
+        EventStream::of_session(slot, scope, store, subscribed, after, page)
     }
 
     /// Returns the owner and the first fact of a session, without opening, claiming or changing
@@ -206,17 +206,20 @@ impl Engine {
     /// yet, or when `scope` may not see it; [`StartError::InvalidFact`] when its first fact opens
     /// no session; the store's errors.
     pub async fn lookup(&self, id: &SessionId, scope: &Scope) -> Result<SessionInfo, StartError> {
-        let info = match self.inner.lookups.get(id) {
-            Some(info) => info,
-            None => {
-                let info = lookup::read(self.inner.ports.store.as_ref(), id).await?;
-                self.inner.lookups.insert(id, &info);
-                info
-            }
-        };
+        let info = self.lookup_any(id).await?;
         if !scope.can_access(&info.owner) {
             return Err(StartError::Unknown(id.clone()));
         }
+        Ok(info)
+    }
+
+    /// As [`Engine::lookup`], for any scope.
+    pub(crate) async fn lookup_any(&self, id: &SessionId) -> Result<SessionInfo, StartError> {
+        if let Some(info) = self.inner.lookups.get(id) {
+            return Ok(info);
+        }
+        let info = lookup::read(self.inner.ports.store.as_ref(), id).await?;
+        self.inner.lookups.insert(id, &info);
         Ok(info)
     }
 

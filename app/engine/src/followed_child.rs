@@ -53,7 +53,7 @@ impl FollowedChild {
     pub(crate) async fn report(&self) -> Option<Result<TurnReport, ChildFault>> {
         // Reads from the beginning: an earlier process may have sent the prompt, and the turn may
         // have ended.
-        let mut watch = self.engine()?.subscribe(&self.session, Some(Seq::ZERO));
+        let mut watch = self.engine()?.subscribe(&self.session, &self.scope, Some(Seq::ZERO));
         let mut finder = ReportFinder::of(&self.key);
         let mut retries = Retries::default();
         loop {

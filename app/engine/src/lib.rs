@@ -5,6 +5,7 @@
 #[doc = include_str!("../../../docs/testing.md")]
 mod guide {}
 
+mod access;
 mod agents;
 mod append_batcher;
 mod approvals;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use windlass_ports::{LiveBus, Mailbox};
+use windlass_ports::{LiveBus, Mailbox, Tenants};
 
 /// Ports that an engine shares with engines of other nodes on the same store.
 #[derive(Clone)]
@@ -12,8 +12,8 @@ pub struct Peers {
     pub mailbox: Arc<dyn Mailbox>,
     /// Channel for live events between nodes.
     pub live_bus: Arc<dyn LiveBus>,
-    /// Tenant whose sessions this engine adopts; `None` for all.
-    pub tenant: Option<String>,
+    /// Tenants whose sessions this engine adopts.
+    pub tenants: Tenants,
     /// Number of sessions that this node drives. Engines of one process share it.
     pub load: Arc<NodeLoad>,
 }

@@ -12,9 +12,10 @@ use std::time::Duration;
 use futures_util::stream::{Stream, unfold};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
-use windlass_core::{RecordedFact, Seq, SessionId};
+use windlass_core::{RecordedFact, Scope, Seq, SessionId};
 use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 
+use crate::access::AccessCheck;
 use crate::bus::{EventBus, EventFeed};
 use crate::event::Event;
 use crate::follower;
@@ -39,6 +40,7 @@ pub struct EventStream {
     store: Arc<dyn LogStore>,
     page: usize,
     source: FeedSource,
+    access: AccessCheck,
     feed: Option<EventFeed>,
     live: LiveHandling,
     check: LiveCheck,
@@ -93,6 +95,7 @@ impl EventStream {
     /// Follows a session across drivers.
     pub(crate) fn of_session(
         slot: Arc<Slot>,
+        scope: &Scope,
         store: Arc<dyn LogStore>,
         subscribed: HubSubscription,
         after: Option<Seq>,
@@ -106,6 +109,7 @@ impl EventStream {
         });
         let mut stream = Self::new(session, store, source, page);
         (stream.cursor, stream.behind) = (after, subscribed.from);
+        stream.access = AccessCheck::of(scope);
         stream
     }
 
@@ -132,6 +136,7 @@ impl EventStream {
             store,
             page: page.clamp(1, PAGE),
             source,
+            access: AccessCheck::Passed,
             feed: None,
             live: LiveHandling::Return,
             check: LiveCheck::default(),
@@ -233,6 +238,7 @@ impl EventStream {
                 continue;
             }
             if let Some(event) = self.receive(cursor).await {
+                self.access.apply(&self.session, &event)?;
                 return Ok(event);
             }
         }
@@ -300,6 +306,9 @@ impl EventStream {
     /// Returns the cursor. A stream from the present on begins at the log's end; any other cursor
     /// must be in the log, since one follower serves all streams.
     async fn start(&mut self) -> Result<Seq, StoreError> {
+        if let FeedSource::Session(member) = &self.source {
+            self.access.check(&member.slot).await?;
+        }
         let cursor = match (self.cursor, &self.feed) {
             (Some(cursor), _) if self.begun => return Ok(cursor),
             (Some(cursor), _) => {

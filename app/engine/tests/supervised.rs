@@ -79,7 +79,7 @@ impl World {
 
     /// Watches until the turn has settled. Returns the states of the store that were received.
     async fn settled(&self) -> Vec<StoreStatus> {
-        let mut watch = self.engine.subscribe(&id(), Some(Seq::ZERO));
+        let mut watch = self.engine.subscribe(&id(), &me(), Some(Seq::ZERO));
         let mut states = Vec::new();
         let settled = async {
             loop {
@@ -150,7 +150,7 @@ async fn a_turn_settles_without_a_restart_wherever_the_store_failed() {
 async fn watchers_learn_that_the_store_failed_and_that_it_works_again() {
     let world = World::new(failing(4, 4, || Fault::Fail(StoreErrorKind::Full)));
     let session = world.session().await;
-    let mut watch = world.engine.subscribe(&id(), None);
+    let mut watch = world.engine.subscribe(&id(), &me(), None);
     watch.begin().await.unwrap();
     session.send(NewInput::new(me(), "hello")).await.unwrap();
     let mut states = Vec::new();
@@ -178,7 +178,7 @@ async fn a_watch_that_begins_while_the_store_has_failed_is_told_first() {
         }
     };
     tokio::time::timeout(SOON, failed).await.expect("the store fails");
-    let mut watch = world.engine.subscribe(&id(), None);
+    let mut watch = world.engine.subscribe(&id(), &me(), None);
     let first = tokio::time::timeout(SOON, watch.next()).await.unwrap().unwrap();
     assert!(matches!(first, Event::Store(StoreStatus::Failed(StoreErrorKind::Io))), "{first:?}");
 }

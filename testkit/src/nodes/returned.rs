@@ -84,7 +84,7 @@ pub async fn what_could_not_be_given_back_is_free_later(
 
 /// Returns true if a store lists a session as open and free.
 async fn is_free(store: &dyn LogStore, id: &SessionId) -> Result<bool, Violation> {
-    let filter = SessionFilter { open: Some(true), unclaimed: true, ..SessionFilter::default() };
+    let filter = SessionFilter { unclaimed: true, ..SessionFilter::ALL_TENANTS.clone().open() };
     let heads = store.sessions(&filter, None, 10).await;
     let heads = heads.map_err(|error| Violation::new(format!("listing free sessions: {error}")))?;
     Ok(heads.iter().any(|head| head.id == *id))

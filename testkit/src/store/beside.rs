@@ -105,7 +105,7 @@ async fn sees(store: &dyn LogStore, writer: &Writer) -> Checked {
     ensure!(done(end, "reading at the end")?.is_empty(), "there are facts after the end");
     let verified = done(store.verify(&writer.id).await, "verifying")?;
     ensure!(verified.last == writer.last(), "it verifies up to {}", verified.last);
-    let listed = done(store.sessions(SessionFilter::ALL, None, 10).await, "listing")?;
+    let listed = done(store.sessions(SessionFilter::ALL_TENANTS, None, 10).await, "listing")?;
     let summary = listed.first().and_then(|head| head.summary.as_ref());
     ensure!(
         listed.len() == 1 && summary.is_some_and(|summary| summary.last == writer.last()),
@@ -136,7 +136,7 @@ pub fn a_listing_of_free_sessions_sees_claims_of_other_objects(at: &dyn StoreFix
 }
 
 async fn free_is(store: &dyn LogStore, expected: &[&SessionId], when: &str) -> Checked {
-    let free = SessionFilter { unclaimed: true, ..SessionFilter::ALL.clone() };
+    let free = SessionFilter { unclaimed: true, ..SessionFilter::ALL_TENANTS.clone() };
     let listed = done(store.sessions(&free, None, 10).await, "listing free sessions")?;
     let ids: Vec<_> = listed.iter().map(|head| &head.id).collect();
     ensure!(ids == expected, "{when}, {ids:?} are listed as free and not {expected:?}");

@@ -21,7 +21,7 @@ pub fn a_claim_alone_creates_nothing(at: &dyn StoreFixture) -> Checked {
             "a new session's claim must stand at 0 with nothing repaired: {claimed:?}"
         );
         let sessions =
-            done(store.sessions(SessionFilter::ALL, None, 10).await, "listing sessions")?;
+            done(store.sessions(SessionFilter::ALL_TENANTS, None, 10).await, "listing sessions")?;
         ensure!(sessions.is_empty(), "a session that was only claimed is listed");
         let read = store.read(&id, Seq::ZERO, 1).await;
         refused(read, &StoreErrorKind::Unknown, "reading a session that was only claimed")?;
@@ -33,7 +33,7 @@ pub fn a_claim_alone_creates_nothing(at: &dyn StoreFixture) -> Checked {
         let appended = store.append(&id, claimed.epoch, Seq::ZERO, &facts).await;
         done(appended, "the first append")?;
         let sessions =
-            done(store.sessions(SessionFilter::ALL, None, 10).await, "listing sessions")?;
+            done(store.sessions(SessionFilter::ALL_TENANTS, None, 10).await, "listing sessions")?;
         ensure!(sessions.len() == 1, "after its first append a session is not listed");
         Ok(())
     })

@@ -135,7 +135,7 @@ async fn is_corrupt(
             "it is claimed as {claimed:?}, as if the log ended there"
         ),
     }
-    match store.sessions(SessionFilter::ALL, None, 10).await {
+    match store.sessions(SessionFilter::ALL_TENANTS, None, 10).await {
         Err(error) => corrupt(&error, "listing").map(drop),
         Ok(listed) => {
             ensure!(listed.iter().any(|head| head.id == *id), "it is not listed");

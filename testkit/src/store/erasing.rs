@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use windlass_core::{Epoch, Seq, SessionId};
 use windlass_ports::{
-    ChainLink, Durability, LogStore, SessionFilter, StoreErrorKind, StoredCheckpoint,
+    ChainLink, Durability, LogStore, SessionFilter, StoreErrorKind, StoredCheckpoint, Tenants,
 };
 
 use super::StoreFixture;
@@ -55,12 +55,8 @@ async fn gone(store: &dyn LogStore, id: &SessionId, when: &str) -> Checked {
     refused(read, unknown, &format!("reading a session {when}"))?;
     let verified = store.verify(id).await;
     refused(verified, unknown, &format!("verifying a session {when}"))?;
-    let ours = SessionFilter {
-        tenant: Some(String::from("acme")),
-        open: None,
-        ..SessionFilter::default()
-    };
-    for filter in [SessionFilter::ALL, &ours] {
+    let ours = SessionFilter::of(Tenants::One(String::from("acme")));
+    for filter in [SessionFilter::ALL_TENANTS, &ours] {
         let listed = store.sessions(filter, None, usize::MAX).await;
         let listed = done(listed, "listing sessions")?;
         ensure!(listed.iter().all(|head| head.id != *id), "a session is listed {when}");
@@ -139,7 +135,7 @@ pub fn an_erased_session_begins_anew(at: &dyn StoreFixture) -> Checked {
                 verified.chain == chain && verified.last == writer.last(),
                 "a session that was begun anew is verified as {verified:?}"
             );
-            let listed = store.sessions(SessionFilter::ALL, None, 10).await;
+            let listed = store.sessions(SessionFilter::ALL_TENANTS, None, 10).await;
             let listed = done(listed, "listing sessions")?;
             let summary = listed.first().and_then(|head| head.summary.as_ref());
             ensure!(

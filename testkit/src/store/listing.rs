@@ -19,8 +19,10 @@ const NAMES: [&str; 12] =
 pub fn sessions_are_listed_in_order(at: &dyn StoreFixture) -> Checked {
     run(async {
         let store = at.open().await;
-        let none =
-            done(store.sessions(SessionFilter::ALL, None, 10).await, "listing an empty store")?;
+        let none = done(
+            store.sessions(SessionFilter::ALL_TENANTS, None, 10).await,
+            "listing an empty store",
+        )?;
         ensure!(none.is_empty(), "an empty store lists {none:?}");
         let ids = fill(&store).await?;
         for limit in [ids.len(), ids.len() + 1, usize::MAX] {
@@ -69,7 +71,7 @@ async fn check_page(
     ids: &[SessionId],
 ) -> Checked {
     let what = format!("listing {limit} sessions after {after:?}");
-    let heads = done(store.sessions(SessionFilter::ALL, after, limit).await, &what)?;
+    let heads = done(store.sessions(SessionFilter::ALL_TENANTS, after, limit).await, &what)?;
     let listed: Vec<_> = heads.into_iter().map(|head| head.id).collect();
     let rest = ids.iter().filter(|id| after.is_none_or(|after| *id > after));
     let expected: Vec<_> = rest.take(limit).cloned().collect();

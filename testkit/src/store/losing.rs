@@ -86,7 +86,7 @@ async fn whole_or_corrupt(
     store: &dyn LogStore,
     logs: &[(SessionId, Vec<Arc<RecordedFact>>)],
 ) -> Checked {
-    match store.sessions(SessionFilter::ALL, None, 10).await {
+    match store.sessions(SessionFilter::ALL_TENANTS, None, 10).await {
         Err(error) => corrupt(&error, "listing")?,
         Ok(listed) => {
             let is_listed = |id: &SessionId| listed.iter().any(|listing| listing.id == *id);

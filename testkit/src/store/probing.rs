@@ -42,7 +42,7 @@ pub fn a_probe_changes_nothing(at: &dyn StoreFixture) -> Checked {
         refused(read, &StoreErrorKind::Unknown, "reading the session probe, which nobody opened")?;
         drop((writer, store));
         let store = at.open().await;
-        let listed = done(store.sessions(SessionFilter::ALL, None, 10).await, "listing")?;
+        let listed = done(store.sessions(SessionFilter::ALL_TENANTS, None, 10).await, "listing")?;
         ensure!(listed.len() <= 1, "a store that was probed and opened again lists {listed:?}");
         done(store.probe().await, "probing a store that was opened again")
     })
@@ -50,7 +50,7 @@ pub fn a_probe_changes_nothing(at: &dyn StoreFixture) -> Checked {
 
 async fn check_listing(store: &dyn LogStore, expected: &[&str]) -> Checked {
     let what = "listing a store that was probed";
-    let heads = done(store.sessions(SessionFilter::ALL, None, 10).await, what)?;
+    let heads = done(store.sessions(SessionFilter::ALL_TENANTS, None, 10).await, what)?;
     let listed: Vec<_> = heads.iter().map(|head| head.id.as_str()).collect();
     ensure!(listed == expected, "{what} gave {listed:?} and not {expected:?}");
     Ok(())

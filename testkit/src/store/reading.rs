@@ -54,7 +54,7 @@ pub fn an_unknown_session_is_unknown(at: &dyn StoreFixture) -> Checked {
             refused(verified, &StoreErrorKind::Unknown, &format!("verifying {name}"))?;
         }
         let sessions =
-            done(store.sessions(SessionFilter::ALL, None, 10).await, "listing sessions")?;
+            done(store.sessions(SessionFilter::ALL_TENANTS, None, 10).await, "listing sessions")?;
         ensure!(
             sessions.len() == 1,
             "asking about sessions that are unknown created them: {sessions:?}"

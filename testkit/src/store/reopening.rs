@@ -51,8 +51,10 @@ pub fn reopening_keeps_what_was_acknowledged(at: &dyn StoreFixture) -> Checked {
             done(store.verify(id).await, "verifying in a store opened again")?;
         }
         if durability > Durability::Memory {
-            let sessions =
-                done(store.sessions(SessionFilter::ALL, None, 10).await, "listing sessions")?;
+            let sessions = done(
+                store.sessions(SessionFilter::ALL_TENANTS, None, 10).await,
+                "listing sessions",
+            )?;
             ensure!(
                 sessions.len() == 3,
                 "of 3 sessions, {sessions:?} are listed once opened again"

@@ -217,7 +217,7 @@ pub fn a_snapshot_of_no_session_is_unknown(at: &dyn StoreFixture) -> Checked {
             let what = format!("asking for a snapshot of {id}, which does not exist,");
             refused(read, unknown, &what)?;
         }
-        let listed = store.sessions(SessionFilter::ALL, None, 10).await;
+        let listed = store.sessions(SessionFilter::ALL_TENANTS, None, 10).await;
         let listed = done(listed, "listing sessions")?;
         ensure!(
             listed.len() == 1,

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{Durability, LogStore, SessionFilter, SessionSummary, StoreErrorKind};
+use windlass_ports::{
+    Durability, LogStore, SessionFilter, SessionSummary, StoreErrorKind, Tenants,
+};
 
 use super::StoreFixture;
 use super::story::{Until, log_until, numbered, story, summary};
@@ -92,7 +94,7 @@ pub fn a_listing_tells_what_a_log_folds_to(at: &dyn StoreFixture) -> Checked {
 
 /// Holds the listing of a session to what it must say.
 async fn lists(store: &dyn LogStore, id: &SessionId, expected: &SessionSummary) -> Checked {
-    let heads = store.sessions(SessionFilter::ALL, None, usize::MAX).await;
+    let heads = store.sessions(SessionFilter::ALL_TENANTS, None, usize::MAX).await;
     let heads = done(heads, "listing sessions")?;
     let head = heads.into_iter().find(|head| head.id == *id);
     let Some(head) = head else {
@@ -135,8 +137,7 @@ pub fn a_listing_is_filtered(at: &dyn StoreFixture) -> Checked {
             let tenants = TENANTS.into_iter().flatten().chain(["nobody", "acm", "%"]);
             for tenant in tenants.map(Some).chain([None]) {
                 for open in [None, Some(true), Some(false)] {
-                    let filter =
-                        SessionFilter { tenant: tenant.map(str::to_owned), open, unclaimed: false };
+                    let filter = SessionFilter { open, ..SessionFilter::of(one_or_all(tenant)) };
                     let taken = listed.iter().filter(|(_, of, is_open)| {
                         tenant.is_none_or(|tenant| *of == Some(tenant))
                             && open.is_none_or(|open| *is_open == open)
@@ -171,8 +172,7 @@ pub fn a_filtered_listing_is_paged(at: &dyn StoreFixture) -> Checked {
         for (tenant, open) in
             [(Some("ours"), None), (Some("ours"), Some(true)), (None, Some(false))]
         {
-            let filter =
-                SessionFilter { tenant: tenant.map(str::to_owned), open, unclaimed: false };
+            let filter = SessionFilter { open, ..SessionFilter::of(one_or_all(tenant)) };
             let taken = ids.iter().filter(|(_, of, is_open)| {
                 tenant.is_none_or(|tenant| *of == tenant)
                     && open.is_none_or(|open| *is_open == open)
@@ -234,7 +234,8 @@ async fn check_free(
 ) -> Checked {
     for tenant in [None, Some("ours")] {
         for open in [None, Some(true), Some(false)] {
-            let filter = SessionFilter { tenant: tenant.map(str::to_owned), open, unclaimed: true };
+            let filter =
+                SessionFilter { open, unclaimed: true, ..SessionFilter::of(one_or_all(tenant)) };
             let taken = writers.iter().filter(|(writer, of, is_open)| {
                 free.contains(&writer.id)
                     && tenant.is_none_or(|tenant| *of == tenant)
@@ -267,7 +268,7 @@ pub fn what_another_store_object_released_is_free(at: &dyn StoreFixture) -> Chec
             }
         };
         let filter =
-            SessionFilter { tenant: Some(String::from("acme")), open: Some(true), unclaimed: true };
+            SessionFilter { unclaimed: true, ..SessionFilter::of(one_or_all(Some("acme"))).open() };
         // Whatever a listing remembers must be overtaken by what is released later.
         done(other.sessions(&filter, None, 10).await, "listing free sessions of an empty store")?;
         let mut writer = Writer::new(&store, "s").await?;
@@ -304,4 +305,9 @@ async fn page(
     let listed: Vec<_> = heads.into_iter().map(|head| head.id).collect();
     ensure!(listed == expected, "{what} gave {listed:?} and not {expected:?}");
     Ok(())
+}
+
+/// One tenant, or all.
+fn one_or_all(tenant: Option<&str>) -> Tenants {
+    tenant.map_or(Tenants::All, |tenant| Tenants::One(tenant.to_owned()))
 }

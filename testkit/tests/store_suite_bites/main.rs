@@ -175,12 +175,12 @@ const BITES: &[(&str, Fault, &str)] = &[
     (
         "a_listing_is_filtered",
         Fault::IgnoresTheFilter,
-        "under SessionFilter { tenant: Some(\"acme\"), open: None, unclaimed: false } gave",
+        "under SessionFilter { tenants: One(\"acme\"), open: None, unclaimed: false } gave",
     ),
     (
         "a_listing_is_filtered",
         Fault::MatchesTenantsLoosely,
-        "under SessionFilter { tenant: Some(\"acme\"), open: None, unclaimed: false } gave",
+        "under SessionFilter { tenants: One(\"acme\"), open: None, unclaimed: false } gave",
     ),
     (
         "a_filtered_listing_is_paged",

@@ -104,7 +104,7 @@ async fn what_was_begun_before_is_finished_whatever_an_index_says() {
     let file = paths::open_to_write(&paths.segment(place), false).unwrap();
     write_all_at(&file, &unit.word, unit.offset).unwrap();
     let store = open(dir.path());
-    store.sessions(SessionFilter::ALL, None, 99).await.unwrap();
+    store.sessions(SessionFilter::ALL_TENANTS, None, 99).await.unwrap();
     assert!(paths.index(place).exists());
     assert_eq!(erase_some(dir.path(), &[id(3)]), segments);
     let mut bytes = vec![0; unit.len as usize - HEAD];

@@ -94,7 +94,7 @@ impl Bench {
     /// Checks all logs of the store.
     async fn expect(&self) {
         let store = self.open();
-        let heads = store.sessions(SessionFilter::ALL, None, 99).await.unwrap();
+        let heads = store.sessions(SessionFilter::ALL_TENANTS, None, 99).await.unwrap();
         assert_eq!(heads.len(), self.ids.len());
         for (id, head) in self.ids.iter().zip(heads) {
             let mut facts = settled(id, 0, 40);
@@ -234,7 +234,7 @@ async fn sessions_are_erased_when_their_time_has_come_and_nobody_has_them() {
     assert_eq!(bench.piece(late), MaintenanceReport::default());
     let kept = bench.piece(maintenance);
     assert_eq!(kept.erased, 10);
-    let heads = store.sessions(SessionFilter::ALL, None, 99).await.unwrap();
+    let heads = store.sessions(SessionFilter::ALL_TENANTS, None, 99).await.unwrap();
     let left: Vec<_> = heads.into_iter().map(|head| head.id).collect();
     assert_eq!(left, [bench.ids[3].clone(), bench.ids[11].clone()]);
     for id in [&bench.ids[0], &bench.ids[10]] {

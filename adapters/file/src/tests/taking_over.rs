@@ -30,7 +30,8 @@ async fn a_session_is_there_while_its_segment_is_taken_over() {
                     for _ in 0..20 {
                         let facts = store.read(&id, Seq::ZERO, 1).await.unwrap();
                         assert_eq!(facts.len(), 1, "round {round}");
-                        let listed = store.sessions(SessionFilter::ALL, None, 9).await.unwrap();
+                        let listed =
+                            store.sessions(SessionFilter::ALL_TENANTS, None, 9).await.unwrap();
                         assert_eq!(listed.len(), 1, "round {round}");
                         // Without one, nobody would know of its open turn.
                         assert!(listed[0].summary.is_some(), "round {round}");

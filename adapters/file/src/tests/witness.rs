@@ -80,7 +80,7 @@ async fn read(dir: std::path::PathBuf, over: Arc<AtomicBool>) {
                 Err(error) => panic!("{name}: {error}"),
             }
         }
-        match store.sessions(SessionFilter::ALL, None, 9).await {
+        match store.sessions(SessionFilter::ALL_TENANTS, None, 9).await {
             Err(error) if error.retry == windlass_core::Retry::Now => {}
             listed => drop(listed.unwrap()),
         }

@@ -112,7 +112,8 @@ impl LogOnDisk {
         assert_eq!(place(&claimed), (after, offset), "byte {byte}");
         let verified = store.verify(&self.id).await.unwrap_err();
         assert_eq!(place(&verified), (after, offset), "byte {byte}");
-        let listed = store.sessions(windlass_ports::SessionFilter::ALL, None, 9).await.unwrap();
+        let listed =
+            store.sessions(windlass_ports::SessionFilter::ALL_TENANTS, None, 9).await.unwrap();
         assert_eq!(listed.len(), 1, "byte {byte}: a damaged session is not listed");
         assert_eq!(listed[0].summary, None, "byte {byte}");
     }
@@ -404,7 +405,7 @@ async fn a_newer_format_is_told_from_damage() {
     let text = "windlass-segment 3 0000 00000001";
     let head = format!("{text} {:08x}\n", crc32c::crc32c(text.as_bytes()));
     let store = log.with(head.as_bytes());
-    let all = windlass_ports::SessionFilter::ALL;
+    let all = windlass_ports::SessionFilter::ALL_TENANTS;
     for error in [
         store.read(&log.id, Seq::ZERO, 9).await.unwrap_err(),
         store.verify(&log.id).await.unwrap_err(),

@@ -52,7 +52,7 @@ async fn a_session_is_erased_wherever_it_is_damaged() {
         assert!(!said(&fs::read(dir.path().join(name)).unwrap()));
         assert_eq!(erase(dir.path(), "s"), Err(StoreErrorKind::Unknown));
         let store = open(dir.path());
-        let listed = store.sessions(SessionFilter::ALL, None, 9).await.unwrap();
+        let listed = store.sessions(SessionFilter::ALL_TENANTS, None, 9).await.unwrap();
         assert_eq!(listed.len(), 1);
         assert_eq!(store.claim(&id("s")).await.unwrap().last, Seq::ZERO);
         assert_eq!(store.verify(&id("other")).await.is_ok(), other);

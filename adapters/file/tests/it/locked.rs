@@ -73,7 +73,10 @@ async fn a_session_that_another_process_writes_is_locked_and_readable() {
     assert!(error.context.contains("another process"), "{}", error.context);
     assert_eq!(store.read(&id(), Seq::ZERO, 9).await.unwrap().len(), 2);
     assert_eq!(store.verify(&id()).await.unwrap().last, Seq(2));
-    assert_eq!(store.sessions(windlass_ports::SessionFilter::ALL, None, 9).await.unwrap().len(), 1);
+    assert_eq!(
+        store.sessions(windlass_ports::SessionFilter::ALL_TENANTS, None, 9).await.unwrap().len(),
+        1
+    );
     let other = SessionId::new("other").unwrap();
     store.claim(&other).await.unwrap();
 

@@ -72,7 +72,10 @@ async fn a_sealed_folder_is_read_only_and_readable() {
     }
     assert_eq!(store.read(&id, Seq::ZERO, 9).await.unwrap().len(), 3);
     assert_eq!(store.verify(&id).await.unwrap().last, Seq(3));
-    assert_eq!(store.sessions(windlass_ports::SessionFilter::ALL, None, 9).await.unwrap().len(), 1);
+    assert_eq!(
+        store.sessions(windlass_ports::SessionFilter::ALL_TENANTS, None, 9).await.unwrap().len(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -81,5 +84,8 @@ async fn a_place_where_no_folder_can_be_made_is_read_only() {
     let store = FileStore::open(PathBuf::from("/sys/windlass-file-test")).unwrap();
     let error = store.claim(&SessionId::new("s").unwrap()).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error}");
-    assert_eq!(store.sessions(windlass_ports::SessionFilter::ALL, None, 9).await.unwrap().len(), 0);
+    assert_eq!(
+        store.sessions(windlass_ports::SessionFilter::ALL_TENANTS, None, 9).await.unwrap().len(),
+        0
+    );
 }

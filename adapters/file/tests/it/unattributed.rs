@@ -93,7 +93,7 @@ async fn goes_on(dir: &Path, sound: &[(&str, u64)]) {
         put(dir, name, 0, 2).await;
         assert_eq!(open(dir).verify(&id(name)).await.unwrap().last, Seq(2));
     }
-    let listed = open(dir).sessions(SessionFilter::ALL, None, 99).await;
+    let listed = open(dir).sessions(SessionFilter::ALL_TENANTS, None, 99).await;
     assert_eq!(listed.unwrap().len(), sound.len() + 2);
 }
 

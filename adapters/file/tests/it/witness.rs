@@ -59,7 +59,7 @@ async fn damaged(store: &FileStore, name: &str) -> Option<u64> {
 }
 
 async fn listed(store: &FileStore) -> Vec<String> {
-    let listed = store.sessions(SessionFilter::ALL, None, 99).await.unwrap();
+    let listed = store.sessions(SessionFilter::ALL_TENANTS, None, 99).await.unwrap();
     listed.into_iter().map(|listing| listing.id.to_string()).collect()
 }
 

@@ -91,7 +91,7 @@ async fn a_log_whose_end_cannot_be_read_is_listed_without_a_summary() {
     let (store, _, subject) = log(&place).await;
     let js = place.jetstream().await;
     js.publish(subject, "not of Windlass".into()).await.unwrap().await.unwrap();
-    let listed = store.sessions(SessionFilter::ALL, None, 10).await.unwrap();
+    let listed = store.sessions(SessionFilter::ALL_TENANTS, None, 10).await.unwrap();
     let told: Vec<_> =
         listed.iter().map(|head| (head.id.as_str(), head.summary.is_some())).collect();
     assert_eq!(told, [("other", true), ("s", false)]);

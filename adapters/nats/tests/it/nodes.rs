@@ -46,7 +46,7 @@ async fn a_node_that_ends_in_good_order_lets_go_at_once() {
 
 /// Open sessions that nobody holds, as a node lists them.
 async fn free(store: &NatsStore) -> Vec<String> {
-    let filter = SessionFilter { open: Some(true), unclaimed: true, ..SessionFilter::default() };
+    let filter = SessionFilter { unclaimed: true, ..SessionFilter::ALL_TENANTS.clone().open() };
     let heads = store.sessions(&filter, None, 10).await.unwrap();
     heads.iter().map(|head| head.id.to_string()).collect()
 }

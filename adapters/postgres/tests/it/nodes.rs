@@ -128,7 +128,7 @@ fn a_lease_is_renewed_while_the_node_lives_and_ends_when_it_does_not() {
 
 /// Open sessions that nobody holds, as a node lists them.
 async fn free(store: &PostgresStore) -> Vec<String> {
-    let filter = SessionFilter { open: Some(true), unclaimed: true, ..SessionFilter::default() };
+    let filter = SessionFilter { unclaimed: true, ..SessionFilter::ALL_TENANTS.clone().open() };
     let heads = store.sessions(&filter, None, 10).await.unwrap();
     heads.iter().map(|head| head.id.to_string()).collect()
 }

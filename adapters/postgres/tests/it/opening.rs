@@ -30,7 +30,7 @@ fn many_nodes_make_the_tables_at_once() {
             nodes.spawn(async move { place.store().await });
         }
         while let Some(store) = nodes.join_next().await {
-            let listed = store.unwrap().sessions(SessionFilter::ALL, None, 1).await;
+            let listed = store.unwrap().sessions(SessionFilter::ALL_TENANTS, None, 1).await;
             assert!(listed.unwrap().is_empty());
         }
     });
@@ -60,7 +60,7 @@ fn tables_of_version_1_go_on() {
             .await;
         let store = place.store().await;
         let listed = async |open| {
-            let filter = SessionFilter { open: Some(open), ..SessionFilter::default() };
+            let filter = SessionFilter { open: Some(open), ..SessionFilter::ALL_TENANTS.clone() };
             let heads = store.sessions(&filter, None, 10).await.unwrap();
             let ids: Vec<String> = heads.iter().map(|head| head.id.to_string()).collect();
             ids

@@ -48,7 +48,7 @@ async fn half_an_append_is_cut_off() {
     assert_eq!(verified.last, Seq(3));
     assert!(verified.torn_bytes > 0);
     assert_eq!(
-        store.sessions(windlass_ports::SessionFilter::ALL, None, 10).await.unwrap().len(),
+        store.sessions(windlass_ports::SessionFilter::ALL_TENANTS, None, 10).await.unwrap().len(),
         1
     );
     assert!(store.read(&only_half, Seq::ZERO, 1).await.is_err());

@@ -75,7 +75,7 @@ async fn check(store: &SledStore, upto: usize) -> Result<(), StoreError> {
         store.verify(&id).await?;
         store.claim(&id).await?;
     }
-    let listed = store.sessions(windlass_ports::SessionFilter::ALL, None, 10).await?;
+    let listed = store.sessions(windlass_ports::SessionFilter::ALL_TENANTS, None, 10).await?;
     assert_eq!(listed.len(), 3);
     Ok(())
 }

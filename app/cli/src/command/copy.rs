@@ -35,7 +35,7 @@ pub(super) async fn copy(args: CopyArgs, adapters: &Adapters) -> Result<ExitKind
     session_checks::warn_agents_left_behind(source.store.as_ref(), &args.session, carry).await;
     let mut after: Option<SessionId> = None;
     while args.session.is_empty() {
-        let listed = source.store.sessions(SessionFilter::ALL, after.as_ref(), PAGE);
+        let listed = source.store.sessions(SessionFilter::ALL_TENANTS, after.as_ref(), PAGE);
         let heads = listed.await?;
         if after.is_none() && heads.is_empty() {
             print_notice(&format!("there are no sessions in {}", from.store));

@@ -109,7 +109,7 @@ async fn store(site: &Workspace) -> Result<String, Failure> {
         return Ok(format!("{}, to be created by the first session", site.store));
     }
     let StoreHandle { store, blobs, .. } = site.open().await?;
-    store.sessions(windlass_engine::ports::SessionFilter::ALL, None, 1).await?;
+    store.sessions(windlass_engine::ports::SessionFilter::ALL_TENANTS, None, 1).await?;
     Ok(format!("{}, {}", site.store, promises(store.capabilities(), blobs.capabilities())))
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use windlass_engine::core::{
     EffectClass, Fact, GOAL_TOOL, Phase, Seq, Session, SessionId, Settings,
 };
-use windlass_engine::ports::LogStore;
+use windlass_engine::ports::{LogStore, Tenants};
 use windlass_engine::{ChildSession, RecoveredCalls};
 
 use crate::exit::Failure;
@@ -169,7 +169,7 @@ pub(super) async fn warn_changes(
 
 /// Warns of agents that outlive their calls and are interrupted by the end of the process.
 pub(super) async fn warn_unfinished_agents(store: &dyn LogStore, session: &SessionId) {
-    match windlass_engine::unfinished_children(store, session).await {
+    match windlass_engine::unfinished_children(store, &Tenants::All, session).await {
         Ok(agents) => {
             for ChildSession { session, agent, .. } in agents {
                 print_notice(&visible(&format!(

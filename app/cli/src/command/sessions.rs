@@ -38,7 +38,7 @@ pub(super) async fn sessions(args: SessionsArgs, adapters: &Adapters) -> Result<
     let (mut listed, mut elsewhere) = (0_u64, 0_u64);
     let mut after: Option<SessionId> = None;
     loop {
-        let heads = store.sessions(SessionFilter::ALL, after.as_ref(), PAGE).await?;
+        let heads = store.sessions(SessionFilter::ALL_TENANTS, after.as_ref(), PAGE).await?;
         for head in &heads {
             if !args.all && !is_here(&opened_in(store.as_ref(), &head.id).await) {
                 elsewhere += 1;

@@ -256,7 +256,7 @@ async fn stop_detached_agents(rig: &Runtime, session: &Session) {
     if !tools.any(|tool| tool.agent.is_some()) {
         return;
     }
-    match rig.engine.stop_detached_children(&session.id).await {
+    match rig.engine.stop_detached_children(&session.id, &session.owner).await {
         Ok(0) => {}
         Ok(count) => print_notice(&format!(
             "  {count} of its agents, which an earlier process left behind, asked to stop"

@@ -24,7 +24,7 @@ pub(super) async fn verify(args: VerifyArgs, adapters: &Adapters) -> Result<Exit
     let mut after: Option<SessionId> = None;
     let mut bad = 0_u64;
     loop {
-        let heads = store.sessions(SessionFilter::ALL, after.as_ref(), PAGE).await?;
+        let heads = store.sessions(SessionFilter::ALL_TENANTS, after.as_ref(), PAGE).await?;
         for head in &heads {
             match check(&store, blobs.as_ref(), &head.id).await {
                 Ok(words) => print_line(&visible(&words)).map_err(closed)?,

@@ -81,7 +81,7 @@ async fn everyone_sees_the_same(place: &Place, every: usize) {
         // One on each node from the first fact on, and later one more.
         let mut seen: Vec<Seen> = engines
             .iter()
-            .map(|engine| Seen::new(engine.subscribe(&session, Some(Seq::ZERO))))
+            .map(|engine| Seen::new(engine.subscribe(&session, &me(), Some(Seq::ZERO))))
             .collect();
         let input = conversation.send(hello()).await.unwrap();
         for gate in &gates[..joins] {
@@ -91,7 +91,7 @@ async fn everyone_sees_the_same(place: &Place, every: usize) {
         soon(seen[0].until_said(so_far)).await;
         for engine in others {
             for after in [None, Some(Seq::ZERO)] {
-                let mut watch = engine.subscribe(&session, after);
+                let mut watch = engine.subscribe(&session, &me(), after);
                 watch.begin().await.unwrap();
                 let mut one = Seen::new(watch);
                 one.begins_later |= after.is_none();
@@ -160,7 +160,7 @@ async fn what_is_lost_between_nodes_is_told_anew_and_makes_no_wrong_text() {
         let (driver, other) = (driving.engine([step], &[]), watching.engine([], &[]));
         let conversation = driver.open(&session, &me(), nodes::start(&[])).await.unwrap();
         conversation.flush().await.unwrap();
-        let mut seen = Seen::new(other.subscribe(&session, Some(Seq::ZERO)));
+        let mut seen = Seen::new(other.subscribe(&session, &me(), Some(Seq::ZERO)));
         let input = conversation.send(hello()).await.unwrap();
         for (gate, so_far) in gates.iter().zip(&said) {
             // Whatever was lost, it is there in the end.
@@ -189,7 +189,7 @@ async fn another_node_takes_over_in_the_middle_of_an_answer() {
         held.flush().await.unwrap();
         // One is on the node that takes over: it hears the first, and then its own.
         let mut seen: Vec<Seen> = [&second, &third]
-            .map(|engine| Seen::new(engine.subscribe(&session, Some(Seq::ZERO))))
+            .map(|engine| Seen::new(engine.subscribe(&session, &me(), Some(Seq::ZERO))))
             .into();
         let input = held.send(hello()).await.unwrap();
         one.gates[..cut].iter().for_each(Gate::open);
@@ -225,10 +225,10 @@ async fn a_long_answer_reaches_one_who_joins_late_in_pieces() {
     let (driver, other) = (driving.engine([step], &[]), watching.engine([], &[]));
     let session = id("s");
     let conversation = driver.open(&session, &me(), nodes::start(&[])).await.unwrap();
-    let mut here = Seen::new(driver.subscribe(&session, Some(Seq::ZERO)));
+    let mut here = Seen::new(driver.subscribe(&session, &me(), Some(Seq::ZERO)));
     let input = conversation.send(hello()).await.unwrap();
     soon(here.until_said(std::slice::from_ref(&text))).await;
-    let mut there = Seen::new(other.subscribe(&session, None));
+    let mut there = Seen::new(other.subscribe(&session, &me(), None));
     soon(there.until_said(std::slice::from_ref(&text))).await;
     gate.open();
     soon(conversation.outcome(input)).await.unwrap();
@@ -251,11 +251,12 @@ async fn reports_of_calls_are_seen_on_other_nodes_and_the_last_one_by_who_joins(
     let start = nodes::start(&tools);
     let conversation = driver.open(&session, &me(), start).await.unwrap();
     conversation.flush().await.unwrap();
-    let mut seen = Seen::new(other.subscribe(&session, Some(Seq::ZERO)));
+    let mut seen = Seen::new(other.subscribe(&session, &me(), Some(Seq::ZERO)));
     let input = conversation.send(hello()).await.unwrap();
     soon(seen.until_reported("last")).await;
     let late = watching.engine([], &[]);
-    let mut joins = [&other, &late].map(|engine| Seen::new(engine.subscribe(&session, None)));
+    let mut joins =
+        [&other, &late].map(|engine| Seen::new(engine.subscribe(&session, &me(), None)));
     for one in &mut joins {
         soon(one.until_reported("last")).await;
         assert_eq!(one.reports, ["last"]);

@@ -7,7 +7,7 @@ use windlass_engine::core::{
     Lineage, OpenSession, RecordedFact, Scope, Seq, SessionId, Settings, Timestamp,
 };
 use windlass_engine::ports::{
-    LiveBus, LogStore, Mailbox, NoApprover, NoBlobStore, NoHooks, Ports, ToolExecutor as _,
+    LiveBus, LogStore, Mailbox, NoApprover, NoBlobStore, NoHooks, Ports, Tenants, ToolExecutor as _,
 };
 use windlass_engine::{Config, Engine, NewInput, NodeLoad, Peers, Start};
 use windlass_memory::MemoryStore;
@@ -188,7 +188,7 @@ impl Node {
         let peers = Peers {
             mailbox: self.inbox.clone(),
             live_bus: self.relay.clone(),
-            tenant: None,
+            tenants: Tenants::All,
             load: NodeLoad::new(100),
         };
         Engine::with_cluster(ports, Config::default(), peers)

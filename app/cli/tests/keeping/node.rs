@@ -9,7 +9,7 @@ use windlass_engine::core::{
     Fact, Limits, Lineage, OpenSession, RecordedFact, Scope, Seq, SessionId, Settings, Timestamp,
 };
 use windlass_engine::ports::{
-    LogStore as _, NoApprover, NoBlobStore, NoHooks, Ports, ToolExecutor as _,
+    LogStore as _, NoApprover, NoBlobStore, NoHooks, Ports, Tenants, ToolExecutor as _,
 };
 use windlass_engine::{
     AdoptionPolicy, Config, Engine, NewInput, NodeLoad, Peers, SessionHandle, Start,
@@ -76,7 +76,7 @@ impl Node {
         let peers = Peers {
             mailbox: Arc::new(store.mailbox()),
             live_bus: Arc::new(store.live_bus()),
-            tenant: tenant.map(str::to_owned),
+            tenants: tenant.map_or(Tenants::All, |tenant| Tenants::One(tenant.to_owned())),
             load: load.clone(),
         };
         let engine = Engine::with_cluster(ports, Config::default(), peers);

@@ -270,8 +270,8 @@ impl Adopter {
         if !self.polling.is_empty() {
             return;
         }
-        let filter =
-            SessionFilter { tenant: peers.tenant.clone(), open: Some(true), unclaimed: true };
+        let all = SessionFilter::of(peers.tenants.clone()).open();
+        let filter = SessionFilter { unclaimed: true, ..all };
         let (store, after) = (engine.inner.ports.store.clone(), self.after.clone());
         let looking = async move { store.sessions(&filter, after.as_ref(), PAGE).await };
         self.polling.spawn(looking);
@@ -456,7 +456,7 @@ async fn adopt_after(
 /// Returns true if a session belongs to this engine's tenant.
 async fn is_ours(engine: &Engine, session: &SessionId) -> Result<bool, StartError> {
     let tenant = engine.inner.peers.as_ref();
-    let Some(tenant) = tenant.and_then(|peers| peers.tenant.as_deref()) else {
+    let Some(tenant) = tenant.and_then(|peers| peers.tenants.name()) else {
         return Ok(true);
     };
     let scope = Scope::system("whose letters they are");

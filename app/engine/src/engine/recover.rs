@@ -5,7 +5,7 @@ use futures_util::stream;
 use windlass_core::{
     GOAL_TOOL, READ_OUTPUT_TOOL, Scope, Session, SessionId, is_background_agent_tool,
 };
-use windlass_ports::{Ports, SessionFilter, StoreError};
+use windlass_ports::{Ports, SessionFilter, StoreError, Tenants};
 
 use super::{Engine, Start};
 use crate::driver::DriverParts;
@@ -36,9 +36,8 @@ pub struct RecoveryReport {
 
 impl Engine {
     /// Recovers unfinished work: opens every session that has an open turn or a waiting input, so
-    /// that it continues; `at_once` of them at a time. If `tenant` names a tenant, only its
-    /// sessions are opened, else all in the store, including those of the system. Engines of
-    /// several tenants over one store each name theirs.
+    /// that it continues; `at_once` of them at a time. Only sessions of `tenants` are opened. Engines
+    /// of several tenants over one store each name theirs.
     ///
     /// No user stays attached: each driver stays as long as its turn is open. If the engine is
     /// [supervised](Engine::supervise), sessions that the store failed to open are opened again.
@@ -50,10 +49,10 @@ impl Engine {
     /// continue.
     pub async fn recover(
         &self,
-        tenant: Option<&str>,
+        tenants: &Tenants,
         at_once: usize,
     ) -> Result<RecoveryReport, StoreError> {
-        self.recover_all(tenant, None, at_once).await
+        self.recover_all(tenants, None, at_once).await
     }
 
     /// Recovers unfinished work of one workspace, as [`recover`](Self::recover) does. Sessions that
@@ -64,24 +63,20 @@ impl Engine {
     /// As [`recover`](Self::recover).
     pub async fn recover_workspace(
         &self,
-        tenant: Option<&str>,
+        tenants: &Tenants,
         workspace: &str,
         at_once: usize,
     ) -> Result<RecoveryReport, StoreError> {
-        self.recover_all(tenant, Some(workspace), at_once).await
+        self.recover_all(tenants, Some(workspace), at_once).await
     }
 
     async fn recover_all(
         &self,
-        tenant: Option<&str>,
+        tenants: &Tenants,
         workspace: Option<&str>,
         at_once: usize,
     ) -> Result<RecoveryReport, StoreError> {
-        let filter = SessionFilter {
-            tenant: tenant.map(str::to_owned),
-            open: Some(true),
-            ..SessionFilter::default()
-        };
+        let filter = SessionFilter::of(tenants.clone()).open();
         let page = self.inner.config.read_page.max(1);
         let store = self.inner.ports.store.clone();
         let mut recovered = RecoveryReport::default();

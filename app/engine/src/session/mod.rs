@@ -405,7 +405,7 @@ impl SessionHandle {
                 let (store, page) = (inner.ports.store.clone(), inner.config.read_page);
                 EventStream::of_driver(id.clone(), store, driver.bus(), after, page)
             }
-            Route::Session(_) => self.0.engine.subscribe(id, after),
+            Route::Session(_) => self.0.engine.subscribe(id, &self.0.scope, after),
         }
     }
 

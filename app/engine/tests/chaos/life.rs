@@ -14,6 +14,7 @@ use windlass_testkit::programs::ScriptedRuntime;
 
 use crate::clock::RuntimeClock;
 use crate::tools::{ChaosTools, Counters};
+use crate::user::me;
 use crate::world::{Time, World, limits, pause};
 use crate::{gates, model, moments, programs, tools, user};
 
@@ -206,7 +207,7 @@ async fn settle(world: &World, engine: Engine) {
         if world.store.log(id).is_empty() {
             continue;
         }
-        watches.push(engine.subscribe(id, Some(Seq::ZERO)));
+        watches.push(engine.subscribe(id, &me(), Some(Seq::ZERO)));
         let settled = timeout(FAIR, settle_one(world, &engine, id)).await;
         assert!(settled.is_ok(), "session {id} does not settle in a fair world");
     }
@@ -234,7 +235,7 @@ async fn sees_all(world: &World, mut watch: EventStream) {
 }
 
 async fn settle_one(world: &World, engine: &Engine, id: &SessionId) {
-    let conversation = engine.open(id, &user::me(), Start::Existing).await.unwrap();
+    let conversation = engine.open(id, &me(), Start::Existing).await.unwrap();
     loop {
         let state = conversation.state().await.unwrap();
         match state.turn() {

@@ -141,7 +141,7 @@ pub(crate) fn look_on(world: &World, engine: &Engine, id: &SessionId) {
         0 => Seq::ZERO,
         _ => Seq(world.luck.below(log + 1)),
     };
-    let mut watch = engine.subscribe(id, Some(after));
+    let mut watch = engine.subscribe(id, &me(), Some(after));
     let watched = Arc::new(Watched {
         session: id.clone(),
         after,

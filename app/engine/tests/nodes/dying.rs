@@ -121,7 +121,7 @@ async fn a_node_that_has_lost_a_session_shows_nothing_of_what_it_has_its_model_s
         });
     let (one, other) = (fleet.member(), fleet.keeper());
     let conversation = fleet.drives(&one).await;
-    let watch = one.engine.subscribe(&id("s"), Some(Seq::ZERO));
+    let watch = one.engine.subscribe(&id("s"), &me(), Some(Seq::ZERO));
     let watching = tokio::spawn(streamed(watch));
     soon(conversation.send(said("hello"))).await.unwrap();
     until(|| fleet.tools.running() == 1).await;

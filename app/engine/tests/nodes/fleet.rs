@@ -9,7 +9,7 @@ use windlass_engine::core::{
     Fact, Lineage, OpenSession, Permissions, RecordedFact, Scope, SessionId, Settings, Timestamp,
     decide, replay,
 };
-use windlass_engine::ports::{Approver, NoApprover, NoHooks, Ports, ToolExecutor};
+use windlass_engine::ports::{Approver, NoApprover, NoHooks, Ports, Tenants, ToolExecutor};
 use windlass_engine::{
     AdoptionPolicy, Config, Engine, NewInput, NodeLoad, Peers, SessionHandle, Start,
 };
@@ -136,7 +136,7 @@ impl Fleet {
         let peers = Peers {
             mailbox: node.inbox(),
             live_bus: Arc::new(NoRelay::default()),
-            tenant: None,
+            tenants: Tenants::All,
             load: NodeLoad::new(most),
         };
         let engine = Engine::with_cluster(self.ports(&node), Config::default(), peers);

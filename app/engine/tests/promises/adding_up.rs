@@ -12,7 +12,7 @@ use windlass_testkit::provider::{Step, say};
 use windlass_testkit::tools::ScriptedTool;
 use windlass_testkit::{Answer, Gate, HeardSum};
 
-use crate::world::{World, hello, id, soon};
+use crate::world::{World, hello, id, me, soon};
 
 /// How an observer reads.
 #[derive(Debug, Clone)]
@@ -104,7 +104,7 @@ async fn every_observer_hears_each_character_once_or_is_told_that_it_lagged() {
     for pace in &paces {
         // Bound to the driver, and across drivers.
         observers.push(observe(conversation.subscribe(Some(Seq::ZERO)), pace.clone()));
-        let across = world.engine.subscribe(&id("s"), Some(Seq::ZERO));
+        let across = world.engine.subscribe(&id("s"), &me(), Some(Seq::ZERO));
         observers.push(observe(across, pace.clone()));
     }
     let input = conversation.send(hello()).await.unwrap();

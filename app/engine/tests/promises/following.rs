@@ -14,7 +14,7 @@ use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, say};
 use windlass_testkit::tools::ScriptedTools;
 
-use crate::world::{Cast, World, hello, id, ms, soon, until};
+use crate::world::{Cast, World, hello, id, me, ms, soon, until};
 
 /// A store that follows its logs, and counts what it is asked.
 #[derive(Clone)]
@@ -174,7 +174,7 @@ async fn what_another_appends_is_read_once_for_all_who_watch() {
     let before = store.inner.log(&id("s")).len();
     let mut watching = Vec::new();
     for _ in 0..100 {
-        let mut watch = world.engine.subscribe(&id("s"), None);
+        let mut watch = world.engine.subscribe(&id("s"), &me(), None);
         watching.push(tokio::spawn(async move { facts(&mut watch, 5).await }));
     }
     // One waits for all of them.
@@ -201,7 +201,7 @@ async fn a_session_that_is_erased_ends_its_watches() {
     turn(&world).await;
     let mut watching = Vec::new();
     for _ in 0..3 {
-        let mut watch = world.engine.subscribe(&id("s"), None);
+        let mut watch = world.engine.subscribe(&id("s"), &me(), None);
         watching.push(tokio::spawn(async move {
             let first = watch.next().await.unwrap_err();
             (first, watch.next().await.unwrap_err())
@@ -222,7 +222,7 @@ async fn whatever_becomes_of_following_nothing_is_missed() {
     let world = store.world();
     turn(&world).await;
     let before = store.inner.log(&id("s")).len();
-    let mut watch = world.engine.subscribe(&id("s"), Some(Seq(before as u64)));
+    let mut watch = world.engine.subscribe(&id("s"), &me(), Some(Seq(before as u64)));
     for fails in [Fails::Unavailable, Fails::Panics] {
         store.fails.lock().unwrap().extend([fails; 3]);
         let tails = store.tails.load(Ordering::SeqCst);

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use windlass_engine::core::{
     ApprovalAnswer, EffectClass, Fact, ObservationStatus, Permissions, Scope,
 };
+use windlass_engine::ports::Tenants;
 use windlass_engine::{DriverEnd, Event, HandOff, SendError, Start, StartError};
 use windlass_testkit::Gate;
 use windlass_testkit::approver::ScriptedApprover;
@@ -38,7 +39,7 @@ fn statuses(world: &World) -> Vec<ObservationStatus> {
 /// The next process goes on with session `s` until its turn has settled.
 async fn goes_on(world: &World) -> World {
     let next = world.next_process();
-    let recovered = soon(next.engine.recover(None, 4)).await.unwrap();
+    let recovered = soon(next.engine.recover(&Tenants::All, 4)).await.unwrap();
     assert_eq!((recovered.opened, recovered.locked), (1, 0));
     until(|| !next.store.claimed(&id("s"))).await;
     assert_eq!(settled(&next), 1);
@@ -53,7 +54,7 @@ async fn what_a_tool_does_becomes_durable_and_the_model_is_asked_by_the_next() {
     let tools = Arc::new(ScriptedTools::new([pay.tool().after(&done)]));
     let world = World::over(FaultyStore::new(), Arc::new(provider.clone()), tools.clone());
     let conversation = world.open("s").await;
-    let mut watch = world.engine.subscribe(&id("s"), None);
+    let mut watch = world.engine.subscribe(&id("s"), &me(), None);
     conversation.send(hello()).await.unwrap();
     done.reached().await;
     let engine = world.engine.clone();
@@ -108,7 +109,7 @@ async fn an_answer_that_ends_in_time_settles_its_turn_and_opens_no_other() {
     assert_eq!((parted, provider.asked().len()), (rested(), 1));
     assert_eq!(settled(&world), 1);
     let next = world.next_process();
-    assert_eq!(next.engine.recover(None, 1).await.unwrap().opened, 1);
+    assert_eq!(next.engine.recover(&Tenants::All, 1).await.unwrap().opened, 1);
     until(|| !next.store.claimed(&id("s"))).await;
     assert_eq!((settled(&next), provider.asked().len()), (2, 2));
 }
@@ -208,7 +209,7 @@ async fn nobody_waits_for_people_and_their_question_stays_open() {
     assert_eq!(parted, rested());
     assert!(at.elapsed() < ms(1_000), "{:?}", at.elapsed());
     let next = world.next_process();
-    assert_eq!(next.engine.recover(None, 1).await.unwrap().opened, 1);
+    assert_eq!(next.engine.recover(&Tenants::All, 1).await.unwrap().opened, 1);
     let conversation = next.open("s").await;
     let pending = conversation.pending_approvals().await.unwrap();
     let [question] = &pending[..] else { panic!("{pending:?}") };
@@ -299,7 +300,7 @@ async fn a_process_takes_up_what_its_tenant_left_open_and_says_what_it_does_not(
     }
 
     let next = World::over(store.reopen(), Arc::new(provider()), without);
-    let recovered = soon(next.engine.recover(Some("acme"), 2)).await.unwrap();
+    let recovered = soon(next.engine.recover(&Tenants::One("acme".to_owned()), 2)).await.unwrap();
     assert_eq!((recovered.opened, recovered.locked, recovered.unnamed), (5, 0, 0));
     let lacking = vec![(id("acme-tooled"), vec!["the tool pay".to_owned()])];
     assert_eq!(recovered.missing, lacking);

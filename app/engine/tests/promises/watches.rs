@@ -63,7 +63,7 @@ fn last(world: &World) -> u64 {
 async fn a_watch_sees_each_fact_once_across_drivers_that_come_and_go() {
     let world = answering(FaultyStore::new());
     turn(&world).await;
-    let mut watch = world.engine.subscribe(&id("s"), Some(Seq(2)));
+    let mut watch = world.engine.subscribe(&id("s"), &me(), Some(Seq(2)));
     let watching = tokio::spawn(async move {
         let mut seen = up_to(&mut watch, 1).await;
         loop {
@@ -94,7 +94,7 @@ async fn a_watch_hears_a_driver_from_its_first_word_on() {
     until(|| !world.store.claimed(&id("s"))).await;
     let before = last(&world);
     // It does not even look until the turn is over.
-    let mut watch = world.engine.subscribe(&id("s"), Some(Seq(before)));
+    let mut watch = world.engine.subscribe(&id("s"), &me(), Some(Seq(before)));
     turn(&world).await;
     until(|| !world.store.claimed(&id("s"))).await;
     let (facts, text, lags) = up_to(&mut watch, last(&world)).await;
@@ -123,7 +123,7 @@ async fn what_streams_is_heard_once_though_its_log_was_being_read_as_the_driver_
     let world = world.configured(|config| config.read_page = 100);
     turn(&world).await;
     until(|| !world.store.claimed(&id("s"))).await;
-    let mut watch = world.engine.subscribe(&id("s"), Some(Seq(last(&world))));
+    let mut watch = world.engine.subscribe(&id("s"), &me(), Some(Seq(last(&world))));
     let watching = tokio::spawn(async move {
         let mut seen = up_to(&mut watch, 1).await;
         while seen.0.iter().all(|one| one.fact.kind() != "TurnSettled") {
@@ -154,7 +154,7 @@ async fn what_streams_is_heard_once_though_its_log_was_being_read_as_the_driver_
 #[tokio::test(start_paused = true)]
 async fn a_watch_makes_no_driver_stay_and_holds_no_slot() {
     let world = answering(FaultyStore::new());
-    let mut watch = world.engine.subscribe(&id("s"), None);
+    let mut watch = world.engine.subscribe(&id("s"), &me(), None);
     let unknown = soon(watch.next()).await.unwrap_err();
     assert_eq!(unknown.kind, StoreErrorKind::Unknown);
     turn(&world).await;
@@ -175,7 +175,7 @@ async fn from_now_on_is_where_the_log_ends() {
     turn(&world).await;
     until(|| !world.store.claimed(&id("s"))).await;
     let before = last(&world);
-    let mut watch = world.engine.subscribe(&id("s"), None);
+    let mut watch = world.engine.subscribe(&id("s"), &me(), None);
     assert_eq!(watch.cursor(), None);
     let waiting = tokio::spawn(async move {
         let first = watch.next().await.unwrap();
@@ -195,7 +195,7 @@ async fn a_watch_hears_what_another_engine_appends() {
     let world = answering(FaultyStore::new());
     turn(&world).await;
     until(|| !world.store.claimed(&id("s"))).await;
-    let mut watch = world.engine.subscribe(&id("s"), Some(Seq::ZERO));
+    let mut watch = world.engine.subscribe(&id("s"), &me(), Some(Seq::ZERO));
     up_to(&mut watch, last(&world)).await;
     // One here that is idle and held, and does not know yet that it was superseded.
     let held = world.open("s").await;
@@ -220,14 +220,50 @@ async fn a_cursor_that_the_log_does_not_have_is_refused_and_stalls_nobody() {
     turn(&world).await;
     until(|| !world.store.claimed(&id("s"))).await;
     let before = last(&world);
-    let mut beyond = world.engine.subscribe(&id("s"), Some(Seq(before + 1)));
+    let mut beyond = world.engine.subscribe(&id("s"), &me(), Some(Seq(before + 1)));
     for _ in 0..2 {
         let refused = soon(beyond.next()).await.unwrap_err();
         assert_eq!(refused.kind, StoreErrorKind::Invalid, "{refused}");
     }
-    let mut watch = world.engine.subscribe(&id("s"), Some(Seq(before)));
+    let mut watch = world.engine.subscribe(&id("s"), &me(), Some(Seq(before)));
     turn(&world).await;
     up_to(&mut watch, last(&world)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_of_another_tenant_sees_no_session() {
+    let gate = Gate::new();
+    let world = World::new([say("there"), say("again").head_after(&gate)], []);
+    let conversation = world.open("s").await;
+    let other = Scope::Principal {
+        tenant: "other".to_owned(),
+        principal: "tester".to_owned(),
+        claims: std::collections::BTreeMap::new(),
+    };
+    // Before the first fact is durable, while a driver is here, and after it.
+    let mut early = world.engine.subscribe(&id("s"), &other, Some(Seq::ZERO));
+    conversation.flush().await.unwrap();
+    turn(&world).await;
+    let mut watches = vec![soon(early.next()).await.unwrap_err()];
+    conversation.send(hello()).await.unwrap();
+    gate.reached().await;
+    for after in [None, Some(Seq::ZERO), Some(Seq(2)), Some(Seq(9_999))] {
+        let mut watch = world.engine.subscribe(&id("s"), &other, after);
+        watches.push(soon(watch.begin()).await.unwrap_err());
+        watches.push(soon(watch.next()).await.unwrap_err());
+    }
+    gate.open();
+    let mut nobodys = world.engine.subscribe(&id("t"), &other, None);
+    let unknown = soon(nobodys.next()).await.unwrap_err();
+    for refused in watches {
+        assert_eq!(refused.kind, StoreErrorKind::Unknown, "{refused}");
+    }
+    assert_eq!(unknown.kind, StoreErrorKind::Unknown);
+    let mut own = world.engine.subscribe(&id("s"), &me(), Some(Seq::ZERO));
+    assert!(matches!(soon(own.next()).await.unwrap(), Event::Fact(_)));
+    let system = Scope::system("maintenance");
+    let mut operators = world.engine.subscribe(&id("s"), &system, Some(Seq::ZERO));
+    assert!(matches!(soon(operators.next()).await.unwrap(), Event::Fact(_)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -237,8 +273,10 @@ async fn the_texts_of_a_watch_are_those_of_the_log_and_shared() {
     let world = World::new([say("there").head_after(&gate)], []);
     let conversation = world.open("s").await;
     conversation.flush().await.unwrap();
-    let (mut one, mut two) =
-        (world.engine.subscribe(&id("s"), None), world.engine.subscribe(&id("s"), None));
+    let (mut one, mut two) = (
+        world.engine.subscribe(&id("s"), &me(), None),
+        world.engine.subscribe(&id("s"), &me(), None),
+    );
     let input = conversation.send(hello()).await.unwrap();
     let watching = async |watch: &mut EventStream| {
         loop {

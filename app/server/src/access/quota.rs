@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
 use windlass_engine::ports::sync::Mutex;
-use windlass_engine::ports::{LogStore, SessionFilter, StoreError};
+use windlass_engine::ports::{LogStore, SessionFilter, StoreError, Tenants};
 
 use super::Quota;
 use crate::problem::{Problem, ProblemCode};
@@ -197,8 +197,7 @@ fn require_bytes(quota: &Quota, known: StoredCount) -> Result<(), Problem> {
 }
 
 async fn stored(tenant: &str, store: &dyn LogStore) -> Result<StoredCount, StoreError> {
-    let filter =
-        SessionFilter { tenant: Some(tenant.to_owned()), open: None, ..SessionFilter::default() };
+    let filter = SessionFilter::of(Tenants::One(tenant.to_owned()));
     let mut count = StoredCount { sessions: 0, bytes: 0, at: Instant::now() };
     let mut after = None;
     loop {

@@ -15,7 +15,7 @@ use windlass_engine::core::{
     RecordedFact, Reject, Seq, SessionId, Timestamp, TurnId,
 };
 use windlass_engine::ports::{
-    FileChange, GrantOffer, SessionFilter, change_lines, outside_lines, question_lines,
+    FileChange, GrantOffer, SessionFilter, Tenants, change_lines, outside_lines, question_lines,
 };
 use windlass_engine::{Loaded, PendingApproval, SendError, SessionCommand};
 
@@ -218,11 +218,7 @@ pub(crate) async fn of_tenant(
     let limit = query::limit(which.limit, app.bounds.page)?;
     let after = which.after.as_deref().map(query::session).transpose()?;
     let tenant = &caller.tenant;
-    let filter = SessionFilter {
-        tenant: Some(tenant.name.clone()),
-        open: Some(true),
-        ..SessionFilter::default()
-    };
+    let filter = SessionFilter::of(Tenants::One(tenant.name.clone())).open();
     let heads = tenant.store.sessions(&filter, after.as_ref(), limit).await;
     let heads = heads.map_err(|error| failure::store(&error))?;
     let full = heads.len() >= limit;

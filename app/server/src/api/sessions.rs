@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 use utoipa::ToSchema;
 use windlass_engine::core::{Lineage, OpenSession, Seq, SessionId, Settings};
-use windlass_engine::ports::SessionFilter;
+use windlass_engine::ports::{SessionFilter, Tenants};
 use windlass_engine::{SessionHandle, Start, StartError};
 
 use super::describe::answers::{BadCursor, Conflict, KeyReused, NoSession, StoreFull};
@@ -251,11 +251,8 @@ pub(crate) async fn list(
     let limit = query::limit(which.limit, app.bounds.page)?;
     let after = which.after.as_deref().map(query::session).transpose()?;
     let tenant = &caller.tenant;
-    let filter = SessionFilter {
-        tenant: Some(tenant.name.clone()),
-        open: which.open,
-        ..SessionFilter::default()
-    };
+    let filter =
+        SessionFilter { open: which.open, ..SessionFilter::of(Tenants::One(tenant.name.clone())) };
     let heads = tenant.store.sessions(&filter, after.as_ref(), limit).await;
     let heads = heads.map_err(|error| failure::store(&error))?;
     let full = heads.len() >= limit;

@@ -245,7 +245,7 @@ async fn follow(
     after: Seq,
     until: Instant,
 ) -> Result<(), Problem> {
-    let mut watch = seen.caller.tenant.engine.subscribe(&seen.id, Some(after));
+    let mut watch = seen.caller.tenant.engine.subscribe(&seen.id, seen.caller.scope(), Some(after));
     let ended = async {
         loop {
             match watch.next().await {

@@ -33,7 +33,7 @@ pub(crate) async fn open_stream(
     if cursor.after.is_some_and(|after| i64::try_from(after.0).is_err()) {
         return Err(behind_log());
     }
-    let mut watch = caller.tenant.engine.subscribe(id, cursor.after);
+    let mut watch = caller.tenant.engine.subscribe(id, caller.scope(), cursor.after);
     // Started before the response, so that the stream includes everything after it.
     match watch.begin().await {
         Ok(_) => Ok(ClientStream::new(app.clone(), caller, pass, watch, cursor.live)),

@@ -16,7 +16,7 @@ use windlass_engine::core::{
 };
 use windlass_engine::ports::{
     Approval, ApprovalRequest, Approver, ApproverError, BlobStore, Clock, LogStore, NoHooks, Ports,
-    ProgramRuntimes, ToolExecutor,
+    ProgramRuntimes, Tenants, ToolExecutor,
 };
 use windlass_engine::{Config, Engine, NodeLoad, Peers, Start};
 use windlass_memory::{MemoryBlobs, MemoryStore};
@@ -141,7 +141,7 @@ impl World {
         let peers = Peers {
             mailbox: node.inbox(),
             live_bus: Arc::new(NoRelay::default()),
-            tenant: None,
+            tenants: Tenants::All,
             load: NodeLoad::new(self.most),
         };
         let engine = Engine::with_cluster(ports, config, peers);

@@ -70,7 +70,7 @@ impl Reference {
         }
         let takes = |head: &SessionListing| {
             let summary = head.summary.as_ref();
-            if let Some(tenant) = &filter.tenant
+            if let Some(tenant) = filter.tenants.name()
                 && self.is(Fault::MatchesTenantsLoosely)
             {
                 let of = summary.and_then(|summary| summary.tenant.as_ref());

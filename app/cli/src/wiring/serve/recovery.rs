@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::sleep;
+use windlass_engine::ports::Tenants;
 use windlass_engine::{AdoptionPolicy, Engine};
 use windlass_server::{ServedSessions, Tenant};
 
@@ -39,11 +40,12 @@ impl Recovery {
             return;
         }
         let tenant = self.tenant.as_str();
+        let tenants = Tenants::One(tenant.to_owned());
         let (mut pause, longest) = PAUSE;
         let recovered = loop {
             let recovered = match &self.workspace {
-                None => self.engine.recover(Some(tenant), AT_ONCE).await,
-                Some(here) => self.engine.recover_workspace(Some(tenant), here, AT_ONCE).await,
+                None => self.engine.recover(&tenants, AT_ONCE).await,
+                Some(here) => self.engine.recover_workspace(&tenants, here, AT_ONCE).await,
             };
             match recovered {
                 Ok(recovered) => break recovered,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_engine::core::{Ceiling, Permissions, Settings};
-use windlass_engine::ports::{ExternalApprover, Ports};
+use windlass_engine::ports::{ExternalApprover, Ports, Tenants};
 use windlass_engine::{Config, Engine, Peers};
 use windlass_localfs::ToolSandbox;
 use windlass_server::{ServedSessions, Tenant};
@@ -79,7 +79,7 @@ pub(super) fn tenant(
     let peers = kept.cluster.as_ref().map(|(shared, load)| Peers {
         mailbox: shared.mailbox.clone(),
         live_bus: shared.live_bus.clone(),
-        tenant: Some(name.to_owned()),
+        tenants: Tenants::One(name.to_owned()),
         load: load.clone(),
     });
     let engine = Engine::with_compute(ports, config, peers, kept.compute_slots.clone());

@@ -126,7 +126,9 @@ impl Node {
         let after = after.unwrap_or(seen);
         // A subscriber with a later position than this node has read the log up to it.
         let whole = (self.odds.in_time && after <= seen).then_some(seen);
-        let watch = EventStream::of_session(self.slot.clone(), store, subscribed, Some(after), 4);
+        let system = windlass_core::Scope::system("a test");
+        let watch =
+            EventStream::of_session(self.slot.clone(), &system, store, subscribed, Some(after), 4);
         self.screens.push(Screen::new(watch, after, whole));
     }
 

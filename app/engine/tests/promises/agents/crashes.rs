@@ -2,6 +2,7 @@
 
 use super::detached::results;
 use super::*;
+use windlass_engine::ports::Tenants;
 
 /// A store that appends nothing more once this holds, while it is armed: whoever waits is dropped
 /// with their process.
@@ -190,7 +191,7 @@ async fn interrupted_before_a_crash(policy: ParentEndPolicy) -> Option<TurnOutco
     soon(stuck.reached()).await;
     armed.store(false, Ordering::SeqCst);
     let second = first.next_process();
-    let recovered = second.engine.recover(None, 4).await.unwrap();
+    let recovered = second.engine.recover(&Tenants::All, 4).await.unwrap();
     assert_eq!((recovered.opened, recovered.failed.len()), (2, 0));
     until(|| outcome(&second.store.log(&id("s"))).is_some()).await;
     let (observation, took) = observed(&second.log()).remove(0);
@@ -251,7 +252,7 @@ async fn left_behind(policy: ParentEndPolicy) -> (World, Gate) {
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_was_left_behind_is_stopped_by_whoever_takes_it_up() {
     let (second, gate) = left_behind(ParentEndPolicy::Stop).await;
-    let recovered = second.engine.recover(None, 4).await.unwrap();
+    let recovered = second.engine.recover(&Tenants::All, 4).await.unwrap();
     assert_eq!((recovered.opened, recovered.failed.len()), (2, 0));
     until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
     drop(gate);
@@ -266,20 +267,20 @@ async fn an_agent_that_was_left_behind_is_stopped_by_whoever_takes_it_up() {
 async fn an_agent_that_was_left_behind_is_stopped_with_the_session_that_is_opened() {
     let (second, gate) = left_behind(ParentEndPolicy::Stop).await;
     let conversation = second.open("s").await;
-    assert_eq!(second.engine.stop_detached_children(&id("s")).await.unwrap(), 1);
+    assert_eq!(second.engine.stop_detached_children(&id("s"), &me()).await.unwrap(), 1);
     until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
     drop(gate);
     let child = second.store.log(&id(CHILD));
     assert!(matches!(outcome(&child), Some(TurnOutcome::Interrupted { .. })));
-    assert_eq!(second.engine.stop_detached_children(&id("s")).await.unwrap(), 0);
+    assert_eq!(second.engine.stop_detached_children(&id("s"), &me()).await.unwrap(), 0);
     drop(conversation);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_detached_agent_that_was_left_behind_runs_on() {
     let (second, gate) = left_behind(ParentEndPolicy::Detach).await;
-    assert_eq!(second.engine.stop_detached_children(&id("s")).await.unwrap(), 0);
-    second.engine.recover(None, 4).await.unwrap();
+    assert_eq!(second.engine.stop_detached_children(&id("s"), &me()).await.unwrap(), 0);
+    second.engine.recover(&Tenants::All, 4).await.unwrap();
     soon(gate.reached()).await;
     gate.open();
     until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicUsize;
 
 use tokio::time::Instant;
 use windlass_engine::core::Seq;
-use windlass_engine::ports::StoreErrorKind;
+use windlass_engine::ports::{StoreErrorKind, Tenants};
 
 use super::detached::results;
 use super::*;
@@ -132,7 +132,7 @@ async fn an_agent_whose_log_was_left_behind_has_no_result() {
     soon(gate.reached()).await;
     let second = first.next_process();
     second.store.lose(&id(CHILD));
-    let recovered = second.engine.recover(None, 4).await.unwrap();
+    let recovered = second.engine.recover(&Tenants::All, 4).await.unwrap();
     assert_eq!(recovered.failed.len(), 0);
     let text = result(&second).await;
     assert_eq!(text, framed(NO_LOG));
@@ -160,7 +160,7 @@ async fn an_agent_whose_process_ended_before_its_prompt_did_nothing() {
     stop.await.unwrap();
     let second = first.next_process();
     assert_eq!(count(&second.store.log(&id(CHILD)), "InputQueued"), 0);
-    second.engine.recover(None, 4).await.unwrap();
+    second.engine.recover(&Tenants::All, 4).await.unwrap();
     let text = result(&second).await;
     assert_eq!(text, framed("The agent did nothing: it received no prompt."));
 }

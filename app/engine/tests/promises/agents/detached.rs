@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 
 use windlass_engine::core::InputId;
+use windlass_engine::ports::Tenants;
 
 use super::crashes::stuck_once;
 use super::*;
@@ -156,10 +157,10 @@ async fn cut_off(
 
 /// Recovers all sessions, and waits until the result has been answered.
 async fn delivered_once(second: &World) {
-    let recovered = second.engine.recover(None, 4).await.unwrap();
+    let recovered = second.engine.recover(&Tenants::All, 4).await.unwrap();
     assert_eq!(recovered.failed.len(), 0);
     until(|| settled(&second.store, "s") == 2).await;
-    second.engine.recover(None, 4).await.unwrap();
+    second.engine.recover(&Tenants::All, 4).await.unwrap();
     tokio::time::sleep(ms(20_000)).await;
     let results = results(&second.log());
     assert_eq!(results.len(), 1, "{results:?}");

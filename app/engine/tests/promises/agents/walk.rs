@@ -1,5 +1,6 @@
 //! Walking: the sessions of the agents below a session, by what the logs say.
 
+use windlass_engine::ports::Tenants;
 use windlass_engine::{child_session, child_sessions, unfinished_children};
 
 use super::*;
@@ -49,7 +50,7 @@ async fn agents_that_have_something_left_to_do_are_named() {
     until(|| count(&world.store.log(&id("s.6.6")), "SampleStarted") == 1).await;
     let second = world.next_process();
     let named = async |name: &str| {
-        let found = unfinished_children(&second.store, &id(name)).await.unwrap();
+        let found = unfinished_children(&second.store, &Tenants::All, &id(name)).await.unwrap();
         let found = found.into_iter().map(|sent| sent.session);
         found.collect::<Vec<_>>()
     };

@@ -9,7 +9,7 @@ use windlass_engine::core::{
 };
 use windlass_engine::ports::{
     PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramGuide, ProgramResult,
-    ProgramRuntime, ProgramRuntimes, ProgramStep, RunningProgram,
+    ProgramRuntime, ProgramRuntimes, ProgramStep, RunningProgram, Tenants,
 };
 use windlass_engine::{SendError, StartError};
 use windlass_testkit::faulty::FaultyStore;
@@ -241,7 +241,7 @@ async fn a_session_whose_runtime_is_not_here_is_left_as_it_is() {
     conversation.send(hello()).await.unwrap();
     until(|| stage.tools.running() == 1).await;
     let next = stage.world.next_process().running(ProgramRuntimes::none());
-    let recovered = next.engine.recover(None, 1).await.unwrap();
+    let recovered = next.engine.recover(&Tenants::All, 1).await.unwrap();
     let missing = vec!["the program runtime scripted".to_owned()];
     assert_eq!(recovered.missing, [(id("s"), missing)]);
 }

@@ -111,7 +111,7 @@ pub use failure::{FailureKind, Retry, SampleFailure};
 pub use fork::{Fork, InvalidFork};
 pub use format::{
     BodyForm, BodyReader, BodyTree, FACT_MINOR, FACT_VERSION, FactFormat, FormatVersion,
-    InvalidBody, Upcast,
+    InvalidBody, SealedFact, Upcast,
 };
 pub use goal::{GOAL_TOOL, Goal, GoalEnd, GoalState, GoalStatus};
 pub use history::{History, ProgramCallState};

@@ -2,9 +2,10 @@
 //!
 //! On disk and on the wire an envelope is one object with the keys `v`, `minor`, `session`, `seq`,
 //! `turn`, `ts`, `cause`, `kind`, `body`, in this order. `kind` must come before `body`. `minor` is
-//! absent where it is 0. `cause` is present at the first fact of a decision. Unknown keys are
-//! rejected: a copy would lose them.
+//! absent where it is 0. `cause` is present at the first fact of a decision. An encrypted fact has
+//! the key `sealed` before `kind`. Unknown keys are rejected: a copy would lose them.
 
+use alloc::sync::Arc;
 use core::fmt;
 use core::ops::RangeInclusive;
 
@@ -72,6 +73,9 @@ impl RecordedFact {
     /// names. They are the same in a fork: an opening counts with its settings only.
     #[must_use]
     pub fn bytes(&self) -> u64 {
+        if let Some(sealed) = &self.format.sealed {
+            return sealed.bytes;
+        }
         let body = if let Fact::SessionOpened(opened) = &self.fact {
             json_size(&opened.settings)
         } else {
@@ -121,7 +125,9 @@ impl Serialize for RecordedFact {
             return Err(ser::Error::custom("the body of a fact of another format is a text"));
         }
         let FormatVersion { version, minor } = self.format.at;
-        let keys = 7 + usize::from(self.cause.is_some()) + usize::from(minor > 0);
+        let sealed = &self.format.sealed;
+        let optional = [minor > 0, self.cause.is_some(), sealed.is_some()];
+        let keys = 7 + optional.into_iter().filter(|has| *has).count();
         let mut out = to.serialize_struct("RecordedFact", keys)?;
         out.serialize_field("v", &version)?;
         match minor {
@@ -135,6 +141,10 @@ impl Serialize for RecordedFact {
         match &self.cause {
             Some(cause) => out.serialize_field("cause", cause)?,
             None => out.skip_field("cause")?,
+        }
+        match sealed {
+            Some(sealed) => out.serialize_field("sealed", &**sealed)?,
+            None => out.skip_field("sealed")?,
         }
         out.serialize_field("kind", self.fact.kind())?;
         self.fact.encode_body(&mut out)?;
@@ -152,6 +162,7 @@ enum EnvelopeKey {
     Turn,
     Ts,
     Cause,
+    Sealed,
     Kind,
     Body,
 }
@@ -159,7 +170,7 @@ enum EnvelopeKey {
 impl<'de> Deserialize<'de> for RecordedFact {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         const FIELDS: &[&str] =
-            &["v", "minor", "session", "seq", "turn", "ts", "cause", "kind", "body"];
+            &["v", "minor", "session", "seq", "turn", "ts", "cause", "sealed", "kind", "body"];
         from.deserialize_struct("RecordedFact", FIELDS, EnvelopeVisitor)
     }
 }
@@ -175,7 +186,8 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RecordedFact, A::Error> {
         let (mut v, mut minor, mut session, mut seq) = (None, 0, None, None);
-        let (mut turn, mut ts, mut cause, mut kind, mut fact) = (None, None, None, None, None);
+        let (mut turn, mut ts, mut cause) = (None, None, None);
+        let (mut sealed, mut kind, mut fact) = (None, None, None);
         while let Some(key) = map.next_key()? {
             match key {
                 EnvelopeKey::V => v = Some(known(map.next_value()?, FACT_VERSION..=FACT_VERSION)?),
@@ -185,6 +197,7 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
                 EnvelopeKey::Turn => turn = map.next_value()?,
                 EnvelopeKey::Ts => ts = Some(map.next_value()?),
                 EnvelopeKey::Cause => cause = Some(map.next_value()?),
+                EnvelopeKey::Sealed => sealed = Some(Arc::new(map.next_value()?)),
                 EnvelopeKey::Kind => kind = Some(map.next_value()?),
                 EnvelopeKey::Body => {
                     let kind = kind.ok_or_else(|| de::Error::missing_field("kind"))?;
@@ -194,7 +207,7 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
         }
         let version = v.ok_or_else(|| de::Error::missing_field("v"))?;
         Ok(RecordedFact {
-            format: FactFormat { at: FormatVersion { version, minor }, body: None },
+            format: FactFormat { at: FormatVersion { version, minor }, body: None, sealed },
             session: session.ok_or_else(|| de::Error::missing_field("session"))?,
             seq: seq.ok_or_else(|| de::Error::missing_field("seq"))?,
             turn,

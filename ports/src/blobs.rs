@@ -248,6 +248,7 @@ impl From<&StoreErrorKind> for BlobErrorKind {
             | StoreErrorKind::TooLarge
             | StoreErrorKind::Corrupt { .. }
             | StoreErrorKind::Newer
+            | StoreErrorKind::WrongKey
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported
             | StoreErrorKind::Unavailable

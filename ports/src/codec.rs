@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use windlass_core::{
     BodyForm, BodyReader, DecisionCause, EnvelopeHeader, FactFormat, FormatVersion, RecordedFact,
-    Seq, SessionId, Timestamp, TurnId,
+    SealedFact, Seq, SessionId, Timestamp, TurnId,
 };
 
 /// Error for an envelope that cannot be decoded.
@@ -63,6 +63,8 @@ struct RawEnvelope<'a> {
     ts: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cause: Option<DecisionCause>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sealed: Option<SealedFact>,
     kind: &'a str,
     #[serde(borrow)]
     body: &'a RawValue,
@@ -101,6 +103,7 @@ fn encode_raw(
         turn: recorded.turn,
         ts: recorded.ts,
         cause: recorded.cause,
+        sealed: recorded.format.sealed.as_deref().cloned(),
         kind: recorded.fact.kind(),
         body: serde_json::from_str(body)?,
     };
@@ -151,7 +154,7 @@ fn read_body(
     let tree = serde_json::from_str(body)?;
     let fact = reader.read(raw.kind, at, tree).map_err(serde::de::Error::custom)?;
     Ok(RecordedFact {
-        format: FactFormat { at, body: Some(Arc::from(body)) },
+        format: FactFormat { at, body: Some(Arc::from(body)), sealed: raw.sealed.map(Arc::new) },
         session: raw.session,
         seq: raw.seq,
         turn: raw.turn,

@@ -133,6 +133,7 @@ impl From<&StoreErrorKind> for LeaseErrorKind {
             | StoreErrorKind::TooLarge
             | StoreErrorKind::Corrupt { .. }
             | StoreErrorKind::Newer
+            | StoreErrorKind::WrongKey
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported
             | StoreErrorKind::Full

@@ -96,8 +96,9 @@ pub use shell::{
 };
 pub use socket::{WireOpenOutcome, WireSocket};
 pub use store::{
-    Durability, Fencing, LogStore, LogVerification, MAX_APPEND_BYTES, MAX_FACT_BYTES, SessionClaim,
-    StoreCapabilities, StoreError, StoreErrorKind, StoredCheckpoint, TailRepair,
+    Durability, Fencing, LogStore, LogVerification, MAX_APPEND_BYTES, MAX_FACT_BYTES,
+    MAX_STORED_FACT_BYTES, SessionClaim, StoreCapabilities, StoreError, StoreErrorKind,
+    StoredCheckpoint, TailRepair, counted_bytes,
 };
 pub use summary::{SessionFilter, SessionListing, SessionSummary, Tenants};
 pub use tools::{

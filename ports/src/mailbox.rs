@@ -214,6 +214,7 @@ impl From<&StoreErrorKind> for MailboxErrorKind {
             | StoreErrorKind::TooLarge
             | StoreErrorKind::Corrupt { .. }
             | StoreErrorKind::Newer
+            | StoreErrorKind::WrongKey
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported
             | StoreErrorKind::Io

@@ -18,6 +18,23 @@ pub const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
 /// A larger append must be split.
 pub const MAX_APPEND_BYTES: usize = 64 * 1024 * 1024;
 
+/// Most bytes of the text form of an encrypted fact that was of [`MAX_FACT_BYTES`].
+pub const MAX_STORED_FACT_BYTES: usize = 2 * MAX_FACT_BYTES;
+
+/// Most bytes that encryption adds to an envelope, before it is encoded as Base64.
+const SEAL_BYTES: usize = 64;
+
+/// Returns the bytes of a fact's text form that count for [`MAX_FACT_BYTES`] and
+/// [`MAX_APPEND_BYTES`]. Of an encrypted fact, those of the envelope that was encrypted count, so
+/// that a store accepts it if it accepts the fact.
+#[must_use]
+pub fn counted_bytes(fact: &RecordedFact, text: &[u8]) -> usize {
+    match &fact.format.sealed {
+        None => text.len(),
+        Some(sealed) => (sealed.text.len() / 4).saturating_mul(3).saturating_sub(SEAL_BYTES),
+    }
+}
+
 /// Session that the default probe reads; it need not exist.
 const PROBE_SESSION: &str = "probe";
 
@@ -90,7 +107,7 @@ pub trait LogStore: Send + Sync + 'static {
     /// that the log ends there.
     ///
     /// # Errors
-    /// `Unknown` when there is no such session, `Corrupt`, `Newer`, `Io`.
+    /// `Unknown` when there is no such session, `Corrupt`, `Newer`, `WrongKey`, `Io`.
     async fn read(
         &self,
         session: &SessionId,
@@ -317,6 +334,8 @@ pub enum StoreErrorKind {
     },
     /// A newer engine wrote the log.
     Newer,
+    /// The log is encrypted, and its key is not the one that this process has, or was destroyed.
+    WrongKey,
     /// The disk, or the quota on it, is full.
     Full,
     /// The store cannot be written to.
@@ -347,6 +366,7 @@ impl StoreErrorKind {
             | Self::TooLarge
             | Self::Corrupt { .. }
             | Self::Newer
+            | Self::WrongKey
             | Self::Unsupported => false,
         }
     }
@@ -365,6 +385,7 @@ impl ErrorKind for StoreErrorKind {
             | Self::TooLarge
             | Self::Corrupt { .. }
             | Self::Newer
+            | Self::WrongKey
             | Self::Unsupported
             | Self::Io => Retry::Never,
         }

@@ -12,7 +12,7 @@ use windlass_ports::sync::Mutex;
 use windlass_ports::{
     ChainLink, Durability, Fencing, LogStore, LogVerification, MAX_APPEND_BYTES, MAX_FACT_BYTES,
     SessionClaim, SessionFilter, SessionListing, SessionSummary, StoreCapabilities, StoreError,
-    StoreErrorKind,
+    StoreErrorKind, counted_bytes,
 };
 
 use crate::gate::Gate;
@@ -289,7 +289,7 @@ impl Disk {
                 StoreError::new(StoreErrorKind::Invalid, context).caused_by(error)
             };
             let text = codec::encode(fact).map_err(unread)?;
-            if text.len() > MAX_FACT_BYTES {
+            if counted_bytes(fact, &text) > MAX_FACT_BYTES {
                 return refused(StoreErrorKind::TooLarge, "a fact is too large");
             }
             kept.push(Arc::new(codec::decode(&text).map_err(unread)?));

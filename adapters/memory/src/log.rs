@@ -6,6 +6,7 @@ use tokio::sync::Notify;
 use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::{
     ChainLink, MAX_FACT_BYTES, SessionSummary, StoreError, StoreErrorKind, StoredCheckpoint, codec,
+    counted_bytes,
 };
 
 /// A session that is claimed, has facts, or both.
@@ -67,14 +68,14 @@ pub(crate) fn measure(session: &SessionId, facts: &[Arc<RecordedFact>]) -> Resul
             let context = format!("fact {} of {session} has no text form", fact.seq);
             StoreError::new(StoreErrorKind::Invalid, context).caused_by(error)
         })?;
-        if text.len() > MAX_FACT_BYTES {
+        let counted = counted_bytes(fact, &text);
+        if counted > MAX_FACT_BYTES {
             return Err(StoreError::new(
                 StoreErrorKind::TooLarge,
                 format!(
-                    "fact {} of {session} has {} bytes and a memory store takes {MAX_FACT_BYTES}: \
-                     nothing of the batch was kept",
-                    fact.seq,
-                    text.len()
+                    "fact {} of {session} has {counted} bytes and a memory store takes \
+                     {MAX_FACT_BYTES}: nothing of the batch was kept",
+                    fact.seq
                 ),
             ));
         }

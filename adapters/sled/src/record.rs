@@ -6,7 +6,7 @@
 //! summary of the log.
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{ChainLink, MAX_FACT_BYTES, SessionSummary};
+use windlass_ports::{ChainLink, MAX_STORED_FACT_BYTES, SessionSummary};
 
 use crate::note;
 
@@ -159,7 +159,7 @@ pub(crate) fn parse(value: &[u8]) -> Result<DecodedRecord<'_>, String> {
         link: ChainLink(*link),
         crc: u32::from_le_bytes(*crc),
     };
-    if header.len as usize > MAX_FACT_BYTES || header.index >= header.count {
+    if header.len as usize > MAX_STORED_FACT_BYTES || header.index >= header.count {
         return Err("a record's header makes no sense".to_owned());
     }
     Ok(DecodedRecord { header, note, text })
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn rows_are_put_together_again_at_every_size_around_a_chunk() {
-        for len in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, MAX_FACT_BYTES] {
+        for len in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, MAX_STORED_FACT_BYTES] {
             let text = vec![b'x'; len];
             let summary = summary();
             let writing = RecordDraft { summary: Some(&summary), ..writing(&text) };

@@ -134,6 +134,7 @@ impl From<StoreError> for Failure {
             | StoreErrorKind::TooLarge
             | StoreErrorKind::Corrupt { .. }
             | StoreErrorKind::Newer
+            | StoreErrorKind::WrongKey
             | StoreErrorKind::Full
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported

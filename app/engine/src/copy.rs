@@ -163,6 +163,7 @@ fn is_readable_unclaimed(kind: &StoreErrorKind) -> bool {
         | StoreErrorKind::TooLarge
         | StoreErrorKind::Corrupt { .. }
         | StoreErrorKind::Newer
+        | StoreErrorKind::WrongKey
         | StoreErrorKind::Unsupported
         | StoreErrorKind::Unavailable
         | StoreErrorKind::Io
@@ -189,6 +190,7 @@ async fn copy_claimed(
             | StoreErrorKind::Invalid
             | StoreErrorKind::TooLarge
             | StoreErrorKind::Newer
+            | StoreErrorKind::WrongKey
             | StoreErrorKind::Full
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported

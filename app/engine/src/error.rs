@@ -92,6 +92,7 @@ impl From<StoreError> for StartError {
             | StoreErrorKind::Invalid
             | StoreErrorKind::TooLarge
             | StoreErrorKind::Newer
+            | StoreErrorKind::WrongKey
             | StoreErrorKind::Full
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported

@@ -48,6 +48,7 @@ impl StoreStatus {
             | StoreErrorKind::TooLarge
             | StoreErrorKind::Corrupt { .. }
             | StoreErrorKind::Newer
+            | StoreErrorKind::WrongKey
             | StoreErrorKind::Unsupported
             | StoreErrorKind::Io => "io",
         })

@@ -61,6 +61,8 @@ pub use windlass_anthropic as anthropic;
 pub use windlass_clock as clock;
 #[cfg(feature = "demo")]
 pub use windlass_demo as demo;
+#[cfg(feature = "encrypted")]
+pub use windlass_encrypted as encrypted;
 #[cfg(feature = "file")]
 pub use windlass_file as file;
 #[cfg(feature = "gemini")]

@@ -34,6 +34,7 @@ use crate::{call, ceiling, detached, goal, hook_rounds, rewind};
 /// # Errors
 /// [`InvalidFact`] when the fact is not a `SessionOpened` at position 1.
 pub fn evolve_first(first: &RecordedFact) -> Result<Session, InvalidFact> {
+    require_readable(first)?;
     let Fact::SessionOpened(fact) = &first.fact else {
         return Err(invalid_fact(first, "a log begins with SessionOpened"));
     };
@@ -92,7 +93,16 @@ impl Session {
     }
 }
 
+/// Rejects an encrypted fact: the one beside it is not what happened.
+pub(crate) fn require_readable(recorded: &RecordedFact) -> Result<(), InvalidFact> {
+    match recorded.format.sealed {
+        None => Ok(()),
+        Some(_) => Err(invalid_fact(recorded, "it is encrypted: open the store with its key")),
+    }
+}
+
 fn apply(session: &mut Session, recorded: &RecordedFact) -> Result<(), InvalidFact> {
+    require_readable(recorded)?;
     if recorded.session != session.id {
         return Err(invalid_fact(recorded, "it is another session's fact"));
     }

@@ -5,8 +5,11 @@ mod reader;
 mod tree;
 mod upcast;
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
+
+use serde::{Deserialize, Serialize};
 
 pub use reader::InvalidBody;
 pub use tree::BodyTree;
@@ -51,9 +54,22 @@ pub struct FactFormat {
     /// Body as it was read, if this engine would write it in another form. It is older, or has
     /// fields that this engine does not know. Whoever writes the fact again writes this text.
     pub body: Option<Arc<str>>,
+    /// Encrypted form of the fact, if it is stored in one.
+    pub sealed: Option<Arc<SealedFact>>,
+}
+
+/// Encrypted form of a fact, as an adapter stores it. The fact beside it only has what a listing
+/// shows. It belongs to no session that an engine could continue, so the fold rejects it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SealedFact {
+    /// Bytes of the encrypted fact's body, with those of the outputs and images that it names.
+    pub bytes: u64,
+    /// Encrypted envelope of the fact, as text.
+    pub text: String,
 }
 
 impl FactFormat {
     /// Format of a fact that this engine wrote.
-    pub const CURRENT: Self = Self { at: FormatVersion::CURRENT, body: None };
+    pub const CURRENT: Self = Self { at: FormatVersion::CURRENT, body: None, sealed: None };
 }

@@ -29,6 +29,7 @@ impl History {
     /// [`InvalidFact`] when the fact names a missing input, call or text, or when a compaction's
     /// result differs from the fact.
     pub fn apply(&mut self, recorded: &RecordedFact) -> Result<(), InvalidFact> {
+        crate::evolve::require_readable(recorded)?;
         match recorded.fact.group() {
             FactGroup::Input(fact) => self.input(recorded, fact)?,
             FactGroup::Hook(HookFact::HooksAsked(fact)) => {

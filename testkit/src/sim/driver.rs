@@ -457,6 +457,7 @@ pub(super) fn is_superseded(error: &StoreError) -> bool {
         | StoreErrorKind::TooLarge
         | StoreErrorKind::Corrupt { .. }
         | StoreErrorKind::Newer
+        | StoreErrorKind::WrongKey
         | StoreErrorKind::Full
         | StoreErrorKind::ReadOnly
         | StoreErrorKind::Unsupported

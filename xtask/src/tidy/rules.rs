@@ -91,6 +91,7 @@ pub(super) const HOMES: &[(&str, &[&str])] = &[
     ("async-nats", &["adapters/nats"]),
     ("async-openai", &["adapters/openai"]),
     ("axum", &["app/server"]),
+    ("chacha20poly1305", &["adapters/encrypted"]),
     ("clap", &["app/cli"]),
     ("deadpool-postgres", &["adapters/postgres"]),
     ("http-body-util", &["adapters/demo"]),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::{RecordedFact, Seq, SessionId};
 use windlass_ports::{
-    ChainLink, MAX_APPEND_BYTES, MAX_FACT_BYTES, StoreError, StoreErrorKind, codec,
+    ChainLink, MAX_APPEND_BYTES, MAX_FACT_BYTES, StoreError, StoreErrorKind, codec, counted_bytes,
 };
 
 /// At least one fact to append to a session, with their encoded texts.
@@ -45,7 +45,7 @@ impl Batch {
             return Err(invalid("there is nothing to append".to_owned()));
         }
         let mut texts = Vec::with_capacity(facts.len());
-        let mut bytes = 0_usize;
+        let (mut bytes, mut total) = (0_usize, 0_usize);
         let mut last = after.0;
         for fact in facts {
             if fact.session != *session || last.checked_add(1) != Some(fact.seq.0) {
@@ -58,15 +58,16 @@ impl Batch {
             last = fact.seq.0;
             let text = codec::encode(fact);
             let text = text.map_err(|error| invalid(format!("position {last}: {error}")))?;
-            if text.len() > MAX_FACT_BYTES {
+            let counted = counted_bytes(fact, &text);
+            if counted > MAX_FACT_BYTES {
                 return Err(too_large(format!(
-                    "the fact at position {last} has {} bytes and at most {MAX_FACT_BYTES} are \
-                     taken; cut what it carries",
-                    text.len()
+                    "the fact at position {last} has {counted} bytes and at most {MAX_FACT_BYTES} are \
+                     taken; cut what it carries"
                 )));
             }
             bytes = bytes.saturating_add(text.len());
-            if bytes > MAX_APPEND_BYTES {
+            total = total.saturating_add(counted);
+            if total > MAX_APPEND_BYTES {
                 return Err(too_large(format!(
                     "its facts have more than {MAX_APPEND_BYTES} bytes together; append them in \
                      parts"

@@ -71,6 +71,7 @@ fn append_end(error: StoreError) -> DriverEnd {
         | StoreErrorKind::TooLarge
         | StoreErrorKind::Corrupt { .. }
         | StoreErrorKind::Newer
+        | StoreErrorKind::WrongKey
         | StoreErrorKind::Full
         | StoreErrorKind::ReadOnly
         | StoreErrorKind::Unsupported

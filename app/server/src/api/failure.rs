@@ -160,6 +160,11 @@ pub(crate) fn store(error: &StoreError) -> Problem {
             let detail = "a newer release wrote this session's log: use a server of that release";
             Problem::new(ProblemCode::Damaged, detail)
         }
+        StoreErrorKind::WrongKey => {
+            tracing::error!(%error, "a log cannot be decrypted");
+            let detail = "the server does not have the key of this session's log";
+            Problem::new(ProblemCode::Damaged, detail)
+        }
         StoreErrorKind::Full | StoreErrorKind::ReadOnly => {
             tracing::error!(%error, "the store takes no more");
             let detail = "nothing was stored: the operator must make the store writable, or \

@@ -307,9 +307,10 @@ async fn first(store: &dyn LogStore, id: &SessionId) -> Result<Option<RecordedFa
     match store.read(id, Seq::ZERO, 1).await {
         Ok(facts) => Ok(facts.into_iter().next()),
         Err(error) => match error.kind {
-            StoreErrorKind::Unknown | StoreErrorKind::Corrupt { .. } | StoreErrorKind::Newer => {
-                Ok(None)
-            }
+            StoreErrorKind::Unknown
+            | StoreErrorKind::Corrupt { .. }
+            | StoreErrorKind::Newer
+            | StoreErrorKind::WrongKey => Ok(None),
             StoreErrorKind::Locked
             | StoreErrorKind::NotClaimed
             | StoreErrorKind::Conflict { .. }
@@ -407,6 +408,7 @@ fn damaged(error: &StartError, first: &RecordedFact) -> Result<SessionDetails, P
             | StoreErrorKind::Invalid
             | StoreErrorKind::TooLarge
             | StoreErrorKind::Newer
+            | StoreErrorKind::WrongKey
             | StoreErrorKind::Full
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported

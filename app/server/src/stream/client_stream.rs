@@ -210,7 +210,7 @@ impl ClientStream {
 fn reason(session: &SessionId, error: &StoreError) -> EndReason {
     match &error.kind {
         StoreErrorKind::Unknown => EndReason::Erased,
-        StoreErrorKind::Corrupt { .. } | StoreErrorKind::Newer => {
+        StoreErrorKind::Corrupt { .. } | StoreErrorKind::Newer | StoreErrorKind::WrongKey => {
             tracing::error!(%session, %error, "a followed log is damaged");
             EndReason::Damaged
         }

@@ -229,6 +229,9 @@ pub struct StoreCapabilities {
     pub tail_delay_ms: Option<u64>,
     /// True if the store can [`erase`](LogStore::erase).
     pub erase: bool,
+    /// Age after which the store erases settled sessions by itself, in milliseconds; `None` if it
+    /// erases none.
+    pub retention_ms: Option<u64>,
     /// Most bytes of a checkpoint; `None` if the store has none.
     pub max_checkpoint_bytes: Option<usize>,
 }

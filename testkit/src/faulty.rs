@@ -351,6 +351,7 @@ impl LogStore for FaultyStore {
             fencing: Fencing::AllWriters,
             tail_delay_ms: None,
             erase: false,
+            retention_ms: None,
             max_checkpoint_bytes: None,
         }
     }

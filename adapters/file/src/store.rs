@@ -39,6 +39,8 @@ pub struct FileStore {
     location: String,
     /// Longest wait of a claim for a session of another process.
     patience: Duration,
+    /// Age after which maintenance erases settled sessions, in milliseconds.
+    retention_ms: Option<u64>,
 }
 
 impl std::fmt::Debug for FileStore {
@@ -91,6 +93,8 @@ impl FileStore {
         let place = format!("the file store {}", dir.display());
         let paths = Arc::new(StorePaths::new(dir));
         let catalog = Arc::new(SegmentCatalog::new(paths));
+        let retention = maintenance.erase_after.map(|age| age.as_millis());
+        let retention_ms = retention.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX));
         let medium = FileBackend::new(catalog.clone(), disk, segment_bytes, maintenance);
         let pipeline = Pipeline::start(place.clone(), medium, PipelineLimits::default())?;
         let reader = Arc::new(StoreReader::new(catalog));
@@ -104,6 +108,7 @@ impl FileStore {
             reader,
             location: place,
             patience: PATIENCE,
+            retention_ms,
         })
     }
 
@@ -139,6 +144,7 @@ impl LogStore for FileStore {
             fencing: Fencing::AllWriters,
             tail_delay_ms: Some(POLL_MS),
             erase: true,
+            retention_ms: self.retention_ms,
             max_checkpoint_bytes: Some(checkpoints::MOST),
         }
     }

@@ -159,6 +159,7 @@ impl LogStore for MemoryStore {
             fencing: Fencing::AllWriters,
             tail_delay_ms: Some(0),
             erase: true,
+            retention_ms: None,
             max_checkpoint_bytes: Some(MAX_CHECKPOINT_BYTES),
         }
     }

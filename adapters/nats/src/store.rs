@@ -118,6 +118,7 @@ impl NatsStore {
                 fencing: Fencing::AllWriters,
                 tail_delay_ms: Some(TAIL_MS),
                 erase,
+                retention_ms: None,
                 max_checkpoint_bytes: Some(MAX_CHECKPOINT_BYTES),
             },
             server,

@@ -275,6 +275,7 @@ impl LogStore for PostgresStore {
             fencing: Fencing::AllWriters,
             tail_delay_ms: Some(self.poll_ms.saturating_mul(2)),
             erase: true,
+            retention_ms: None,
             max_checkpoint_bytes: Some(checkpoints::MOST_BYTES),
         }
     }

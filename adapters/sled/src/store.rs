@@ -209,6 +209,7 @@ impl LogStore for SledStore {
             tail_delay_ms: Some(0),
             // What sled removes stays readable in its file.
             erase: false,
+            retention_ms: None,
             max_checkpoint_bytes: Some(checkpoint::MOST),
         }
     }

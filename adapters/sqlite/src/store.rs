@@ -122,6 +122,7 @@ impl LogStore for SqliteStore {
             fencing: Fencing::AllWriters,
             tail_delay_ms: Some(POLL_MS),
             erase: true,
+            retention_ms: None,
             max_checkpoint_bytes: Some(checkpoint::MOST),
         }
     }

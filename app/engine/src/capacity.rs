@@ -107,6 +107,7 @@ mod tests {
             fencing: Fencing::Object,
             tail_delay_ms: None,
             erase: false,
+            retention_ms: None,
             max_checkpoint_bytes: None,
         })
     }

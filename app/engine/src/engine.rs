@@ -4,6 +4,7 @@ mod adopt;
 mod backoff;
 mod build;
 mod create;
+mod erase;
 mod grants;
 mod hand_off;
 mod recover;
@@ -48,6 +49,7 @@ use crate::store_watch::StoreWatch;
 use crate::stream::EventStream;
 
 pub use adopt::AdoptionPolicy;
+pub use erase::{EraseError, RetentionReport};
 pub use hand_off::HandOff;
 pub use recover::RecoveryReport;
 

@@ -67,7 +67,9 @@ pub use child_sessions::{
 pub use client_tools::{AwaitedCall, awaited_calls};
 pub use config::Config;
 pub use copy::{CopyError, CopyReport, CopyTarget, copy};
-pub use engine::{AdoptionPolicy, Engine, HandOff, RecoveryReport, Start};
+pub use engine::{
+    AdoptionPolicy, Engine, EraseError, HandOff, RecoveryReport, RetentionReport, Start,
+};
 pub use error::{AwaitError, DriverEnd, SendError, StartError};
 pub use event::{Event, LiveEvent, LiveKind};
 pub use fork::{ForkError, ForkReport, ForkRequest, fork};

@@ -44,6 +44,7 @@ impl LogStore for MockStore {
             fencing: Fencing::Object,
             tail_delay_ms: None,
             erase: false,
+            retention_ms: None,
             max_checkpoint_bytes: None,
         }
     }

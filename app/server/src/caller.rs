@@ -72,6 +72,7 @@ impl Caller {
             Right::Read => "read",
             Right::Run => "run",
             Right::Approve => "approve",
+            Right::Erase => "erase",
         };
         let detail = format!("the token lacks the right {name:?}: use one that has it");
         Err(Problem::new(ProblemCode::Forbidden, detail))

@@ -86,6 +86,7 @@ impl LogStore for JournalStore {
             durability: Durability::Process,
             tail_delay_ms: None,
             erase: false,
+            retention_ms: None,
             max_checkpoint_bytes: None,
             ..self.memory.capabilities()
         }

@@ -150,6 +150,7 @@ impl LogStore for LinesStore {
             fencing: Fencing::Object,
             tail_delay_ms: None,
             erase: false,
+            retention_ms: None,
             max_checkpoint_bytes: None,
         }
     }

@@ -23,6 +23,7 @@ impl LogStore for Claims {
             fencing: Fencing::AllWriters,
             tail_delay_ms: None,
             erase: true,
+            retention_ms: None,
             max_checkpoint_bytes: None,
         }
     }

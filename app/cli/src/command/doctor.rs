@@ -138,6 +138,10 @@ fn promises(store: StoreCapabilities, blobs: BlobCapabilities) -> String {
         true => "it erases sessions".to_owned(),
         false => "it erases no sessions".to_owned(),
     });
+    words.push(match store.retention_ms {
+        Some(ms) => format!("it erases settled sessions by itself after {ms} ms"),
+        None => "it erases nothing by itself".to_owned(),
+    });
     words.push(match store.max_checkpoint_bytes {
         Some(bytes) => format!("it keeps checkpoints of up to {} KiB", bytes / 1024),
         None => "it keeps no checkpoints".to_owned(),

@@ -24,6 +24,8 @@ pub enum Right {
     Run,
     /// Answer approvals.
     Approve,
+    /// Erase sessions for good.
+    Erase,
 }
 
 /// Set of rights of a token.
@@ -35,11 +37,13 @@ pub struct Rights {
     pub run: bool,
     /// Grants [`Right::Approve`] on calls.
     pub approve: bool,
+    /// Grants [`Right::Erase`] on sessions.
+    pub erase: bool,
 }
 
 impl Rights {
     /// All rights.
-    pub const ALL: Self = Self { read: true, run: true, approve: true };
+    pub const ALL: Self = Self { read: true, run: true, approve: true, erase: true };
 
     /// Returns the rights of a list.
     #[must_use]
@@ -48,6 +52,7 @@ impl Rights {
             read: list.contains(&Right::Read),
             run: list.contains(&Right::Run),
             approve: list.contains(&Right::Approve),
+            erase: list.contains(&Right::Erase),
         }
     }
 
@@ -58,6 +63,7 @@ impl Rights {
             Right::Read => self.read,
             Right::Run => self.run,
             Right::Approve => self.approve,
+            Right::Erase => self.erase,
         }
     }
 }

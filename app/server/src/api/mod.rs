@@ -5,6 +5,7 @@ mod cache;
 mod client_calls;
 mod control;
 mod describe;
+mod erase;
 mod execute;
 pub(crate) mod failure;
 mod fold_cache;
@@ -52,7 +53,8 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(health::ready))
         .routes(routes!(describe::openapi))
         .routes(routes!(sessions::open, sessions::list))
-        .routes(routes!(sessions::one))
+        .routes(routes!(sessions::one, erase::erase))
+        .routes(routes!(erase::retain))
         .routes(routes!(inputs::turn, turns::list))
         .routes(routes!(turns::one))
         .routes(routes!(snapshots::page))

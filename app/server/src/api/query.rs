@@ -27,6 +27,17 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T>
     }
 }
 
+/// Options of erasing a session.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EraseQuery {
+    /// True to erase the sessions of its agents, and of theirs, too.
+    #[serde(default)]
+    #[param(default = false)]
+    pub(super) agents: bool,
+}
+
 /// Requested range of a log.
 #[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]

@@ -27,6 +27,8 @@ pub(crate) struct ReadRight;
 pub(crate) struct RunRight;
 /// [`Right::Approve`].
 pub(crate) struct ApproveRight;
+/// [`Right::Erase`].
+pub(crate) struct EraseRight;
 
 impl RequiredRight for ReadRight {
     const RIGHT: Right = Right::Read;
@@ -34,6 +36,10 @@ impl RequiredRight for ReadRight {
 
 impl RequiredRight for RunRight {
     const RIGHT: Right = Right::Run;
+}
+
+impl RequiredRight for EraseRight {
+    const RIGHT: Right = Right::Erase;
 }
 
 impl RequiredRight for ApproveRight {

@@ -13,6 +13,7 @@ mod client;
 mod client_tools;
 mod counting;
 mod description;
+mod erase;
 mod forks;
 mod grants;
 mod nodes;

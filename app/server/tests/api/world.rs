@@ -15,7 +15,7 @@ use windlass_engine::core::{
     Settings,
 };
 use windlass_engine::ports::{
-    Approval, ApprovalRequest, Approver, ApproverError, BlobStore, Clock, LogStore, NoHooks, Ports,
+    Approval, ApprovalRequest, Approver, ApproverError, BlobStore, LogStore, NoHooks, Ports,
     ProgramRuntimes, Tenants, ToolExecutor,
 };
 use windlass_engine::{Config, Engine, NodeLoad, Peers, Start};
@@ -48,7 +48,7 @@ pub(crate) struct World {
     /// How its sessions ask the model.
     pub(crate) options: RequestOptions,
     tools: Arc<dyn ToolExecutor>,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<ManualClock>,
     pub(crate) today: Arc<Mutex<CurrentConfig>>,
 }
 
@@ -185,7 +185,7 @@ impl World {
         let tenants: Vec<_> = ["acme", "other"].map(tenant).into();
         let engines = tenants.iter().map(|tenant| tenant.engine.clone()).collect();
         let grant = |token, tenant, who, rights| (TokenHash::of(token), grant(tenant, who, rights));
-        let reads = Rights { read: true, run: false, approve: false };
+        let reads = Rights { read: true, run: false, approve: false, erase: false };
         let grants = [
             grant(TOKEN, "acme", "ann", Rights::ALL),
             grant(OTHER, "other", "bob", Rights::ALL),
@@ -216,6 +216,10 @@ impl World {
 impl Running {
     pub(crate) fn get(&self, path: &str) -> Ask {
         Ask::new(self.address, "GET", path)
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> Ask {
+        Ask::new(self.address, "DELETE", path)
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Ask {

@@ -238,6 +238,7 @@ impl LogStore for Reference {
             },
             tail_delay_ms: (!self.is(Fault::DeclaresNoTail)).then_some(0),
             erase: !self.is(Fault::DeclaresNoErasing),
+            retention_ms: None,
             max_checkpoint_bytes: (!self.is(Fault::DeclaresNoSnapshots))
                 .then_some(MAX_SNAPSHOT_BYTES),
         }

@@ -196,7 +196,9 @@ impl TokenEntry {
             return Err("it has no principal: name the one that it acts for".to_owned());
         }
         if self.rights.is_empty() {
-            return Err(r#"it has no rights: name some of "read", "run", "approve""#.to_owned());
+            return Err(
+                r#"it has no rights: name some of "read", "run", "approve", "erase""#.to_owned()
+            );
         }
         let scope = Scope::Principal {
             tenant: self.tenant.clone(),

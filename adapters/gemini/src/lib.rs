@@ -3,6 +3,8 @@
 mod config;
 mod decode;
 mod encode;
+#[doc(hidden)]
+pub mod fuzzing;
 mod model;
 
 use std::fmt;

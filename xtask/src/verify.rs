@@ -3,7 +3,8 @@
 use crate::{test, tidy};
 use xtask::step::{cargo, step};
 
-/// Checks format, the project's own rules, lints, features, tests and documentation, in that order.
+/// Checks format, the project's own rules, lints, features, tests, documentation and packages, in that
+/// order.
 ///
 /// # Errors
 /// The first step that fails.
@@ -29,5 +30,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
         cargo()
             .args(["doc", "--workspace", "--all-features", "--no-deps", "--lib"])
             .env("RUSTDOCFLAGS", "-D warnings"),
-    )
+    )?;
+    // Each crate builds from its package alone, against the packages of the others.
+    let package = ["package", "--workspace", "--allow-dirty", "--exclude-lockfile"];
+    step("packages", cargo().args(package))
 }

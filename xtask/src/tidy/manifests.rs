@@ -115,6 +115,6 @@ mod tests {
     fn missing_licence_texts_are_found() {
         let found = check(&workspace(&[], &[("README.md", "")]));
         let places: Vec<&str> = found.iter().map(|finding| finding.place.as_str()).collect();
-        assert_eq!(places, ["CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT"]);
+        assert_eq!(places, ["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT"]);
     }
 }

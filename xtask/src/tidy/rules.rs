@@ -180,7 +180,7 @@ pub(super) const BANNED: &[(&str, &str)] = &[
 
 /// Files that every checkout has.
 pub(super) const PRESENT: &[&str] =
-    &["CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+    &["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 /// Maximum number of lines of a source file.
 pub(super) const LINES: usize = 500;

@@ -3,12 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use windlass_core::{Fact, Incoming, Input, Limits, Timestamp, deadline, decide};
+use windlass_testkit::laws;
 use windlass_testkit::world::{Script, Transitions, check_all};
 
 #[test]
 fn a_backoff_from_the_future_is_over() {
     let script: Script = "send hello\nfail server soon\n".parse().unwrap();
-    let world = check_all(Transitions::CORE, &script).unwrap();
+    let world = check_all(Transitions::CORE, laws::ALL, &script).unwrap();
     let session = world.session();
     let turn = session.turn().unwrap();
     assert_eq!(turn.stage.name().as_str(), "backoff");

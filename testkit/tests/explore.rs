@@ -17,6 +17,7 @@ use windlass_core::{
 use windlass_testkit::explore::{
     Bounded, Coverage, Covered, Difference, Extent, Failure, Row, Table, chart, explore,
 };
+use windlass_testkit::laws;
 use windlass_testkit::world::{Script, Transitions, check_all, run};
 
 /// A search that an ordinary test can afford.
@@ -27,7 +28,7 @@ fn a_small_search_takes_only_what_was_reviewed() {
     let (started, mut all) = (Instant::now(), Covered::default());
     let mut coverage = Coverage::default();
     for world in Bounded::all().unwrap() {
-        let covered = explore(Transitions::CORE, &world, SMALL, &mut coverage)
+        let covered = explore(Transitions::CORE, laws::SEARCHED, &world, SMALL, &mut coverage)
             .unwrap_or_else(|failure| panic!("world {}: {failure}", world.name));
         all.states += covered.states;
         all.transitions += covered.transitions;
@@ -72,7 +73,7 @@ fn search(transitions: Transitions, world: &str) -> Result<(Covered, Coverage), 
     let world = Bounded::read(world).unwrap().remove(0);
     let mut coverage = Coverage::default();
     let extent = Extent { audit: 1, ..Extent::default() };
-    let covered = explore(transitions, &world, extent, &mut coverage)?;
+    let covered = explore(transitions, laws::SEARCHED, &world, extent, &mut coverage)?;
     Ok((covered, coverage))
 }
 
@@ -90,7 +91,9 @@ fn a_search_that_is_cut_says_so() {
     for extent in
         [Extent { states: 10, ..Extent::default() }, Extent { steps: 2, ..Extent::default() }]
     {
-        let covered = explore(Transitions::CORE, &world, extent, &mut Coverage::default()).unwrap();
+        let covered =
+            explore(Transitions::CORE, laws::SEARCHED, &world, extent, &mut Coverage::default())
+                .unwrap();
         assert!(!covered.whole, "{covered:?}");
     }
 }
@@ -125,8 +128,8 @@ fn finds(law: u8, mutant: Transitions) {
     assert!(printed.contains(&format!("law {law} is broken")), "{printed}");
     assert!(printed.contains(&script.to_string()), "{printed}");
     let script: Script = script.to_string().parse().unwrap();
-    check_all(Transitions::CORE, &script).unwrap();
-    assert_eq!(check_all(mutant, &script).unwrap_err().law, law);
+    check_all(Transitions::CORE, laws::ALL, &script).unwrap();
+    assert_eq!(check_all(mutant, laws::ALL, &script).unwrap_err().law, law);
 }
 
 #[test]
@@ -177,9 +180,10 @@ fn two_states_that_only_look_alike_are_found() {
                 continue";
     let world = Bounded::read(text).unwrap().remove(0);
     let extent = Extent { audit: 1, ..Extent::default() };
-    explore(Transitions::CORE, &world, extent, &mut Coverage::default()).unwrap();
+    explore(Transitions::CORE, laws::SEARCHED, &world, extent, &mut Coverage::default()).unwrap();
     let transitions = Transitions { decide, ..Transitions::CORE };
-    let failure = explore(transitions, &world, extent, &mut Coverage::default()).unwrap_err();
+    let failure =
+        explore(transitions, laws::SEARCHED, &world, extent, &mut Coverage::default()).unwrap_err();
     let Failure::Unlike { one, other, .. } = &*failure else {
         panic!("{failure}");
     };

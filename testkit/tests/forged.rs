@@ -12,13 +12,14 @@ use windlass_core::{
     Fact, InterruptSource, InvalidFact, Item, Limits, RecordedFact, Scope, Seq, Session,
     TurnOutcome, evolve, evolve_first,
 };
+use windlass_testkit::laws;
 use windlass_testkit::world::{Posture, Script, Transitions, World, check_all, run};
 
 const TURN: &str = "send hello\ncall write {}\nend stop\ndone 0 written\ntext hi\nend stop\n";
 
 fn log() -> Vec<RecordedFact> {
     let script: Script = TURN.parse().unwrap();
-    let world = check_all(Transitions::CORE, &script).unwrap();
+    let world = check_all(Transitions::CORE, laws::ALL, &script).unwrap();
     let log = world.log().to_vec();
     assert!(matches!(log.last().unwrap().fact, Fact::TurnSettled(_)), "{log:#?}");
     log

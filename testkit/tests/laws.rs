@@ -13,6 +13,7 @@ use windlass_core::{
     SampleKind, Seq, StreamEvent,
 };
 use windlass_ports::codec;
+use windlass_testkit::laws;
 use windlass_testkit::laws::law_06_chunking_does_not_matter::{self as law_06, assemble};
 use windlass_testkit::laws::law_12_facts_round_trip;
 use windlass_testkit::world::{self, Posture, Script, Transitions, check_all, facts, random};
@@ -23,7 +24,7 @@ proptest! {
 
     #[test]
     fn hold_in_random_worlds(script in random::script(60)) {
-        if let Err(broken) = check_all(Transitions::CORE, &script) {
+        if let Err(broken) = check_all(Transitions::CORE, laws::ALL, &script) {
             return Err(TestCaseError::fail(broken.to_string()));
         }
     }

@@ -17,6 +17,7 @@
 //! ```
 //! use windlass_core::{Draft, Input, Limits, Reject, Session, Incoming, decide};
 //! use windlass_testkit::explore::{Bounded, Coverage, Extent, Table, explore};
+//! use windlass_testkit::laws;
 //! use windlass_testkit::world::Transitions;
 //!
 //! /// Users may not interrupt a turn.
@@ -33,7 +34,8 @@
 //! let transitions = Transitions { decide: patient, ..Transitions::CORE };
 //! let mut coverage = Coverage::default();
 //! let extent = Extent { states: 200, ..Extent::default() };
-//! let covered = explore(transitions, &worlds[0], extent, &mut coverage).map_err(|f| f.to_string())?;
+//! let covered = explore(transitions, laws::SEARCHED, &worlds[0], extent, &mut coverage);
+//! let covered = covered.map_err(|failure| failure.to_string())?;
 //! assert!(covered.states > 5);
 //!
 //! let table = Table::of(&coverage); // keep its text beside your tests, and review it
@@ -54,5 +56,5 @@ pub use bounded::{Bounded, Move};
 pub use chart::chart;
 pub use coverage::{Coverage, Edge, Ends, Seen};
 pub use key::Key;
-pub use search::{Covered, Extent, Failure, explore};
+pub use search::{Covered, Extent, Failure, explore, explore_all};
 pub use table::{Difference, Row, Table};

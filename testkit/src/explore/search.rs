@@ -7,13 +7,10 @@ use std::fmt;
 use super::bounded::Bounded;
 use super::coverage::Coverage;
 use super::key::{Key, Keys};
-use crate::laws::{
-    Broken, Held, law_02_every_prefix_settles, law_10_prompts_extend,
-    law_11_finishing_order_does_not_matter, law_22_interrupts_are_told,
-};
+use crate::laws::{Broken, Evidence, Held, Law, LawMoment, NeverApplied, Tally};
 use crate::world::{Script, Step, Taken, Transitions, World};
 
-/// How far a search goes, and how much it checks.
+/// Bounds of a search, and the extent of its checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     /// States at most.
@@ -34,7 +31,7 @@ impl Default for Extent {
     }
 }
 
-/// What a search has covered.
+/// Coverage of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Covered {
     /// States that were found.
@@ -49,9 +46,11 @@ pub struct Covered {
     pub steps: usize,
     /// True if nothing was left out: each state was tried.
     pub whole: bool,
+    /// Counts of users' laws; each transition counts as a world.
+    pub applied: Tally,
 }
 
-/// Why a search stopped before its end.
+/// Reason for which a search stopped before its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "always boxed, and one a search")]
 pub enum Failure {
@@ -71,6 +70,8 @@ pub enum Failure {
         /// What is different.
         what: String,
     },
+    /// A law of a user never applied.
+    NeverApplied(NeverApplied),
 }
 
 impl std::error::Error for Failure {}
@@ -82,6 +83,7 @@ impl fmt::Display for Failure {
                 f,
                 "{broken}\nin the world, which belongs into testkit/tests/turns:\n{script}"
             ),
+            Self::NeverApplied(never) => never.fmt(f),
             Self::Unlike { one, other, what } => write!(
                 f,
                 "two worlds count as one state and go on differently ({what}): say in \
@@ -103,6 +105,7 @@ struct Node {
 #[derive(Debug)]
 struct Search<'a> {
     transitions: Transitions,
+    laws: &'a [Law],
     bounded: &'a Bounded,
     extent: Extent,
     keys: Keys,
@@ -112,21 +115,24 @@ struct Search<'a> {
     covered: Covered,
 }
 
-/// Explores a bounded world: breadth first, each state once, with the laws of what stands now
-/// checked after each transition. What is taken on the way goes to `coverage`.
+/// Explores a bounded world: breadth first, each state once. Laws of a step are checked after each
+/// transition, those over prefixes at each new state. What is taken on the way goes to `coverage`.
 ///
-/// `transitions` is the core, or a policy of your own around it.
+/// `transitions` is the core, or a policy of your own around it. The kit's laws for a search are
+/// [`laws::SEARCHED`](crate::laws::SEARCHED).
 ///
 /// # Errors
 /// [`Failure`] with the law that is broken and the script that breaks it.
 pub fn explore(
     transitions: Transitions,
+    laws: &[Law],
     bounded: &Bounded,
     extent: Extent,
     coverage: &mut Coverage,
 ) -> Result<Covered, Box<Failure>> {
     let mut search = Search {
         transitions,
+        laws,
         bounded,
         extent,
         keys: Keys::new(bounded.counts()),
@@ -137,6 +143,39 @@ pub fn explore(
     };
     search.run(coverage)?;
     Ok(search.covered)
+}
+
+/// Explores several bounded worlds, and requires that each law of a user applied in one of them.
+///
+/// # Errors
+/// As [`explore`]; [`Failure::NeverApplied`] with a law that never applied.
+pub fn explore_all(
+    transitions: Transitions,
+    laws: &[Law],
+    worlds: &[Bounded],
+    extent: Extent,
+    coverage: &mut Coverage,
+) -> Result<Covered, Box<Failure>> {
+    let mut all = Covered { whole: true, ..Covered::default() };
+    for bounded in worlds {
+        all.add(&explore(transitions, laws, bounded, extent, coverage)?);
+    }
+    let required = all.applied.require(laws, u64::try_from(worlds.len()).unwrap_or(u64::MAX));
+    required.map_err(|never| Box::new(Failure::NeverApplied(never)))?;
+    Ok(all)
+}
+
+impl Covered {
+    /// Adds what a search of another world covered.
+    pub fn add(&mut self, other: &Self) {
+        self.states += other.states;
+        self.tried += other.tried;
+        self.transitions += other.transitions;
+        self.audits += other.audits;
+        self.steps = self.steps.max(other.steps);
+        self.whole &= other.whole;
+        self.applied.add(&other.applied);
+    }
 }
 
 /// The world as it is before anything may happen.
@@ -152,7 +191,7 @@ impl Search<'_> {
     fn run(&mut self, coverage: &mut Coverage) -> Result<(), Box<Failure>> {
         let root = begin(self.transitions, self.bounded);
         let root = root.map_err(|broken| self.law(broken, 0, None))?;
-        root.check_now().map_err(|broken| self.law(broken, 0, None))?;
+        self.now(&root).map_err(|broken| self.law(broken, 0, None))?;
         coverage.note(root.taken(), || self.script(0, None));
         self.find(&root, 0, None);
         let mut cut = false;
@@ -179,7 +218,7 @@ impl Search<'_> {
         for step in self.bounded.steps(&world) {
             let mut next = world.clone();
             self.covered.transitions += 1;
-            let held = next.step(&step).and_then(|()| next.check_now());
+            let held = next.step(&step).and_then(|()| self.now(&next));
             held.map_err(|broken| self.law(broken, at, Some(&step)))?;
             let taken = news(&world, &next);
             coverage.note(taken, || self.script(at, Some(&step)));
@@ -207,23 +246,27 @@ impl Search<'_> {
         self.nodes.push(Node { parent, step, depth });
     }
 
-    /// The laws over the prefixes of a log. Those that the state before has in common are known
-    /// to settle.
-    fn prefixes(&self, before: &World, world: &World) -> Held {
+    /// Checks the laws of a step, and counts how often users' laws applied.
+    fn now(&mut self, world: &World) -> Held {
+        let mut applied = Tally::default();
+        world.evidence().check(self.laws, LawMoment::Step, &mut applied)?;
+        self.covered.applied.add(&applied);
+        Ok(())
+    }
+
+    /// The laws over the prefixes of a log. Those that the state before has in common were checked
+    /// there.
+    fn prefixes(&mut self, before: &World, world: &World) -> Held {
         if !self.extent.prefixes {
             return Ok(());
         }
         let (old, new) = (before.evidence(), world.evidence());
         let same = old.log.iter().zip(new.log).take_while(|(a, b)| a == b);
-        law_02_every_prefix_settles::check_from(
-            *new.transitions,
-            new.ceiling,
-            new.log,
-            same.count(),
-        )?;
-        law_10_prompts_extend::check(new.transitions.remember, new.log)?;
-        law_11_finishing_order_does_not_matter::check(new.transitions, new.log)?;
-        law_22_interrupts_are_told::check(new.transitions.remember, new.log)
+        let new = Evidence { checked: same.count(), ..new };
+        let mut applied = Tally::default();
+        new.check(self.laws, LawMoment::End, &mut applied)?;
+        self.covered.applied.add(&applied);
+        Ok(())
     }
 
     /// A world is taken for a known state; now and then that is put to the test.

@@ -34,21 +34,40 @@ pub mod law_25_rewinds_restore;
 pub mod law_26_effects_of_failed_programs;
 pub mod law_27_clients_run_their_calls;
 
+mod all;
 mod begun;
+mod call_record;
 mod evidence;
+mod law;
 mod reading;
+mod tally;
 
+pub use all::{ALL, SEARCHED};
 pub use begun::{Begun, Loss};
+pub use call_record::CallRecord;
 pub use evidence::Evidence;
+pub use law::{Law, LawId, LawMoment, OwnCheck};
+pub use tally::{NeverApplied, Tally};
 
 /// A law that does not hold, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("law {law} is broken: {what}")]
 pub struct Broken {
-    /// The law's number.
-    pub law: u8,
+    /// The law's number or name.
+    pub law: LawId,
     /// What breaks it.
     pub what: String,
+}
+
+impl Broken {
+    /// Returns the number of a law of the kit.
+    #[must_use]
+    pub fn number(&self) -> Option<u8> {
+        match self.law {
+            LawId::Kit(number) => Some(number),
+            LawId::Own(_) => None,
+        }
+    }
 }
 
 /// Result of checking a law.
@@ -56,7 +75,7 @@ pub type Held = Result<(), Broken>;
 
 /// Builds the answer of a law that does not hold.
 pub(crate) fn broken(law: u8, what: impl Into<String>) -> Broken {
-    Broken { law, what: what.into() }
+    Broken { law: LawId::Kit(law), what: what.into() }
 }
 
 /// Checks that something holds.

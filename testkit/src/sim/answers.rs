@@ -11,8 +11,8 @@ use windlass_core::{
 use super::dice::Dice;
 use super::driver::Driver;
 use super::happening::{Covered, Happening};
-use crate::world::is_program;
 use crate::world::random::FAILURES;
+use crate::world::{WorldTool, is_program};
 
 /// How an effect behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +75,8 @@ impl Work {
 /// Who answers, and what is counted.
 pub(super) struct Answering<'a> {
     pub(super) driver: &'a Driver,
+    /// The tools of the plan.
+    pub(super) tools: &'a [WorldTool],
     pub(super) dice: &'a mut Dice,
     pub(super) covered: &'a mut Covered,
     /// True if a tool whose call is asked after has run.

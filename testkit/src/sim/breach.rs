@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::laws::Broken;
+use crate::laws::{Broken, NeverApplied};
 
 /// What does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum Breach {
         /// How.
         what: String,
     },
+    /// A law of a user never applied.
+    NeverApplied(NeverApplied),
     /// Nothing of what is tested: the simulation itself could not go on.
     Simulation(String),
 }
@@ -71,6 +73,7 @@ impl fmt::Display for Breach {
                 let words = promise.words();
                 write!(f, "a promise is broken ({words}): {what}")
             }
+            Self::NeverApplied(never) => never.fmt(f),
             Self::Simulation(what) => write!(f, "the simulation cannot go on: {what}"),
         }
     }
@@ -106,9 +109,19 @@ pub struct Failure {
     pub tail: Vec<String>,
 }
 
+impl Failure {
+    /// Builds the failure of no session.
+    pub(super) fn before_the_start(seed: u64, breach: Breach) -> Box<Self> {
+        Box::new(Self { seed, breach, session: String::new(), tail: Vec::new() })
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, breach, session, tail } = self;
+        if let Breach::NeverApplied(never) = breach {
+            return never.fmt(f);
+        }
         writeln!(f, "seed {seed}: {breach}")?;
         writeln!(f, "the end of session {session}:")?;
         for line in tail {

@@ -70,8 +70,8 @@ impl Simulation {
             Some(EffectStart::Reconcile(fact)) => here.witness.has_run(&fact.idempotency_key),
             Some(_) | None => false,
         };
-        let mut answering =
-            Answering { driver, dice: &mut self.dice, covered: &mut self.covered, ran };
+        let (dice, covered) = (&mut self.dice, &mut self.covered);
+        let mut answering = Answering { driver, tools: &self.plan.tools, dice, covered, ran };
         Ok(match fair {
             true => Some(answering.fair(key, demand, work)),
             false => answering.next(key, demand, work),
@@ -92,7 +92,7 @@ impl Simulation {
         let Some(Seat { driver, .. }) = here.drivers.get_mut(seat) else {
             return Ok(());
         };
-        let act = here.user.act(driver, &mut self.dice, &mut self.covered)?;
+        let act = here.user.act(&self.plan, driver, &mut self.dice, &mut self.covered)?;
         self.does(place, seat, act)
     }
 

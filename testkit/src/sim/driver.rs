@@ -207,6 +207,7 @@ impl Driver {
             running: self.running(),
             begun: &self.begun,
             losses: &self.losses,
+            checked: 0,
         }
     }
 

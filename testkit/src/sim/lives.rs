@@ -15,7 +15,7 @@ use super::request::Request;
 use super::simulation::{Place, Seat, Simulation};
 use super::store::{Claiming, Fault, session_id};
 use super::witness::Reading;
-use crate::laws::{Broken, Loss, broken, law_01_live_equals_fold};
+use crate::laws::{Broken, LawMoment, Loss, broken, law_01_live_equals_fold};
 
 /// Facts of a log up to which all its prefixes are looked at when its driver ends.
 const PREFIX: usize = 70;
@@ -46,7 +46,7 @@ impl Simulation {
         self.at = place;
         let driver = &self.seat(place, seat)?.driver;
         if driver.log.len() <= PREFIX && self.step.is_multiple_of(3) {
-            driver.evidence().check_prefixes()?;
+            self.check(place, seat, LawMoment::End)?;
         }
         let Some(here) = self.places.get_mut(place) else {
             return Err(Breach::Simulation(String::from("there is no such session")));

@@ -10,9 +10,9 @@ use windlass_ports::arguments_sha256;
 
 use super::answers::{Answering, CAP, Temper, Work};
 use super::happening::Happening;
-use crate::world::{AGENT, TOOLS, ended, rules_met};
+use crate::world::{AGENT, TOOLS, WorldTool, ended, rules_met};
 
-impl Answering<'_> {
+impl<'a> Answering<'a> {
     pub(super) fn failed(&mut self, kind: FailureKind, message: &str) -> SampleEvent {
         self.covered.failed(kind);
         let retry = match self.dice.below(4) {
@@ -109,8 +109,8 @@ impl Answering<'_> {
             return self.program();
         }
         let unknown = self.dice.chance(50);
-        let name = match unknown {
-            true => "absent",
+        let (name, arguments) = match unknown {
+            true => ("absent", None),
             false => self.tool(),
         };
         let id = self.dice.pick(&["", "c1", "c2", "c3"]).copied();
@@ -126,9 +126,10 @@ impl Answering<'_> {
             self.covered.note(Happening::CallIdTwice);
         }
         work.ids.push(id.clone());
-        let arguments = match broken {
-            true => "{\"a\":",
-            false => self.arguments(),
+        let arguments = match (broken, arguments) {
+            (true, _) => "{\"a\":",
+            (false, Some(own)) => own,
+            (false, None) => self.arguments(),
         };
         Item::Call(Arc::new(CallItem {
             provider_id: id,
@@ -185,23 +186,31 @@ impl Answering<'_> {
         ended(end, fault, None, retained)
     }
 
-    /// One of the tools; where one is an agent, that one more often.
-    fn tool(&mut self) -> &'static str {
+    /// One of the tools; where one is an agent, that one more often. A tool of the plan has arguments
+    /// of its own.
+    fn tool(&mut self) -> (&'a str, Option<&'a str>) {
+        if !self.tools.is_empty() && self.dice.chance(500) {
+            let weight = |tool: &WorldTool| usize::try_from(tool.weight).unwrap_or(usize::MAX);
+            let weighted: Vec<_> = self.tools.iter().map(|tool| (weight(tool), tool)).collect();
+            if let Some(tool) = self.dice.weigh(&weighted) {
+                return (tool.name(), self.dice.pick(&tool.arguments).map(String::as_str));
+            }
+        }
         let session = self.driver.session();
         let settings = session.turn().map_or(&session.settings, |turn| &turn.settings);
         if settings.tools.iter().any(|tool| tool.agent.is_some()) && self.dice.chance(300) {
-            return AGENT;
+            return (AGENT, None);
         }
         let tools: Vec<&str> = TOOLS.iter().map(|(name, _, _)| *name).collect();
-        self.dice.pick(&tools).copied().unwrap_or_default()
+        (self.dice.pick(&tools).copied().unwrap_or_default(), None)
     }
 
     fn made(&mut self) -> CallItem {
-        let name = match self.dice.chance(50) {
-            true => "absent",
+        let (name, arguments) = match self.dice.chance(50) {
+            true => ("absent", None),
             false => self.tool(),
         };
-        let arguments = self.arguments();
+        let arguments = arguments.unwrap_or_else(|| self.arguments());
         CallItem {
             provider_id: String::new(),
             name: name.to_owned(),

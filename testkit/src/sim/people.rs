@@ -9,6 +9,7 @@ use windlass_core::{
     Input, InputId, InterruptSource, RecordedFact, Reject, Scope, Seq, StopTiming, Widening,
 };
 
+use super::Plan;
 use super::breach::{Breach, Promise, keep};
 use super::dice::Dice;
 use super::driver::Driver;
@@ -73,6 +74,7 @@ impl User {
     /// What a user does next.
     pub(super) fn act(
         &mut self,
+        plan: &Plan,
         driver: &Driver,
         dice: &mut Dice,
         covered: &mut Covered,
@@ -100,7 +102,7 @@ impl User {
             }
             Kind::Configure => {
                 covered.note(Happening::Configured);
-                let settings = dice.draw(&random::posture())?.settings();
+                let settings = plan.settle(dice.draw(&random::posture())?).settings();
                 let widening = match dice.chance(500) {
                     true => Widening::Allowed,
                     false => Widening::Forbidden,

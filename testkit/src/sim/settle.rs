@@ -9,6 +9,7 @@ use super::faults::Rates;
 use super::happening::Happening;
 use super::simulation::Simulation;
 use super::witness::Reading;
+use crate::laws::LawMoment;
 use crate::world::fair::child_ended;
 
 /// More steps than a session needs to come to rest.
@@ -180,11 +181,12 @@ impl Simulation {
             self.covered.count(Happening::Fact, log.len() as u64);
             let lent = log.iter().filter(|recorded| is_lent(recorded)).count();
             self.covered.count(Happening::AgentLent, lent as u64);
-            driver.evidence().check_now()?;
-            if log.len() <= PREFIX {
-                driver.evidence().check_prefixes()?;
+            let (length, seat) = (log.len(), here.drivers.len().saturating_sub(1));
+            self.check(place, seat, LawMoment::Step)?;
+            if length <= PREFIX {
+                self.check(place, seat, LawMoment::End)?;
             }
-            let last = Seq(log.len() as u64);
+            let last = Seq(length as u64);
             self.say(place, &format!("at rest at {last}"));
         }
         Ok(())

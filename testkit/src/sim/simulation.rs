@@ -1,5 +1,7 @@
 //! The simulation: sessions, processes, one store, and who acts next. One number decides all of it.
 
+use std::sync::Arc;
+
 use windlass_core::{Checkpoint, EffectClass, EffectKey, Input, Limits, Timestamp};
 
 use super::answers::{Work, Works};
@@ -13,12 +15,13 @@ use super::request::Request;
 use super::store::{Store, session_id};
 use super::witness::Witness;
 use super::{Plan, Ran};
-use crate::laws::{Begun, Loss};
+use crate::laws::{Begun, Law, LawMoment, Loss, Tally};
 use crate::world::{Posture, random};
 
 /// A simulated world.
 pub(super) struct Simulation {
     pub(super) plan: Plan,
+    pub(super) laws: Arc<[Law]>,
     seed: u64,
     pub(super) dice: Dice,
     pub(super) covered: Covered,
@@ -51,6 +54,8 @@ pub(super) struct Place {
     pub(super) checkpoint: Option<Box<Checkpoint>>,
     pub(super) user: User,
     pub(super) lines: Vec<String>,
+    /// How often users' laws applied.
+    pub(super) applied: Tally,
 }
 
 impl Place {
@@ -87,7 +92,7 @@ enum Turn {
 }
 
 impl Simulation {
-    pub(super) fn new(plan: Plan, seed: u64) -> Result<Self, Breach> {
+    pub(super) fn new(plan: Plan, laws: &[Law], seed: u64) -> Result<Self, Breach> {
         let mut dice = Dice::new(seed);
         let sessions = 1 + dice.below(4);
         let processes = 2 + dice.below(2);
@@ -98,9 +103,9 @@ impl Simulation {
                 true => dice.draw(&random::limits())?,
                 false => Limits::default(),
             };
-            let mut posture = dice.draw(&random::posture())?;
+            let mut posture = plan.settle(dice.draw(&random::posture())?);
             // More of them than random postures have.
-            if seed % 3 == place as u64 {
+            if plan.posture.is_none() && seed % 3 == place as u64 {
                 posture.agent = Some(1 + place as u32);
             }
             places.push(Place {
@@ -115,14 +120,16 @@ impl Simulation {
                 checkpoint: None,
                 user: User { place, said: Vec::new() },
                 lines: Vec::new(),
+                applied: Tally::default(),
             });
         }
         Ok(Self {
+            store: Store::new(sessions, plan.flaw),
             plan,
+            laws: laws.into(),
             seed,
             dice,
             covered: Covered::default(),
-            store: Store::new(sessions, plan.flaw),
             rates,
             calls: 0,
             requests: Vec::new(),
@@ -137,10 +144,12 @@ impl Simulation {
     pub(super) fn run(mut self) -> Result<Ran, Box<Failure>> {
         let done = self.live().and_then(|()| self.settle());
         match done {
-            Ok(()) => Ok(Ran {
-                covered: self.covered,
-                lines: self.places.into_iter().map(|place| place.lines).collect(),
-            }),
+            Ok(()) => {
+                let mut applied = Tally::default();
+                self.places.iter().for_each(|place| applied.add(&place.applied));
+                let lines = self.places.into_iter().map(|place| place.lines).collect();
+                Ok(Ran { covered: self.covered, lines, applied })
+            }
             Err(breach) => Err(Box::new(self.failure(breach))),
         }
     }
@@ -274,6 +283,23 @@ impl Simulation {
         self.look(place, seat)
     }
 
+    /// Checks the laws of a moment, on what a driver has.
+    pub(super) fn check(
+        &mut self,
+        place: usize,
+        seat: usize,
+        moment: LawMoment,
+    ) -> Result<(), Breach> {
+        let laws = self.laws.clone();
+        let Some(here) = self.places.get_mut(place) else {
+            return Ok(());
+        };
+        if let Some(seat) = here.drivers.get(seat) {
+            seat.driver.evidence().check(&laws, moment, &mut here.applied)?;
+        }
+        Ok(())
+    }
+
     /// Looks at what a driver has done, holds it to the laws, and lets it go if it wants to.
     pub(super) fn look(&mut self, place: usize, seat: usize) -> Result<(), Breach> {
         self.at = place;
@@ -338,8 +364,9 @@ impl Simulation {
         works.retain(|key, _| driver.running().contains_key(key));
         // Of what is being handed off the log alone is held to the laws, by whoever takes it up.
         if !driver.machine.is_handing_off() {
-            driver.evidence().check_now()?;
+            self.check(place, seat, LawMoment::Step)?;
         }
+        let driver = &mut self.seat_mut(place, seat)?.driver;
         if driver.over {
             let Some(ended) = driver.ended.take() else {
                 return Ok(());

@@ -12,7 +12,7 @@ use windlass_ports::{Durability, LogStore, codec};
 use super::StoreFixture;
 use super::violation::{Checked, Violation, done, run};
 use super::writer::session;
-use crate::laws::{Broken, Evidence, broken, law_01_live_equals_fold};
+use crate::laws::{ALL, Broken, Evidence, LawMoment, Tally, broken, law_01_live_equals_fold};
 use crate::world::{Script, Step, Transitions, World, random};
 
 /// How many worlds.
@@ -169,7 +169,8 @@ fn held(world: &World, log: &[RecordedFact], up_to: Seq) -> Result<(), Broken> {
     }
     let whole = world.evidence();
     if up_to == world.last() {
-        return Evidence { log, ..whole }.check_now();
+        let mut applied = Tally::default();
+        return Evidence { log, ..whole }.check(ALL, LawMoment::Step, &mut applied);
     }
     law_01_live_equals_fold::fold(log).map(|_| ())
 }

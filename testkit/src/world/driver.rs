@@ -20,7 +20,7 @@ use super::script::{Durability, Kin, Opening};
 use super::taken::{Place, Taken, Then, Told, refusal};
 use super::transcript;
 use crate::laws::law_14_rejects_change_nothing::{self, Standing};
-use crate::laws::{Begun, Broken, Held, Loss, broken, law_01_live_equals_fold};
+use crate::laws::{Begun, Broken, Held, Loss, Tally, broken, law_01_live_equals_fold};
 
 /// A session and the process that drives it: a shell round the machine, whose store is durable when a
 /// script says so, and whose effects say what it has them say.
@@ -51,11 +51,11 @@ pub struct World {
     pub(super) transcript: Vec<String>,
     /// True if anybody reads it, and the log.
     told: bool,
-    /// Kinds of inputs that were refused.
     pub(super) rejects: Vec<Reject>,
     taken: Vec<Taken>,
     /// The key that the next input is said under.
     pub(super) said_under: Option<String>,
+    pub(super) applied: Tally,
 }
 
 /// When simulated worlds begin.
@@ -199,6 +199,7 @@ impl World {
             rejects: Vec::new(),
             taken: Vec::new(),
             said_under: None,
+            applied: Tally::default(),
         }
     }
 
@@ -278,8 +279,7 @@ impl World {
             Some(key) => Input::Keyed { key, input: Box::new(input) },
             None => input,
         };
-        let before = self.standing();
-        let owed = self.owed();
+        let (before, owed) = (self.standing(), self.owed());
         let token = CommandToken(0);
         let rejected = self.hand_over(Told::of(&input), event(input.clone(), token))?;
         if let Some(reject) = &rejected {

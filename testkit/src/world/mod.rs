@@ -16,6 +16,7 @@ mod script;
 mod simulate;
 mod spelled;
 mod taken;
+mod tool;
 mod transcript;
 mod words;
 
@@ -30,8 +31,10 @@ pub(crate) use events::{defect, event};
 pub(crate) use posture::AGENT;
 pub use posture::{Posture, RECONCILES, TOOLS};
 pub use programs::{ProgramEndWord, ProgramWord, ended, is_program};
+pub use random::{Weights, Worlds, WorldsFailure};
 pub use script::{Compacted, Cost, Durability, Kin, Opening, Script, Step, Word, picture};
 pub use simulate::{check_all, run, transcript, watch};
 pub use taken::{Course, Place, Room, Taken, Then, Told};
+pub use tool::{DeclaredTool, WorldTool};
 pub use transcript::{effect, line, outcome};
 pub use windlass_core::machine::Transitions;

@@ -11,6 +11,7 @@ use windlass_core::{
 
 use super::declared::{read_hooks, read_price, read_rules, spell_hooks, spell_price, spell_rules};
 use super::programs;
+use super::tool::{DeclaredTool, read_tools, spell_tools};
 use super::words::{spell, word};
 
 /// What a script says of the settings of a simulated session. All else of them is fixed.
@@ -47,6 +48,8 @@ pub struct Posture {
     pub understates: Option<String>,
     /// The tool that a client of the session runs, where one does.
     pub client: Option<String>,
+    /// Tools beside those of the kit.
+    pub tools: Vec<DeclaredTool>,
 }
 
 impl Default for Posture {
@@ -67,6 +70,7 @@ impl Default for Posture {
             holds: false,
             understates: None,
             client: None,
+            tools: Vec::new(),
         }
     }
 }
@@ -95,22 +99,22 @@ impl Posture {
     /// The settings of a session in this posture.
     #[must_use]
     pub fn settings(&self) -> Settings {
-        let tool = |(name, effect, concurrency): &(&str, EffectClass, Concurrency)| ToolSpec {
-            name: (*name).to_owned(),
+        let tool = |(name, effect, concurrency): DeclaredTool| ToolSpec {
             description: format!("simulated {name}"),
             parameters: String::from(r#"{"type":"object"}"#),
-            effect: match self.understates.as_deref() == Some(*name) {
+            effect: match self.understates.as_deref() == Some(name.as_str()) {
                 true => EffectClass::ReadOnly,
-                false => *effect,
+                false => effect,
             },
-            concurrency: *concurrency,
+            concurrency,
             timeout_ms: match concurrency {
                 Concurrency::Parallel => None,
                 Concurrency::Exclusive => Some(5_000),
             },
-            reconciles: *name == RECONCILES,
-            client: self.client.as_deref() == Some(*name),
-            agent: self.agent.filter(|_| *name == AGENT).map(|samples| agent(samples, self.wakes)),
+            reconciles: name == RECONCILES,
+            client: self.client.as_deref() == Some(name.as_str()),
+            agent: self.agent.filter(|_| name == AGENT).map(|samples| agent(samples, self.wakes)),
+            name,
         };
         Settings {
             instructions: String::from("Be brief."),
@@ -120,7 +124,7 @@ impl Posture {
             hooks: self.hooks.clone(),
             window: self.window,
             price: self.price,
-            tools: TOOLS.iter().map(tool).collect(),
+            tools: self.declared().map(tool).collect(),
             limits: self.limits,
             options: RequestOptions {
                 output_schema: self.shape.map(shape),
@@ -139,9 +143,15 @@ impl Posture {
             permissions: self.permissions,
             rules: self.rules.clone(),
             hooks: self.hooks.clone(),
-            effects: TOOLS.iter().map(|(name, effect, _)| ((*name).to_owned(), *effect)).collect(),
+            effects: self.declared().map(|(name, effect, _)| (name, effect)).collect(),
             hold_recovered: self.holds,
         }
+    }
+
+    /// All tools: those of the kit, then its own.
+    fn declared(&self) -> impl Iterator<Item = DeclaredTool> {
+        let kit = TOOLS.iter().map(|(name, effect, class)| ((*name).to_owned(), *effect, *class));
+        kit.chain(self.tools.iter().cloned())
     }
 
     /// Sets what a word of a script names, for example `mode=plan`, `hooks=before_tool:open` or
@@ -153,6 +163,7 @@ impl Posture {
         match name {
             "mode" => self.mode = word(value)?,
             "permissions" => self.permissions = word(value)?,
+            "tools" => self.tools = read_tools(value)?,
             "rules" => self.rules = read_rules(value)?,
             "hooks" => self.hooks = read_hooks(value)?,
             "window" => {
@@ -196,6 +207,9 @@ impl fmt::Display for Posture {
         }
         if self.permissions != default.permissions {
             write!(f, " permissions={}", spell(&self.permissions))?;
+        }
+        if !self.tools.is_empty() {
+            write!(f, " tools={}", spell_tools(&self.tools))?;
         }
         if !self.rules.is_empty() {
             write!(f, " rules={}", spell_rules(&self.rules))?;

@@ -6,27 +6,29 @@ use windlass_core::machine::Transitions;
 
 use super::driver::World;
 use super::script::{Script, Step};
-use crate::laws::{Broken, Evidence, Held};
+use crate::laws::{ALL, Broken, Evidence, Held, Law, LawMoment, Tally};
 
-/// Runs a script, checks the laws of a log after each step, and those of all its prefixes before
-/// each crash and at the end.
+/// Runs a script and checks laws: some after each step, those over all prefixes of the log before
+/// each crash and at the end. The kit's own are [`laws::ALL`](crate::laws::ALL).
+///
+/// The world counts how often users' laws applied ([`World::applied`]).
 ///
 /// # Errors
 /// [`Broken`] with the first law that does not hold.
-pub fn check_all(transitions: Transitions, script: &Script) -> Result<World, Broken> {
+pub fn check_all(transitions: Transitions, laws: &[Law], script: &Script) -> Result<World, Broken> {
     let mut world = World::open(transitions, &script.opening)?;
     for step in &script.steps {
         if let Step::Crash { .. } = step {
-            world.check_prefixes()?;
+            world.check(laws, LawMoment::End)?;
         }
         world.step(step)?;
-        world.check_now()?;
+        world.check(laws, LawMoment::Step)?;
     }
-    world.check_prefixes()?;
+    world.check(laws, LawMoment::End)?;
     Ok(world)
 }
 
-/// Runs a script until a law breaks, and answers with all laws that are broken at that moment; none
+/// Runs a script until a law of the kit breaks, and answers with all laws that are broken at that moment; none
 /// when all hold to the end.
 #[must_use]
 pub fn watch(transitions: Transitions, script: &Script) -> Vec<Broken> {
@@ -36,7 +38,7 @@ pub fn watch(transitions: Transitions, script: &Script) -> Vec<Broken> {
     };
     for step in &script.steps {
         if let Step::Crash { .. } = step {
-            let broken = world.evidence().broken_prefixes();
+            let broken = world.evidence().broken(ALL, LawMoment::End);
             if !broken.is_empty() {
                 return broken;
             }
@@ -44,16 +46,16 @@ pub fn watch(transitions: Transitions, script: &Script) -> Vec<Broken> {
         let mut broken: Vec<Broken> = world.step(step).err().into_iter().collect();
         // An input that should have been refused, or changed something all the same, leaves a whole
         // moment. A decision that does not fit leaves none: the world stands half way.
-        if broken.iter().any(|broken| broken.law != 14) {
+        if broken.iter().any(|broken| broken.number() != Some(14)) {
             return broken;
         }
-        broken.extend(world.evidence().broken_now());
+        broken.extend(world.evidence().broken(ALL, LawMoment::Step));
         if !broken.is_empty() {
-            broken.extend(world.evidence().broken_prefixes());
+            broken.extend(world.evidence().broken(ALL, LawMoment::End));
             return broken;
         }
     }
-    world.evidence().broken_prefixes()
+    world.evidence().broken(ALL, LawMoment::End)
 }
 
 /// Runs a script and checks only what a world checks by itself: laws 12, 13 and 14.
@@ -74,7 +76,7 @@ pub fn run(transitions: Transitions, script: &Script) -> Result<World, Broken> {
 /// What is wrong with the script, or the law that does not hold.
 pub fn transcript(script: &str) -> Result<String, String> {
     let script: Script = script.parse()?;
-    check_all(Transitions::CORE, &script).map_err(|broken| broken.to_string())?;
+    check_all(Transitions::CORE, ALL, &script).map_err(|broken| broken.to_string())?;
     let world = run(Transitions::CORE, &script).map_err(|broken| broken.to_string())?;
     let mut told = String::new();
     for line in &world.transcript {
@@ -84,7 +86,7 @@ pub fn transcript(script: &str) -> Result<String, String> {
 }
 
 impl World {
-    /// What the laws are held against now.
+    /// Evidence for the laws now.
     #[must_use]
     pub fn evidence(&self) -> Evidence<'_> {
         Evidence {
@@ -98,22 +100,24 @@ impl World {
             running: self.machine.running(),
             begun: &self.begun,
             losses: &self.losses,
+            checked: 0,
         }
     }
 
-    /// Checks the laws of what stands now.
+    /// Checks those of the laws that belong to a moment.
     ///
     /// # Errors
     /// [`Broken`] with the first law that does not hold.
-    pub fn check_now(&self) -> Held {
-        self.evidence().check_now()
+    pub fn check(&mut self, laws: &[Law], moment: LawMoment) -> Held {
+        let mut applied = std::mem::take(&mut self.applied);
+        let held = self.evidence().check(laws, moment, &mut applied);
+        self.applied = applied;
+        held
     }
 
-    /// Checks the laws that speak of all prefixes of the log.
-    ///
-    /// # Errors
-    /// [`Broken`] with the first law that does not hold.
-    pub fn check_prefixes(&self) -> Held {
-        self.evidence().check_prefixes()
+    /// Returns how often users' laws applied so far.
+    #[must_use]
+    pub fn applied(&self) -> &Tally {
+        &self.applied
     }
 }

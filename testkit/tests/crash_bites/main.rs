@@ -15,6 +15,7 @@ mod sweeping;
 use serde_json::{Value, json};
 use windlass_core::{CallId, Fact, Item, PROGRAM_TOOL, RecordedFact, Seq};
 use windlass_testkit::crash::Effect;
+use windlass_testkit::laws;
 use windlass_testkit::world::{Script, Transitions, check_all};
 
 /// A turn of three tools, one of each class.
@@ -34,7 +35,7 @@ const PROGRAM: &str = "open program=5\nsend hello\n\
 /// The log of a script whose turn settles.
 pub(crate) fn log(script: &str) -> Vec<RecordedFact> {
     let script: Script = script.parse().unwrap();
-    let world = check_all(Transitions::CORE, &script).unwrap();
+    let world = check_all(Transitions::CORE, laws::ALL, &script).unwrap();
     let log = world.log().to_vec();
     assert!(matches!(log.last().unwrap().fact, Fact::TurnSettled(_)), "{log:#?}");
     log

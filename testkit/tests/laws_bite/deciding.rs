@@ -8,7 +8,7 @@ use windlass_core::{
 };
 use windlass_testkit::laws::law_14_rejects_change_nothing::{self as law_14, Standing};
 use windlass_testkit::laws::{
-    law_09_limits_hold, law_15_denied_calls_never_start, law_16_effectful_starts_once,
+    self, law_09_limits_hold, law_15_denied_calls_never_start, law_16_effectful_starts_once,
 };
 use windlass_testkit::world::{Script, Transitions, World, check_all, run};
 
@@ -65,7 +65,7 @@ fn law_09_kills_a_decision_that_looks_at_no_limit() {
     ] {
         let mutant = Transitions { decide: limitless, ..Transitions::CORE };
         let script: Script = script.parse().unwrap();
-        check_all(Transitions::CORE, &script).unwrap();
+        check_all(Transitions::CORE, laws::ALL, &script).unwrap();
         let killer = law_of(mutant, &script);
         assert_eq!(killer, Some(9), "{script}");
     }
@@ -75,7 +75,7 @@ fn law_09_kills_a_decision_that_looks_at_no_limit() {
 fn law_of(mutant: Transitions, script: &Script) -> Option<u8> {
     let world = run(mutant, script).unwrap();
     let verdict = law_09_limits_hold::check(world.log(), &script.opening.ceiling);
-    verdict.err().map(|broken| broken.law)
+    verdict.err().and_then(|broken| broken.number())
 }
 
 #[test]

@@ -17,7 +17,7 @@ mod showing;
 mod speaking;
 
 use windlass_core::{DesiredEffect, Draft, RecordedFact, Reject, Seq, Session, desired_effects};
-use windlass_testkit::laws::Held;
+use windlass_testkit::laws::{self, Held};
 use windlass_testkit::world::{Script, Transitions, check_all, run};
 
 type Decided = Result<Vec<Draft>, Reject>;
@@ -26,8 +26,8 @@ type Decided = Result<Vec<Draft>, Reject>;
 #[track_caller]
 fn kills(law: u8, mutant: Transitions, script: &str) {
     let script: Script = script.parse().unwrap();
-    check_all(Transitions::CORE, &script).unwrap();
-    match check_all(mutant, &script) {
+    check_all(Transitions::CORE, laws::ALL, &script).unwrap();
+    match check_all(mutant, laws::ALL, &script) {
         Ok(_) => panic!("the mutant lives"),
         Err(broken) => assert_eq!(broken.law, law, "{broken}"),
     }

@@ -8,6 +8,7 @@ use windlass_core::{
     Fact, Fork, Hold, Limits, Lineage, RecordedFact, Scope, Seq, Session, SessionId, Timestamp,
     decide,
 };
+use windlass_testkit::laws::{self, LawMoment};
 use windlass_testkit::world::{Script, Transitions, World, random, run};
 
 use super::told;
@@ -46,9 +47,9 @@ fn go_on(log: Vec<RecordedFact>, ceiling: Limits, script: &Script) -> Vec<Record
     let mut world = World::follow(Transitions::CORE, ceiling, log).unwrap();
     for step in &script.steps {
         world.step(step).unwrap();
-        world.check_now().unwrap();
+        world.check(laws::ALL, LawMoment::Step).unwrap();
     }
-    world.check_prefixes().unwrap();
+    world.check(laws::ALL, LawMoment::End).unwrap();
     world.log().to_vec()
 }
 
@@ -76,7 +77,7 @@ proptest! {
         later in random::script(20),
         pick in any::<prop::sample::Index>(),
     ) {
-        let broken = |broken: windlass_testkit::laws::Broken| TestCaseError::fail(broken.to_string());
+        let broken = |broken: laws::Broken| TestCaseError::fail(broken.to_string());
         let world = run(Transitions::CORE, &before).map_err(broken)?;
         let (log, ceiling) = (world.log().to_vec(), before.opening.ceiling);
         let at = *pick.get(&points(&log));

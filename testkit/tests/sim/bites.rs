@@ -1,6 +1,7 @@
 //! Wrong stores, wrong drivers and wrong cores: each is found, and by what it breaks.
 
 use windlass_core::{DesiredEffect, Input, Seq, Session, desired_effects};
+use windlass_testkit::laws;
 use windlass_testkit::sim::{Breach, Flaw, Plan, Promise, simulate};
 use windlass_testkit::world::Transitions;
 
@@ -10,13 +11,13 @@ const SEEDS: u64 = 150;
 /// The first thing that a plan breaks, in words that a test can compare: the law or the promise.
 #[track_caller]
 fn found(plan: Plan) -> Breach {
-    let mut failures = (0..SEEDS).filter_map(|seed| simulate(plan, seed).err());
+    let mut failures = (0..SEEDS).filter_map(|seed| simulate(&plan, laws::ALL, seed).err());
     let failure = failures.next().unwrap();
     let told = failure.to_string();
     let again = format!("cargo xtask sim --from {} --seeds 1", failure.seed);
     assert!(told.contains(&again), "{told}");
     assert!(!failure.tail.is_empty(), "{told}");
-    let repeated = simulate(plan, failure.seed).unwrap_err();
+    let repeated = simulate(&plan, laws::ALL, failure.seed).unwrap_err();
     assert_eq!(repeated.to_string(), told, "the seed repeats it");
     failure.breach
 }
@@ -27,7 +28,7 @@ fn breaks(flaw: Flaw, promises: &[Promise]) {
     let breach = found(Plan { flaw, ..Plan::default() });
     match &breach {
         Breach::Promise { promise, .. } => assert!(promises.contains(promise), "{breach}"),
-        Breach::Law(_) | Breach::Simulation(_) => panic!("{breach}"),
+        Breach::Law(_) | Breach::NeverApplied(_) | Breach::Simulation(_) => panic!("{breach}"),
     }
 }
 
@@ -46,8 +47,8 @@ fn kills(transitions: Transitions, law: u8) {
 
 fn number(breach: &Breach) -> Option<u8> {
     match breach {
-        Breach::Law(broken) => Some(broken.law),
-        Breach::Promise { .. } | Breach::Simulation(_) => None,
+        Breach::Law(broken) => broken.number(),
+        Breach::Promise { .. } | Breach::NeverApplied(_) | Breach::Simulation(_) => None,
     }
 }
 
@@ -109,7 +110,7 @@ fn a_driver_that_drops_what_was_decided_meanwhile() {
     match &breach {
         Breach::Promise { promise, .. } => assert_eq!(*promise, Promise::Kept, "{breach}"),
         Breach::Law(broken) => assert_eq!(broken.law, 1, "{breach}"),
-        Breach::Simulation(_) => panic!("{breach}"),
+        Breach::NeverApplied(_) | Breach::Simulation(_) => panic!("{breach}"),
     }
 }
 
@@ -124,7 +125,7 @@ fn a_core_whose_effects_need_nothing() {
     match &breach {
         Breach::Promise { promise, .. } => assert_eq!(*promise, Promise::Once, "{breach}"),
         Breach::Law(broken) => assert_eq!(broken.law, 3, "{breach}"),
-        Breach::Simulation(_) => panic!("{breach}"),
+        Breach::NeverApplied(_) | Breach::Simulation(_) => panic!("{breach}"),
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod bites;
 
+use windlass_testkit::laws;
 use windlass_testkit::sim::{Covered, Plan, simulate};
 
 /// Enough seeds for each kind of fault to occur.
@@ -18,7 +19,7 @@ const SEEDS: u64 = 500;
 fn all_laws_and_promises_hold_and_every_fault_occurs() {
     let mut covered = Covered::default();
     for seed in 0..SEEDS {
-        match simulate(Plan::default(), seed) {
+        match simulate(&Plan::default(), laws::ALL, seed) {
             Ok(ran) => covered.add(&ran.covered),
             Err(failure) => panic!("{failure}"),
         }
@@ -29,12 +30,12 @@ fn all_laws_and_promises_hold_and_every_fault_occurs() {
 #[test]
 fn the_same_seed_gives_the_same_run_to_the_byte() {
     for seed in [1, 7, 1 << 40] {
-        let run = || simulate(Plan::default(), seed).unwrap();
+        let run = || simulate(&Plan::default(), laws::ALL, seed).unwrap();
         let (one, two) = (run(), run());
         assert_eq!(one.lines, two.lines);
         assert_eq!(one, two);
         assert!(one.lines.iter().map(Vec::len).sum::<usize>() > 20);
     }
-    let lines = |seed| simulate(Plan::default(), seed).unwrap().lines;
+    let lines = |seed| simulate(&Plan::default(), laws::ALL, seed).unwrap().lines;
     assert_ne!(lines(1), lines(2), "and another seed another");
 }

@@ -10,6 +10,7 @@ use std::{fs, thread};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use windlass_testkit::explore::{Bounded, Coverage, Covered, Extent, Failure, Table, explore};
+use windlass_testkit::laws;
 use windlass_testkit::world::Transitions;
 
 use xtask::say::{complain, say};
@@ -66,9 +67,7 @@ pub(super) fn run(plan: &Plan) -> anyhow::Result<bool> {
                 continue;
             }
         };
-        all.states += covered.states;
-        all.transitions += covered.transitions;
-        all.audits += covered.audits;
+        all.add(&covered);
         whole += usize::from(covered.whole);
         coverage.add(taken);
     }
@@ -129,7 +128,7 @@ fn look(plan: &Plan, world: &Bounded) -> Found {
     };
     let begun = Instant::now();
     let mut coverage = Coverage::default();
-    let covered = explore(Transitions::CORE, world, extent, &mut coverage)?;
+    let covered = explore(Transitions::CORE, laws::SEARCHED, world, extent, &mut coverage)?;
     tell(&world.name, &covered, begun);
     Ok((covered, coverage))
 }
@@ -158,7 +157,7 @@ const REVIEWED: &str = "testkit/explore/reviewed.txt";
 
 fn tell(name: &str, covered: &Covered, begun: Instant) {
     let took = begun.elapsed().as_secs_f64();
-    let Covered { states, tried, transitions, audits, steps, whole } = covered;
+    let Covered { states, tried, transitions, audits, steps, whole, applied: _ } = covered;
     let extent = match whole {
         true => String::from("the whole world"),
         false => format!("cut at {tried} states tried"),

@@ -11,6 +11,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use windlass_core::{ReplayReport, decide, replay};
 use windlass_ports::codec;
 use windlass_testkit::golden::{self, Golden};
+use windlass_testkit::laws;
 use windlass_testkit::world::{self, Script, Transitions, check_all, random};
 
 use xtask::say::{complain, say};
@@ -152,7 +153,7 @@ fn add(folder: &Path, name: &str, file: &Path) -> anyhow::Result<Golden> {
         .context("a script is text")?
         .parse()
         .map_err(|wrong: String| anyhow!("{}: {wrong}", file.display()))?;
-    let world = check_all(Transitions::CORE, &script)?;
+    let world = check_all(Transitions::CORE, laws::ALL, &script)?;
     let mut log = Vec::new();
     for recorded in world.log() {
         log.extend(codec::encode(recorded)?);

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use clap::Args;
+use windlass_testkit::laws;
 use windlass_testkit::sim::{Covered, Happening, Plan as Simulated, simulate};
 
 use xtask::say::{complain, say};
@@ -27,7 +28,7 @@ pub(super) fn run(plan: &Plan) -> bool {
     let started = Instant::now();
     let mut covered = Covered::default();
     for seed in (plan.from..=u64::MAX).take(usize::try_from(plan.seeds).unwrap_or(usize::MAX)) {
-        match simulate(Simulated::default(), seed) {
+        match simulate(&Simulated::default(), laws::ALL, seed) {
             Ok(ran) => covered.add(&ran.covered),
             Err(failure) => {
                 complain(format_args!("{failure}"));

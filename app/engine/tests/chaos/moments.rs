@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use windlass_engine::core::{Demand, EffectKey, Seq, Session, SessionId, desired_effects};
 use windlass_engine::{Engine, SessionHandle, Start};
-use windlass_testkit::laws::{Begun, Evidence, law_01_live_equals_fold};
+use windlass_testkit::laws::{self, Begun, Evidence, LawMoment, Tally, law_01_live_equals_fold};
 use windlass_testkit::world::{Transitions, is_program};
 
 use crate::runs::{What, what};
@@ -110,7 +110,10 @@ fn agree(world: &World, id: &SessionId, state: &Session) -> Option<Result<(), St
             running: &running,
             begun: &begun,
             losses: &[],
+            checked: 0,
         };
-        evidence.check_now().map_err(|broken| broken.to_string())
+        let mut applied = Tally::default();
+        let held = evidence.check(laws::ALL, LawMoment::Step, &mut applied);
+        held.map_err(|broken| broken.to_string())
     })())
 }

@@ -3,11 +3,13 @@
 mod phrase;
 mod settings;
 mod stream;
+mod worlds;
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::strategy::Union;
 use windlass_core::{
     BudgetUsage, Delivery, FailureKind, Goal, HookVerdict, InterruptSource, Mode,
     ObservationStatus, PROGRAM_TOOL, Permissions, RetainedChange, Retry, StopReason, StopTiming,
@@ -17,31 +19,31 @@ use windlass_core::{
 use super::posture::{Posture, TOOLS};
 use super::programs::{ProgramEndWord, ProgramWord};
 use super::script::{Compacted, Cost, Script, Step, Word};
+use super::tool::WorldTool;
 
-use phrase::phrase;
 pub(crate) use settings::{limits, posture};
 pub use stream::stream;
+pub use worlds::{Weights, Worlds, WorldsFailure};
 
 /// A script of up to `steps` steps, or a few more.
 pub fn script(steps: usize) -> impl Strategy<Value = Script> {
-    let alone = step().prop_map(|step| vec![step]);
-    let some = prop_oneof![9 => alone.boxed(), 1 => phrase().boxed()];
-    let steps = prop::collection::vec(some, 1..=steps);
-    (settings::opening().boxed(), steps).prop_map(|(opening, steps)| {
-        // Most of a script means nothing while nobody has said anything.
-        let first = [Step::send("hello")];
-        let steps = first.into_iter().chain(steps.into_iter().flatten());
-        Script { opening, steps: steps.collect() }
-    })
+    Worlds::new().steps(steps).script()
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        26 => user().boxed(),
-        33 => sample().boxed(),
-        28 => answer().boxed(),
-        17 => machine().boxed(),
-    ]
+fn step(worlds: &Worlds) -> impl Strategy<Value = Step> + use<> {
+    let Weights { user: users, model, answers, process, phrases: _ } = worlds.weights;
+    let kinds = [
+        (users, user().boxed()),
+        (model, sample(&worlds.tools).boxed()),
+        (answers, answer(&worlds.tools).boxed()),
+        (process, machine().boxed()),
+    ];
+    // A weight of 0 is refused by the union, and so is none at all.
+    let mut kinds: Vec<_> = kinds.into_iter().filter(|(weight, _)| *weight > 0).collect();
+    if kinds.is_empty() {
+        kinds.push((1, Just(Step::Sync).boxed()));
+    }
+    Union::new_weighted(kinds)
 }
 
 /// What users do, and the clock.
@@ -100,26 +102,41 @@ fn keyed(said: BoxedStrategy<Step>) -> impl Strategy<Value = Step> {
 }
 
 /// What the sample that runs says.
-fn sample() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        4 => words().prop_map(Step::Text),
-        1 => words().prop_map(Step::Refusal),
-        1 => words().prop_map(Step::Reasoning),
-        14 => call(),
-        10 => end(),
-        4 => fail(),
-        2 => partial().prop_map(Step::Yielded),
-    ]
+fn sample(tools: &[WorldTool]) -> impl Strategy<Value = Step> + use<> {
+    let own = tools.iter().filter(|tool| tool.weight > 0);
+    let own = own.map(|tool| (tool.weight, own_call(tool).boxed()));
+    let usual = [
+        (4, words().prop_map(Step::Text).boxed()),
+        (1, words().prop_map(Step::Refusal).boxed()),
+        (1, words().prop_map(Step::Reasoning).boxed()),
+        (14, call().boxed()),
+        (10, end().boxed()),
+        (4, fail().boxed()),
+        (2, partial().prop_map(Step::Yielded).boxed()),
+    ];
+    Union::new_weighted(usual.into_iter().chain(own).collect())
+}
+
+/// A call of a tool of the user.
+fn own_call(tool: &WorldTool) -> impl Strategy<Value = Step> + use<> {
+    let name = tool.name().to_owned();
+    let fault = prop::option::weighted(0.05, Just(String::from("broken")));
+    (select(tool.arguments.clone()), fault).prop_map(move |(arguments, fault)| Step::Call {
+        tool: name.clone(),
+        id: String::new(),
+        fault,
+        arguments,
+    })
 }
 
 /// What else that runs says.
-fn answer() -> impl Strategy<Value = Step> {
+fn answer(tools: &[WorldTool]) -> impl Strategy<Value = Step> + use<> {
     prop_oneof![
         12 => finish(),
         1 => (0..2_usize, output()).prop_map(|(nth, output)| Step::Detach { nth, output }),
         2 => (0..2_usize, words()).prop_map(|(nth, text)| Step::ChildEnded { nth, text }),
         12 => hook(),
-        10 => program(),
+        10 => program(tools),
         4 => keyed(answered().boxed()),
         3 => keyed(submitted().boxed()),
         3 => (0..3_usize, prop::option::weighted(0.8, word()))
@@ -211,10 +228,16 @@ fn call() -> impl Strategy<Value = Step> {
 }
 
 /// What a program says.
-fn program() -> impl Strategy<Value = Step> {
+fn program(tools: &[WorldTool]) -> impl Strategy<Value = Step> + use<> {
     let known: Vec<&str> = TOOLS.iter().map(|(name, _, _)| *name).collect();
     let tool = prop_oneof![12 => select(known), 1 => Just("absent")];
-    let call = (tool.prop_map(str::to_owned), arguments());
+    let call = (tool.prop_map(str::to_owned), arguments()).boxed();
+    let own = tools.iter().filter(|tool| tool.weight > 0).map(|tool| {
+        let name = tool.name().to_owned();
+        let call = select(tool.arguments.clone()).prop_map(move |given| (name.clone(), given));
+        (tool.weight, call.boxed())
+    });
+    let call = Union::new_weighted([(14, call)].into_iter().chain(own).collect());
     let calls = prop::collection::vec(call, 1..4).prop_map(ProgramWord::Calls);
     let calls = (0..2_usize, calls).prop_map(|(nth, word)| Step::Program { nth, word });
     let spoken = Just(Step::Spoken(String::from("x")));

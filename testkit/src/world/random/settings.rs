@@ -68,6 +68,7 @@ pub(crate) fn posture() -> impl Strategy<Value = Posture> {
             holds: false,
             understates: None,
             client,
+            tools: Vec::new(),
         }
     })
 }

@@ -1,7 +1,28 @@
 //! What the suites share: each is a list of cases, out of which come a table by name, for the
 //! tests that show that the cases bite, and a module of tests, for those who write adapters.
 
+use std::env;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+
 use crate::store::{Checked, Violation};
+
+/// Variable that names a file to which each case that was not run is appended, one a line.
+pub const NOT_RUN: &str = "WINDLASS_SUITE_NOT_RUN";
+
+/// Passes over a case for which the fixture has no means, and names it: on standard error, past the
+/// capture of the test runner, and in the file that [`NOT_RUN`] names.
+pub(crate) fn not_run(suite: &str, case: &str, method: &str) -> Checked {
+    let line = format!("NOT RUN: {suite}::{case}: the fixture has nothing in {method}\n");
+    let told = io::stderr().write_all(line.as_bytes()).and_then(|()| match env::var_os(NOT_RUN) {
+        None => Ok(()),
+        Some(path) => {
+            let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+            file.write_all(line.as_bytes())
+        }
+    });
+    told.map_err(|error| Violation::new(format!("cannot report {line:?}: {error}")))
+}
 
 /// Makes the table of a suite's cases.
 macro_rules! table {

@@ -5,6 +5,9 @@
 //! which suite it belongs to. An adapter that serves a port and runs no suite fails here.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
@@ -63,6 +66,8 @@ pub(crate) fn run(name: Option<&str>, built: Built) -> anyhow::Result<()> {
         let servers = Servers::start(Some(member.short()), Size::Cluster)?;
         let mut command = nextest()?;
         servers.tell(&mut command);
+        let missing = tempfile_of(short)?;
+        command.env(NOT_RUN, &missing);
         step(member.short(), command.args(["nextest", "run"]).args(member.cases(built)))?;
         let lines = covered.into_iter().map(|(place, cases)| {
             let skipped = match servers.has(around(&place)) {
@@ -72,12 +77,39 @@ pub(crate) fn run(name: Option<&str>, built: Built) -> anyhow::Result<()> {
             format!("{short}: {cases} of {place}{skipped}")
         });
         table.extend(lines);
+        table.extend(not_run(&missing).into_iter().map(|line| format!("{short}: {line}")));
     }
     say(format_args!("\nconform: cases that passed"));
     for line in table {
         say(format_args!("  {line}"));
     }
     Ok(())
+}
+
+/// Variable that names the file of the cases that a suite did not run, as the test kit has it.
+const NOT_RUN: &str = "WINDLASS_SUITE_NOT_RUN";
+
+/// Returns the path of an absent file for the cases of a crate that are not run.
+fn tempfile_of(short: &str) -> anyhow::Result<PathBuf> {
+    let name = format!("windlass-conform-{}-{short}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("removing {}", path.display()))
+        }
+        Ok(()) | Err(_) => Ok(path),
+    }
+}
+
+/// Reads the cases that were not run, and removes their file.
+fn not_run(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let mut lines: Vec<String> = text.lines().map(String::from).collect();
+    lines.sort();
+    lines.dedup();
+    // A file in the folder for temporary files may stay.
+    drop(fs::remove_file(path));
+    lines
 }
 
 /// Crate of the workspace.

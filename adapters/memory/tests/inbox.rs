@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use windlass_core::SessionId;
 use windlass_memory::MemoryStore;
@@ -34,12 +33,8 @@ impl InboxFixture for Memory {
         opened(&self.store)
     }
 
-    async fn open_brief(&self) -> Opened {
-        opened(&self.brief)
-    }
-
-    async fn pass(&self, ms: u64) {
-        tokio::time::sleep(Duration::from_millis(ms)).await;
+    async fn open_brief(&self) -> Option<Opened> {
+        Some(opened(&self.brief))
     }
 }
 

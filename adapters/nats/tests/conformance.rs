@@ -5,7 +5,6 @@
 mod common;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use windlass_core::SessionId;
 use windlass_nats::{NatsLiveBus, NatsStore};
@@ -88,10 +87,6 @@ impl LeasesFixture for Fixture {
     async fn open(&self) -> Arc<dyn Leases> {
         Arc::new(self.0.store().await.leases())
     }
-
-    async fn pass(&self, ms: u64) {
-        tokio::time::sleep(Duration::from_millis(ms)).await;
-    }
 }
 
 windlass_testkit::leases_suite!(Fixture(or_skip(TestPlace::new())));
@@ -102,12 +97,8 @@ impl InboxFixture for Fixture {
         opened(self.0.store_with("&claim_wait_ms=60000").await)
     }
 
-    async fn open_brief(&self) -> Opened {
-        opened(self.0.store_with("&replies_ms=1000").await)
-    }
-
-    async fn pass(&self, ms: u64) {
-        tokio::time::sleep(Duration::from_millis(ms)).await;
+    async fn open_brief(&self) -> Option<Opened> {
+        Some(opened(self.0.store_with("&replies_ms=1000").await))
     }
 }
 

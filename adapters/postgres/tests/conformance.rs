@@ -103,8 +103,8 @@ impl InboxFixture for TestSchema {
         opened(self.store().await)
     }
 
-    async fn open_brief(&self) -> Opened {
-        opened(self.open_with("&replies_ms=1000").await)
+    async fn open_brief(&self) -> Option<Opened> {
+        Some(opened(self.open_with("&replies_ms=1000").await))
     }
 
     async fn pass(&self, ms: u64) {

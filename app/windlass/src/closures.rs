@@ -1,6 +1,7 @@
 //! Functions as hooks and approvers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
@@ -68,13 +69,28 @@ impl Hooks for AllHooks {
         let Some((spec, hook)) = found else {
             return self.first.ask(call, context).await;
         };
-        let cancel = context.cancel.clone();
-        let name = spec.name.clone();
-        tokio::select! {
-            reply = hook(call, context) => {
-                reply.map_err(|error| HookError::failed(format!("the hook {name} failed: {error}")))
+        let (cancel, name) = (context.cancel.clone(), &spec.name);
+        let (ms, most) = (context.timeout_ms, context.max_bytes);
+        let late = tokio::time::sleep(Duration::from_millis(ms));
+        let reply = tokio::select! {
+            biased;
+            () = cancel.cancelled() => {
+                return Err(HookError::failed(format!("the hook {name} was stopped")));
             }
-            () = cancel.cancelled() => Err(HookError::failed(format!("the hook {name} was stopped"))),
+            reply = hook(call, context) => reply,
+            () = late => {
+                let words = format!("the hook {name} ran longer than its limit of {ms} ms");
+                return Err(HookError::failed(words));
+            }
+        };
+        let reply =
+            reply.map_err(|error| HookError::failed(format!("the hook {name} failed: {error}")))?;
+        match size(&reply) > most {
+            true => Err(HookError::failed(format!(
+                "the hook {name} replied with {} bytes, and {most} are the most",
+                size(&reply)
+            ))),
+            false => Ok(reply),
         }
     }
 
@@ -85,6 +101,13 @@ impl Hooks for AllHooks {
     fn redactor(&self) -> Option<Box<dyn Redactor>> {
         self.first.redactor()
     }
+}
+
+/// Bytes of the texts of a reply.
+fn size(reply: &HookReply) -> u64 {
+    let edit = reply.edit.as_ref().map_or(0, |edit| edit.text.len());
+    let context = reply.context.as_ref().map_or(0, |text| text.len());
+    (reply.reason.len() + edit + context) as u64
 }
 
 type ApproveFunction =
@@ -108,11 +131,12 @@ impl Approver for ApproverFunction {
     async fn ask(&self, request: ApprovalRequest) -> Result<Approval, ApproverError> {
         let (by, cancel) = ((*request.scope).clone(), request.cancel.clone());
         tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(ApproverError::withdrawn()),
             answer = (self.0)(request) => match answer {
                 Ok(answer) => Ok(Approval { by, answer }),
                 Err(error) => Err(ApproverError::unavailable(format!("nobody could be asked: {error}"))),
             },
-            () = cancel.cancelled() => Err(ApproverError::withdrawn()),
         }
     }
 }

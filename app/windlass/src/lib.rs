@@ -15,6 +15,8 @@ mod guide {}
 mod answer;
 mod builder;
 mod closures;
+#[cfg(all(test, feature = "typed"))]
+mod conformance;
 mod conversation;
 mod error;
 #[doc(hidden)]

@@ -145,7 +145,10 @@ impl ToolExecutor for Tool {
         if call.name != self.spec.name {
             return Err(ToolError::unsupported(format!("there is no tool {} here", call.name)));
         }
-        let cancel = context.cancel.clone();
+        let (cancel, ms) = (context.cancel.clone(), context.timeout_ms);
+        if cancel.is_cancelled() {
+            return Ok(Observation::new(ObservationStatus::Aborted, "Stopped before it started."));
+        }
         let run = async { (self.function)(context, call.arguments).await };
         let run = AssertUnwindSafe(run).catch_unwind();
         // A read may be dropped at any point; whatever changes something ends by itself.
@@ -154,6 +157,10 @@ impl ToolExecutor for Tool {
                 ran = run => ran,
                 () = cancel.cancelled() => {
                     return Ok(Observation::new(ObservationStatus::Aborted, "Stopped."));
+                }
+                () = tokio::time::sleep(Duration::from_millis(ms)) => {
+                    let words = format!("Stopped: it ran longer than its limit of {ms} ms.");
+                    return Ok(Observation::new(ObservationStatus::Aborted, words));
                 }
             },
             EffectClass::Idempotent | EffectClass::Effectful => run.await,

@@ -17,6 +17,7 @@ use windlass_ports::{
 };
 
 use crate::store::{Checked, Violation, run_in_parallel as run};
+use crate::suite::not_run;
 
 /// How long a hook may take in the case about deadlines.
 const TIMEOUT_MS: u64 = 200;
@@ -26,6 +27,9 @@ const AMPLE_MS: u64 = 600_000;
 const MAX_BYTES: u64 = 1_000;
 
 /// Hooks under test, in a world of their own, and questions that show what they do.
+///
+/// Ordinary hooks need the first two methods. A case that needs another one which the fixture lacks is
+/// not run, and is named on standard error.
 pub trait HooksFixture: Send + Sync {
     /// The hooks.
     fn hooks(&self) -> Arc<dyn Hooks>;
@@ -33,11 +37,15 @@ pub trait HooksFixture: Send + Sync {
     /// Questions that are answered soon, each by a hook that does not fail.
     fn questions(&self) -> Vec<HookCall>;
 
-    /// A question to a hook that does not end by itself.
-    fn endless(&self) -> HookCall;
+    /// A question to a hook that does not end by itself, if there is one.
+    fn endless(&self) -> Option<HookCall> {
+        None
+    }
 
-    /// A question to a hook that says more than a thousand bytes.
-    fn talkative(&self) -> HookCall;
+    /// A question to a hook that says more than a thousand bytes, if there is one.
+    fn talkative(&self) -> Option<HookCall> {
+        None
+    }
 
     /// A text that is to be redacted, and a part of it that nobody may see; `None` where nothing is.
     fn secret(&self) -> Option<(String, String)> {
@@ -156,16 +164,19 @@ pub fn a_redactor_is_declared_by_its_name(fixture: &dyn HooksFixture) -> Checked
     })
 }
 
-/// A hook whose signal has fired before it starts ends.
+/// A hook whose signal has fired before it starts ends, and has no verdict.
 ///
 /// # Errors
-/// A violation when it goes on.
+/// A violation when it goes on, or has a verdict.
 pub fn a_hook_that_is_cancelled_before_it_starts_ends(fixture: &dyn HooksFixture) -> Checked {
     run(async {
         let cancel = CancelSource::new();
         cancel.cancel();
-        let ended = ask(fixture, fixture.endless(), context(&cancel, AMPLE_MS)?).await?;
-        failed("a hook that was told to stop", ended)
+        for question in fixture.questions().into_iter().chain(fixture.endless()) {
+            let ended = ask(fixture, question, context(&cancel, AMPLE_MS)?).await?;
+            failed("a hook that was told to stop", ended)?;
+        }
+        Ok(())
     })
 }
 
@@ -176,7 +187,10 @@ pub fn a_hook_that_is_cancelled_before_it_starts_ends(fixture: &dyn HooksFixture
 pub fn a_running_hook_ends_soon_after_it_is_cancelled(fixture: &dyn HooksFixture) -> Checked {
     run(async {
         let cancel = CancelSource::new();
-        let running = ask(fixture, fixture.endless(), context(&cancel, AMPLE_MS)?);
+        let Some(question) = fixture.endless() else {
+            return without(ENDLESS, "a_running_hook_ends_soon_after_it_is_cancelled");
+        };
+        let running = ask(fixture, question, context(&cancel, AMPLE_MS)?);
         let cancelling = async {
             tokio::task::yield_now().await;
             cancel.cancel();
@@ -193,7 +207,10 @@ pub fn a_running_hook_ends_soon_after_it_is_cancelled(fixture: &dyn HooksFixture
 pub fn a_running_hook_ends_at_its_deadline(fixture: &dyn HooksFixture) -> Checked {
     run(async {
         let context = context(&CancelSource::new(), TIMEOUT_MS)?;
-        let ended = ask(fixture, fixture.endless(), context).await?;
+        let Some(question) = fixture.endless() else {
+            return without(ENDLESS, "a_running_hook_ends_at_its_deadline");
+        };
+        let ended = ask(fixture, question, context).await?;
         failed("a hook that was out of time", ended)
     })
 }
@@ -206,12 +223,17 @@ pub fn a_dropped_question_leaves_the_hooks_in_order(fixture: &dyn HooksFixture) 
     run(async {
         let cancel = CancelSource::new();
         let hooks = fixture.hooks();
+        let endless = fixture.endless();
+        let stays = endless.is_some();
+        let Some(dropped) = endless.or_else(|| fixture.questions().into_iter().next()) else {
+            return Err(Violation::new("there is no question to begin with"));
+        };
         let ended = tokio::select! {
             biased;
-            _ = hooks.ask(fixture.endless(), context(&cancel, AMPLE_MS)?) => true,
+            _ = hooks.ask(dropped, context(&cancel, AMPLE_MS)?) => true,
             () = ready(()) => false,
         };
-        ensure(!ended, || "the hook that does not end by itself ended at once".into())?;
+        ensure(!(stays && ended), || "the hook that does not end by itself ended at once".into())?;
         for question in fixture.questions().into_iter().take(1) {
             answered(fixture, question, context(&cancel, AMPLE_MS)?).await?;
         }
@@ -227,7 +249,10 @@ pub fn what_a_hook_says_is_bounded(fixture: &dyn HooksFixture) -> Checked {
     run(async {
         let mut context = context(&CancelSource::new(), AMPLE_MS)?;
         context.max_bytes = MAX_BYTES;
-        let Ok(reply) = ask(fixture, fixture.talkative(), context).await? else {
+        let Some(question) = fixture.talkative() else {
+            return without("HooksFixture::talkative", "what_a_hook_says_is_bounded");
+        };
+        let Ok(reply) = ask(fixture, question, context).await? else {
             return Ok(());
         };
         let edit = reply.edit.as_ref().map_or(0, |edit| edit.text.len());
@@ -246,7 +271,7 @@ pub fn what_a_hook_says_is_bounded(fixture: &dyn HooksFixture) -> Checked {
 /// A violation when it is not so.
 pub fn what_is_redacted_does_not_depend_on_the_cut(fixture: &dyn HooksFixture) -> Checked {
     let Some((text, secret)) = fixture.secret() else {
-        return Ok(());
+        return without("HooksFixture::secret", "what_is_redacted_does_not_depend_on_the_cut");
     };
     let hooks = fixture.hooks();
     let fresh = || {
@@ -273,6 +298,14 @@ fn stream(redactor: &mut dyn Redactor, text: &str, size: usize) -> String {
     let mut shown: String = pieces.map(|piece| redactor.push(1, &piece)).collect();
     shown.push_str(&redactor.end(1));
     shown
+}
+
+/// Method of [`HooksFixture`] that cases need.
+const ENDLESS: &str = "HooksFixture::endless";
+
+/// Names a case that was not run.
+fn without(method: &str, case: &str) -> Checked {
+    not_run("hooks_suite", case, method)
 }
 
 /// Asks a hook, within the fixture's patience.

@@ -87,12 +87,12 @@ impl HooksFixture for Fixture {
         vec![question("guard")]
     }
 
-    fn endless(&self) -> HookCall {
-        question("stuck")
+    fn endless(&self) -> Option<HookCall> {
+        Some(question("stuck"))
     }
 
-    fn talkative(&self) -> HookCall {
-        question("talks")
+    fn talkative(&self) -> Option<HookCall> {
+        Some(question("talks"))
     }
 
     fn secret(&self) -> Option<(String, String)> {

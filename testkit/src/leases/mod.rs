@@ -20,6 +20,7 @@ mod holding;
 mod taking;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_ports::Leases;
@@ -38,9 +39,11 @@ pub trait LeasesFixture: Send + Sync {
     /// were dropped.
     async fn open(&self) -> Arc<dyn Leases>;
 
-    /// Lets at least so many milliseconds pass on the clock that the leases live by. Where that is the
-    /// clock of a server, this sleeps; a clock that is moved is moved by just so much.
-    async fn pass(&self, ms: u64);
+    /// Lets at least so many milliseconds pass on the clock that the leases live by. The default
+    /// sleeps, for the clock of a server; a clock that is moved is moved by just so much.
+    async fn pass(&self, ms: u64) {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
 }
 
 /// One case of the suite: holds leases to one promise.

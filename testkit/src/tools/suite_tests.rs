@@ -202,19 +202,19 @@ impl ToolFixture for Fixture {
         }
     }
 
-    fn endless(&self) -> ToolCall {
-        call("wait")
+    fn endless(&self) -> Option<ToolCall> {
+        Some(call("wait"))
     }
 
-    fn talkative(&self) -> Talkative {
-        Talkative { call: call("talk"), bytes: 1_000, most: 100 }
+    fn talkative(&self) -> Option<Talkative> {
+        Some(Talkative { call: call("talk"), bytes: 1_000, most: 100 })
     }
 
-    fn world(&self) -> String {
+    fn world(&self) -> Option<String> {
         if self.fault == Fault::WorldIsBlind {
-            return String::new();
+            return Some(String::new());
         }
-        format!("{} {}", self.counter.total(), self.written.load(Ordering::SeqCst))
+        Some(format!("{} {}", self.counter.total(), self.written.load(Ordering::SeqCst)))
     }
 
     fn patience(&self) -> Duration {
@@ -288,4 +288,37 @@ fn every_case_finds_its_fault() -> Checked {
         ("asking_what_became_of_a_call_changes_nothing", Fault::AsksByDoing, "asked what became"),
     ];
     every_case_bites(suite::CASES, &bites, |case, fault| case(&Fixture::new(*fault)))
+}
+
+/// An ordinary executor: one tool, nothing to look at.
+struct Ordinary(ScriptedTools);
+
+impl ToolFixture for Ordinary {
+    fn executor(&self) -> Arc<dyn ToolExecutor> {
+        Arc::new(self.0.clone())
+    }
+
+    fn calls(&self) -> Vec<ToolCall> {
+        vec![call("weather")]
+    }
+}
+
+fn ordinary(tool: ScriptedTool) -> Ordinary {
+    Ordinary(ScriptedTools::new([tool]))
+}
+
+mod one_tool {
+    use super::*;
+
+    crate::tool_suite!(ordinary(ScriptedTool::new("weather", EffectClass::ReadOnly).says("cold")));
+}
+
+#[test]
+fn an_ordinary_executor_is_held_to_what_can_be_asked_of_it() {
+    let failed = Observation::new(ObservationStatus::Failed, "no");
+    let fails = ordinary(ScriptedTool::new("weather", EffectClass::ReadOnly).observes(failed));
+    let violation = suite::a_call_is_observed(&fails).unwrap_err().to_string();
+    assert!(violation.contains("weather ended as Failed"), "{violation}");
+    let violation = suite::a_dropped_call_leaves_the_executor_in_order(&fails).unwrap_err();
+    assert!(violation.to_string().contains("after a dropped call"), "{violation}");
 }

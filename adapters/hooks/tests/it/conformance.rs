@@ -36,12 +36,12 @@ impl HooksFixture for Commands {
         vec![self.question(0)]
     }
 
-    fn endless(&self) -> HookCall {
-        self.question(1)
+    fn endless(&self) -> Option<HookCall> {
+        Some(self.question(1))
     }
 
-    fn talkative(&self) -> HookCall {
-        self.question(2)
+    fn talkative(&self) -> Option<HookCall> {
+        Some(self.question(2))
     }
 
     fn secret(&self) -> Option<(String, String)> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use windlass_core::EffectClass;
 use windlass_ports::CancelSource;
 
-use super::{ToolFixture, context, ensure, observe};
+use super::{ToolFixture, context, ensure, fixture_has, observe, without};
 use crate::store::{Checked, Violation, run_in_parallel as run};
 
 /// The fixture names a call of each declared tool, but for those that it shows without end or with
@@ -19,7 +19,9 @@ pub fn each_tool_has_a_call(fixture: &dyn ToolFixture) -> Checked {
     ensure(!called.is_empty(), || {
         "the fixture names no call: give one at least in ToolFixture::calls".into()
     })?;
-    let others = [fixture.endless().name, fixture.talkative().call.name];
+    let endless = fixture.endless().map(|call| call.name);
+    let talkative = fixture.talkative().map(|talkative| talkative.call.name);
+    let others: Vec<String> = endless.into_iter().chain(talkative).collect();
     for name in tools.iter().map(|tool| &tool.name) {
         ensure(called.contains(name) || others.contains(name), || {
             format!("the fixture names no call of {name}: give one in ToolFixture::calls")
@@ -38,6 +40,9 @@ pub fn each_tool_has_a_call(fixture: &dyn ToolFixture) -> Checked {
 /// # Errors
 /// A violation when it reads as before: the tool did nothing, or the fixture does not look.
 pub fn what_changes_something_shows_in_the_world(fixture: &dyn ToolFixture) -> Checked {
+    if fixture.world().is_none() {
+        return without(fixture_has::WORLD, "what_changes_something_shows_in_the_world");
+    }
     run(async {
         let tools = fixture.executor().tools();
         let mut seen = BTreeSet::new();

@@ -22,6 +22,7 @@ use windlass_ports::{
 };
 
 use crate::store::{Checked, Violation, run_in_parallel as run};
+use crate::suite::not_run;
 
 pub use asking::*;
 pub use fixture::*;
@@ -32,24 +33,58 @@ const TIMEOUT_MS: u64 = 200;
 const AMPLE_MS: u64 = 600_000;
 
 /// An executor under test, in a world of its own, and calls that show what it does.
+///
+/// An ordinary executor needs the first two methods. Each of the others is for tools that have the
+/// ability; a case that needs one which the fixture lacks is not run, and is named on standard error.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use windlass_core::EffectClass;
+/// # use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
+/// use windlass_ports::{ToolCall, ToolExecutor};
+/// use windlass_testkit::tools::suite::ToolFixture;
+///
+/// struct Mine;
+///
+/// impl ToolFixture for Mine {
+///     fn executor(&self) -> Arc<dyn ToolExecutor> {
+///         # let tool = ScriptedTool::new("weather", EffectClass::ReadOnly);
+///         # let my_executor = || ScriptedTools::new([tool.clone()]);
+///         Arc::new(my_executor())
+///     }
+///
+///     fn calls(&self) -> Vec<ToolCall> {
+///         vec![ToolCall { name: "weather".into(), arguments: r#"{"city":"Oslo"}"#.into() }]
+///     }
+/// }
+///
+/// windlass_testkit::tool_suite!(Mine);
+/// ```
 pub trait ToolFixture: Send + Sync {
     /// The executor.
     fn executor(&self) -> Arc<dyn ToolExecutor>;
 
     /// Calls that succeed soon: one at least of each declared tool, but for those of
     /// [`endless`](Self::endless) and [`talkative`](Self::talkative), which may have one. They are
-    /// run one after the other, in this order. The first call of a tool that is not read-only
-    /// changes something that [`world`](Self::world) tells.
+    /// run one after the other, in this order. Where there is a [`world`](Self::world), the first
+    /// call of a tool that is not read-only changes something that it tells.
     fn calls(&self) -> Vec<ToolCall>;
 
-    /// A call that does not end by itself.
-    fn endless(&self) -> ToolCall;
+    /// A call that does not end by itself, if a tool has one.
+    fn endless(&self) -> Option<ToolCall> {
+        None
+    }
 
-    /// A call with more output than the executor shows.
-    fn talkative(&self) -> Talkative;
+    /// A call with more output than the executor shows, if it cuts outputs.
+    fn talkative(&self) -> Option<Talkative> {
+        None
+    }
 
-    /// All that the tools can change, as text: two texts differ when something has changed.
-    fn world(&self) -> String;
+    /// All that the tools can change, as text, if it can be looked at: two texts differ when
+    /// something has changed.
+    fn world(&self) -> Option<String> {
+        None
+    }
 
     /// How long a run that has been told to stop, or is out of time, may take to end.
     fn patience(&self) -> Duration {
@@ -169,7 +204,8 @@ pub fn an_unknown_tool_does_not_begin(fixture: &dyn ToolFixture) -> Checked {
     })
 }
 
-/// A call whose signal has fired before it starts says that it was aborted, and changes nothing.
+/// A call whose signal has fired before it starts says that it was aborted, and changes nothing that
+/// the world tells.
 ///
 /// # Errors
 /// A violation when it says or does otherwise.
@@ -198,7 +234,9 @@ pub fn a_call_that_is_cancelled_before_it_starts_changes_nothing(
 pub fn a_running_call_ends_soon_after_it_is_cancelled(fixture: &dyn ToolFixture) -> Checked {
     run(async {
         let cancel = CancelSource::new();
-        let call = fixture.endless();
+        let Some(call) = fixture.endless() else {
+            return without(fixture_has::ENDLESS, "a_running_call_ends_soon_after_it_is_cancelled");
+        };
         let name = call.name.clone();
         let running = observe(fixture, call, context(1, &cancel)?);
         let cancelling = async {
@@ -216,7 +254,9 @@ pub fn a_running_call_ends_soon_after_it_is_cancelled(fixture: &dyn ToolFixture)
 /// A violation when it goes on, or says that it is done.
 pub fn a_running_call_ends_at_its_deadline(fixture: &dyn ToolFixture) -> Checked {
     run(async {
-        let call = fixture.endless();
+        let Some(call) = fixture.endless() else {
+            return without(fixture_has::ENDLESS, "a_running_call_ends_at_its_deadline");
+        };
         let name = call.name.clone();
         let mut context = context(1, &CancelSource::new())?;
         context.deadline = now().plus_ms(TIMEOUT_MS);
@@ -242,12 +282,17 @@ pub fn a_dropped_call_leaves_the_executor_in_order(fixture: &dyn ToolFixture) ->
     run(async {
         let cancel = CancelSource::new();
         let executor = fixture.executor();
+        let endless = fixture.endless();
+        let stays = endless.is_some();
+        let Some(dropped) = endless.or_else(|| fixture.calls().into_iter().next()) else {
+            return Err(Violation::new("the fixture names no call"));
+        };
         let ended = tokio::select! {
             biased;
-            _ = executor.run(fixture.endless(), context(1, &cancel)?) => true,
+            _ = executor.run(dropped, context(1, &cancel)?) => true,
             () = ready(()) => false,
         };
-        ensure(!ended, || "the call that does not end by itself ended at once".into())?;
+        ensure(!(stays && ended), || "the call that does not end by itself ended at once".into())?;
         for (number, call) in (2..).zip(fixture.calls()).take(1) {
             let name = call.name.clone();
             let ended = observe(fixture, call, context(number, &cancel)?).await?;
@@ -264,7 +309,9 @@ pub fn a_dropped_call_leaves_the_executor_in_order(fixture: &dyn ToolFixture) ->
 /// A violation when it is longer, or a size is not true.
 pub fn output_is_bounded_and_its_size_is_true(fixture: &dyn ToolFixture) -> Checked {
     run(async {
-        let Talkative { call, bytes, most } = fixture.talkative();
+        let Some(Talkative { call, bytes, most }) = fixture.talkative() else {
+            return without(fixture_has::TALKATIVE, "output_is_bounded_and_its_size_is_true");
+        };
         let ended = observe(fixture, call, context(1, &CancelSource::new())?).await?;
         let (shown, stated, omitted) =
             (ended.output.len(), ended.output_bytes, ended.omitted_bytes);
@@ -281,6 +328,9 @@ pub fn output_is_bounded_and_its_size_is_true(fixture: &dyn ToolFixture) -> Chec
 /// # Errors
 /// A violation when it does.
 pub fn what_only_reads_changes_nothing(fixture: &dyn ToolFixture) -> Checked {
+    if fixture.world().is_none() {
+        return without(fixture_has::WORLD, "what_only_reads_changes_nothing");
+    }
     run(async {
         for (number, call) in (1..).zip(of_class(fixture, EffectClass::ReadOnly)) {
             let before = fixture.world();
@@ -297,6 +347,9 @@ pub fn what_only_reads_changes_nothing(fixture: &dyn ToolFixture) -> Checked {
 /// # Errors
 /// A violation when it does, or fails.
 pub fn what_is_idempotent_has_its_effect_once_per_key(fixture: &dyn ToolFixture) -> Checked {
+    if fixture.world().is_none() {
+        return without(fixture_has::WORLD, "what_is_idempotent_has_its_effect_once_per_key");
+    }
     run(async {
         for (number, call) in (1..).zip(of_class(fixture, EffectClass::Idempotent)) {
             let name = call.name.clone();
@@ -313,6 +366,18 @@ pub fn what_is_idempotent_has_its_effect_once_per_key(fixture: &dyn ToolFixture)
         }
         Ok(())
     })
+}
+
+/// Methods of [`ToolFixture`] that cases need.
+mod fixture_has {
+    pub(super) const ENDLESS: &str = "ToolFixture::endless";
+    pub(super) const TALKATIVE: &str = "ToolFixture::talkative";
+    pub(super) const WORLD: &str = "ToolFixture::world";
+}
+
+/// Names a case that was not run.
+fn without(method: &str, case: &str) -> Checked {
+    not_run("tool_suite", case, method)
 }
 
 /// The fixture's calls of tools of one class.

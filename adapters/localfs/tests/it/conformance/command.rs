@@ -51,16 +51,16 @@ impl ToolFixture for Commands {
         ["look", "put", "count"].map(call).to_vec()
     }
 
-    fn endless(&self) -> ToolCall {
-        call("wait", json!({}))
+    fn endless(&self) -> Option<ToolCall> {
+        Some(call("wait", json!({})))
     }
 
-    fn talkative(&self) -> Talkative {
-        Talkative { call: call("talk", json!({})), bytes: 200_000, most: 64 * 1024 }
+    fn talkative(&self) -> Option<Talkative> {
+        Some(Talkative { call: call("talk", json!({})), bytes: 200_000, most: 64 * 1024 })
     }
 
-    fn world(&self) -> String {
-        world(&self.0.path().join("ws"))
+    fn world(&self) -> Option<String> {
+        Some(world(&self.0.path().join("ws")))
     }
 }
 

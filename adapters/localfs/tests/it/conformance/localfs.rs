@@ -26,20 +26,20 @@ impl ToolFixture for World {
         ]
     }
 
-    fn endless(&self) -> ToolCall {
-        call("shell", json!({"command": "sleep 1000"}))
+    fn endless(&self) -> Option<ToolCall> {
+        Some(call("shell", json!({"command": "sleep 1000"})))
     }
 
-    fn talkative(&self) -> Talkative {
-        Talkative {
+    fn talkative(&self) -> Option<Talkative> {
+        Some(Talkative {
             call: call("shell", json!({"command": "yes | head -c 200000"})),
             bytes: 200_000,
             most: 64 * 1024,
-        }
+        })
     }
 
-    fn world(&self) -> String {
-        world(&self.path(""))
+    fn world(&self) -> Option<String> {
+        Some(world(&self.path("")))
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{
-    CompactionTrigger, Goal, HookOccurrence, HookReply, HookSpec, Mode, Observation, Permissions,
-    Retry, Scope, SessionId, Timestamp, TurnId, TurnOutcome,
+    CompactionTrigger, Goal, HookOccurrence, HookReply, HookSpec, Mode, Observation,
+    ObservationStatus, Permissions, Retry, Scope, SessionId, Timestamp, TurnId, TurnOutcome,
 };
 
 use crate::cancel::CancelSignal;
@@ -20,6 +20,8 @@ use crate::error::{ErrorKind, PortError};
 /// - *timely*: it ends within its timeout, and soon after its signal is cancelled or its future is
 ///   dropped, leaving no process behind;
 /// - *bounded*: its reply is bounded.
+///
+/// `docs/hooks.md` states when each point runs, what its hooks may change, and what a crash does.
 ///
 /// The [`HookSpec`] declares the meaning of a hook's own failure, and the core applies it.
 #[async_trait]
@@ -133,6 +135,8 @@ pub struct HookContext {
     pub model: String,
     /// Goal of the session.
     pub goal: Option<Arc<Goal>>,
+    /// Calls of the turn before the question.
+    pub calls: TurnCalls,
     /// Fires when the hook must stop.
     pub cancel: CancelSignal,
     /// Deadline for its reply.
@@ -141,6 +145,71 @@ pub struct HookContext {
     pub timeout_ms: u64,
     /// Most bytes of its reply; more is a failure.
     pub max_bytes: u64,
+}
+
+/// Calls of a turn that come before a question to a hook, oldest first, without the call that the
+/// question is about.
+///
+/// All calls of earlier answers of the turn are among them, and those of the current answer that are
+/// decided: they wait for a person, may run, run or have ended. A question about a call also lists the
+/// calls before it in its answer that are not decided yet. A program is one call: its own calls are
+/// listed only while it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TurnCalls {
+    /// The calls, at most [`TurnCalls::MOST`].
+    pub listed: Vec<TurnCall>,
+    /// True if earlier calls of the turn may be missing: the conversation was compacted in this turn,
+    /// or they are more than is listed.
+    pub cut: bool,
+}
+
+/// One call of a turn, as it is when a hook is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnCall {
+    /// Name of the tool.
+    pub tool: String,
+    /// Arguments as JSON text, with the edits of hooks and people.
+    pub arguments: Arc<str>,
+    /// Status of the call.
+    pub status: TurnCallStatus,
+}
+
+/// Status of a call when a hook is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnCallStatus {
+    /// The call is not decided yet: its own hooks are asked at the same time.
+    Proposed,
+    /// A person is asked.
+    AwaitingApproval,
+    /// The call may run and has not started.
+    Allowed,
+    /// The call may not run.
+    Denied,
+    /// A run has started, or the tool is asked for the outcome of one.
+    Running,
+    /// The call has its result.
+    Ended(ObservationStatus),
+}
+
+impl TurnCalls {
+    /// Most calls that are listed: the latest.
+    pub const MOST: usize = 128;
+
+    /// Most bytes of arguments that are listed.
+    pub const MOST_BYTES: usize = 256 * 1024;
+
+    /// Lists the latest calls within the bounds.
+    #[must_use]
+    pub fn latest(mut calls: Vec<TurnCall>, cut: bool) -> Self {
+        let mut bytes = 0_usize;
+        let fits = calls.iter().rev().take(Self::MOST).take_while(|call| {
+            bytes = bytes.saturating_add(call.arguments.len());
+            bytes <= Self::MOST_BYTES
+        });
+        let first = calls.len().saturating_sub(fits.count());
+        calls.drain(..first);
+        Self { listed: calls, cut: cut || first > 0 }
+    }
 }
 
 impl fmt::Debug for HookContext {
@@ -198,5 +267,27 @@ impl HookError {
     #[must_use]
     pub fn unsupported(context: impl Into<String>) -> Self {
         Self::new(HookErrorKind::Unsupported, context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(bytes: usize) -> TurnCall {
+        let status = TurnCallStatus::Allowed;
+        TurnCall { tool: String::from("t"), arguments: "x".repeat(bytes).into(), status }
+    }
+
+    #[test]
+    fn the_latest_calls_are_listed_within_the_bounds() {
+        let all = TurnCalls::latest(vec![call(2); 3], false);
+        assert_eq!((all.listed.len(), all.cut), (3, false));
+        assert!(TurnCalls::latest(vec![call(2)], true).cut);
+        let many = TurnCalls::latest(vec![call(2); TurnCalls::MOST + 1], false);
+        assert_eq!((many.listed.len(), many.cut), (TurnCalls::MOST, true));
+        let large = vec![call(1), call(TurnCalls::MOST_BYTES), call(3)];
+        let large = TurnCalls::latest(large, false);
+        assert_eq!((large.listed, large.cut), (vec![call(3)], true));
     }
 }

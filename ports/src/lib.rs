@@ -64,6 +64,7 @@ pub use grants::{Grant, GrantedCalls, Grants, GrantsError, GrantsErrorKind, NewG
 pub use guide::{GuideSyntax, ProgramGuide};
 pub use hooks::{
     HookCall, HookContext, HookError, HookErrorKind, HookSubject, Hooks, NoHooks, Redactor,
+    TurnCall, TurnCallStatus, TurnCalls,
 };
 pub use leases::{Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, LeaseStatus, Leases};
 pub use live_bus::{LiveBus, LiveBusCapabilities, LiveItem};

@@ -14,14 +14,14 @@ use windlass_core::{
     Edit, HookOrder, HookReply, HookSpec, HookVerdict, ObservationStatus, ToolSpec,
 };
 use windlass_kit_process::absolute_only;
-use windlass_ports::{HookCall, HookContext, HookError, HookSubject, Hooks, Redactor};
+use windlass_ports::{HookCall, HookContext, HookError, HookSubject, Hooks, Redactor, TurnCalls};
 
 use crate::alias::{FieldAlias, ToolAlias, from_script_arguments, to_script_arguments};
 use crate::error::LoadError;
 use crate::event::HookEvent;
 use crate::file::{HookCommand, HooksFile};
 use crate::process::{HookJob, HookRunError, run};
-use crate::question::{HookToolCall, folder, question};
+use crate::question::{HookToolCall, add_calls, earlier_call, folder, question};
 use crate::redact::Redaction;
 use crate::roster::{RosterEntry, roster};
 use crate::verdict::{ParsedReply, read};
@@ -103,14 +103,32 @@ impl CommandHooks {
         let HookSubject::Call { tool, arguments, .. } = about else {
             return None;
         };
+        Some(self.known(tool, arguments, folder))
+    }
+
+    /// A call under the names that hooks know, with its own arguments.
+    fn known(
+        &self,
+        tool: &str,
+        arguments: &str,
+        folder: &Path,
+    ) -> (HookToolCall, Map<String, Value>) {
         let alias = self.alias(tool);
-        let name = alias.map_or(tool, |alias| &alias.alias).clone();
+        let name = alias.map_or(tool, |alias| &alias.alias).to_owned();
         let Ok(ours) = serde_json::from_str::<Map<String, Value>>(arguments) else {
-            let input = Value::String(arguments.to_string());
-            return Some((HookToolCall { tool: name, input }, Map::new()));
+            return (HookToolCall { tool: name, input: Value::from(arguments) }, Map::new());
         };
         let input = Value::Object(to_script_arguments(&ours, fields(alias), Some(folder)));
-        Some((HookToolCall { tool: name, input }, ours))
+        (HookToolCall { tool: name, input }, ours)
+    }
+
+    /// The earlier calls of the turn, as JSON under the names that hooks know.
+    fn earlier_calls(&self, calls: &TurnCalls, folder: &Path) -> Vec<Value> {
+        let told = calls.listed.iter().map(|call| {
+            let (known, _) = self.known(&call.tool, &call.arguments, folder);
+            earlier_call(known, call.status)
+        });
+        told.collect()
     }
 
     fn alias(&self, tool: &str) -> Option<&ToolAlias> {
@@ -152,8 +170,9 @@ impl Hooks for CommandHooks {
         }
         let folder = folder(&context);
         let told = self.script_call(&call.subject, &folder);
-        let asked =
-            question(row.event, &call, told.as_ref().map(|(told, _)| told), &context, &folder);
+        let told_call = told.as_ref().map(|(told, _)| told);
+        let mut asked = question(row.event, &call, told_call, &context, &folder);
+        add_calls(&mut asked, self.earlier_calls(&context.calls, &folder), context.calls.cut);
         let job = HookJob {
             command: command(&row.run, &folder),
             input: format!("{asked}\n").into_bytes(),

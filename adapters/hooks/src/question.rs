@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use windlass_core::{
     HookOccurrence, Mode, ObservationStatus, Permissions, SessionStart, result_text,
 };
-use windlass_ports::{HookCall, HookContext, HookSubject};
+use windlass_ports::{HookCall, HookContext, HookSubject, TurnCallStatus};
 
 use crate::event::{AGENT_TYPE, HookEvent, MatcherFilter};
 
@@ -52,6 +52,29 @@ pub(crate) fn question(
         put(name, value);
     }
     Value::Object(asked)
+}
+
+/// Adds the earlier calls of the turn, if there are any.
+pub(crate) fn add_calls(asked: &mut Value, calls: Vec<Value>, cut: bool) {
+    if !calls.is_empty() {
+        asked["turn_calls"] = Value::Array(calls);
+    }
+    if cut {
+        asked["turn_calls_cut"] = Value::Bool(true);
+    }
+}
+
+/// An earlier call of the turn.
+pub(crate) fn earlier_call(call: HookToolCall, status: TurnCallStatus) -> Value {
+    let status = match status {
+        TurnCallStatus::Proposed => json!("proposed"),
+        TurnCallStatus::AwaitingApproval => json!("awaiting_approval"),
+        TurnCallStatus::Allowed => json!("allowed"),
+        TurnCallStatus::Denied => json!("denied"),
+        TurnCallStatus::Running => json!("running"),
+        TurnCallStatus::Ended(status) => json!(status),
+    };
+    json!({ "tool_name": call.tool, "tool_input": call.input, "status": status })
 }
 
 /// The folder that hooks are told of and run in, as a whole path.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{HookReply, HookSpec, HookVerdict, Scope, SessionId, TurnId};
-use windlass_ports::{Clock, HookCall, HookContext, HookError, Hooks, Redactor};
+use windlass_ports::{Clock, HookCall, HookContext, HookError, Hooks, Redactor, TurnCalls};
 
 pub use hook::{ScriptedHook, context, deny, edit, halt, verdict};
 
@@ -49,6 +49,8 @@ pub struct Asked {
     pub session: SessionId,
     /// The turn, if one was open.
     pub turn: Option<TurnId>,
+    /// Calls of the turn before it.
+    pub calls: TurnCalls,
     /// How it ended, once it has.
     pub ended: Option<HookEnded>,
 }
@@ -197,6 +199,7 @@ impl Ending {
             scope: context.scope.clone(),
             session: context.session.clone(),
             turn: context.turn,
+            calls: context.calls.clone(),
             ended: None,
         });
         Self { asked: asked.clone(), index, open: true }

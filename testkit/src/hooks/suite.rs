@@ -13,7 +13,7 @@ use windlass_core::{
     HookReply, HookVerdict, Mode, Permissions, Scope, SessionId, Timestamp, TurnId,
 };
 use windlass_ports::{
-    CancelSource, HookCall, HookContext, HookError, HookErrorKind, Hooks, Redactor,
+    CancelSource, HookCall, HookContext, HookError, HookErrorKind, Hooks, Redactor, TurnCalls,
 };
 
 use crate::store::{Checked, Violation, run_in_parallel as run};
@@ -366,6 +366,7 @@ fn context(cancel: &CancelSource, timeout_ms: u64) -> Result<HookContext, Violat
         permissions: Permissions::Auto,
         model: String::from("suite"),
         goal: None,
+        calls: TurnCalls::default(),
         cancel: cancel.signal(),
         deadline: now().plus_ms(timeout_ms),
         timeout_ms,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use windlass_core::{
     HookOccurrence, HookPoint, InputId, Mode, Permissions, SessionId, Timestamp, TurnId,
 };
-use windlass_ports::{CancelSource, HookSubject};
+use windlass_ports::{CancelSource, HookSubject, TurnCalls};
 
 use super::*;
 use crate::clock::ManualClock;
@@ -32,6 +32,7 @@ fn told(cancel: &CancelSource) -> HookContext {
         permissions: Permissions::Auto,
         model: "scripted".into(),
         goal: None,
+        calls: TurnCalls::default(),
         cancel: cancel.signal(),
         deadline: Timestamp(100),
         timeout_ms: 100,

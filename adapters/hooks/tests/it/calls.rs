@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use windlass_core::{HookPoint, HookReply, HookVerdict, ObservationStatus};
-use windlass_ports::{HookCall, HookSubject, Hooks};
+use windlass_ports::{HookCall, HookSubject, Hooks, TurnCall, TurnCallStatus, TurnCalls};
 
 use crate::common::{World, at, call, hook, ran};
 
@@ -65,6 +65,36 @@ async fn a_call_is_told_under_the_names_that_scripts_know() {
     world.ask(call("deploy", json!({"path": "p"}))).await.unwrap();
     assert_eq!(world.asked()["tool_name"], "deploy");
     assert_eq!(world.asked()["tool_input"], json!({"path": "p"}));
+}
+
+#[tokio::test]
+async fn earlier_calls_of_the_turn_are_told_under_the_names_that_scripts_know() {
+    let script = r#"cat > asked; grep -q '"tool_name":"Read"' asked && exit 0; exit 2"#;
+    let world = World::one("PreToolUse", script);
+    let earlier = |tool: &str, arguments: Value, status| TurnCall {
+        tool: tool.to_owned(),
+        arguments: arguments.to_string().into(),
+        status,
+    };
+    let mut context = world.context();
+    context.calls = TurnCalls {
+        listed: vec![
+            earlier("shell", json!({"command": "ls"}), TurnCallStatus::Denied),
+            earlier("deploy", json!({}), TurnCallStatus::Ended(ObservationStatus::Failed)),
+        ],
+        cut: true,
+    };
+    let reply = world.ask_in(shell("ls"), context).await.unwrap();
+    assert_eq!(reply.verdict, HookVerdict::Deny, "nothing was read before");
+    let asked = world.asked();
+    assert_eq!(asked["turn_calls"][0]["tool_name"], "Bash");
+    assert_eq!(asked["turn_calls"][0]["tool_input"], json!({"command": "ls"}));
+    assert_eq!(asked["turn_calls"][0]["status"], "denied");
+    assert_eq!(
+        asked["turn_calls"][1],
+        json!({"tool_name": "deploy", "tool_input": {}, "status": "failed"})
+    );
+    assert_eq!(asked["turn_calls_cut"], true);
 }
 
 #[tokio::test]

@@ -10,7 +10,9 @@ use windlass_core::{
     ObservationStatus, Permissions, Scope, SessionId, Timestamp, ToolSpec, TurnId,
 };
 use windlass_hooks::{CommandHooks, LoadError, ToolAlias};
-use windlass_ports::{CancelSource, HookCall, HookContext, HookError, HookSubject, Hooks};
+use windlass_ports::{
+    CancelSource, HookCall, HookContext, HookError, HookSubject, Hooks, TurnCalls,
+};
 
 /// A workspace, and the hooks of one file.
 pub(crate) struct World {
@@ -122,6 +124,7 @@ pub(crate) fn context(workspace: &str) -> HookContext {
         permissions: Permissions::Ask,
         model: String::from("m-1"),
         goal: None,
+        calls: TurnCalls::default(),
         cancel: CancelSource::new().signal(),
         deadline: Timestamp(60_000),
         timeout_ms: 60_000,

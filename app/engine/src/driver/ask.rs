@@ -9,6 +9,7 @@ use windlass_core::{
 use windlass_ports::{ApprovalRequest, CancelSignal, HookCall, HookContext, HookSubject};
 
 use super::Driver;
+use super::turn_calls::turn_calls;
 use crate::approvals::{self, PendingApproval};
 use crate::effect::{ApprovalEffect, HookEffect};
 
@@ -44,6 +45,7 @@ impl Driver {
             permissions: settings.permissions,
             model: settings.model.clone(),
             goal: session.goal.as_ref().map(|goal| goal.goal.clone()),
+            calls: turn_calls(session, self.machine.history(), at),
             cancel: CancelSignal::default(),
             deadline: self.ports.clock.now().plus_ms(timeout_ms),
             timeout_ms,

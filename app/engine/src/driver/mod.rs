@@ -18,6 +18,7 @@ mod programs;
 mod spans;
 mod start;
 mod timers;
+mod turn_calls;
 mod validate;
 
 use std::sync::Arc;

@@ -9,7 +9,9 @@ use windlass_engine::core::{
     EffectClass, Fact, HookDecided, HookOccurrence, HookPoint, HookReply, HookSpec, HookVerdict,
     InterruptSource, Observation, ObservationStatus, StopTiming, TurnOutcome,
 };
-use windlass_engine::ports::{CancelSignal, HookCall, HookContext, HookError, HookSubject, Hooks};
+use windlass_engine::ports::{
+    CancelSignal, HookCall, HookContext, HookError, HookSubject, Hooks, TurnCallStatus,
+};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::hooks::{HookEnded, ScriptedHook, ScriptedHooks, context, deny, edit};
 use windlass_testkit::provider::{call, calls, say, stall};
@@ -110,6 +112,45 @@ async fn a_prompt_is_blocked_edited_or_told_more() {
     assert!(seen.contains("good day") && !seen.contains("hello"), "{seen}");
     let (_, seen) = run(at("gate").says(context("it rains"))).await;
     assert!(seen.contains("it rains") && seen.contains("hello"), "{seen}");
+}
+
+/// The calls that each question lists: arguments and status.
+fn earlier(hooks: &ScriptedHooks) -> Vec<Vec<(String, TurnCallStatus)>> {
+    let asked = hooks.asked();
+    let calls = asked.iter().map(|one| {
+        assert!(!one.calls.cut, "{one:?}");
+        let listed = one.calls.listed.iter();
+        listed.map(|call| (call.arguments.to_string(), call.status)).collect()
+    });
+    calls.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_is_told_the_calls_before_it_in_the_turn() {
+    let edits =
+        ScriptedHook::new("see", HookPoint::BeforeTool).answers(|call| match &call.subject {
+            HookSubject::Call { arguments, .. } if arguments.contains('2') => deny("not two"),
+            HookSubject::Call { arguments, .. } if arguments.contains('3') => edit(r#"{"n":30}"#),
+            _ => HookReply::pass(),
+        });
+    let hooks = ScriptedHooks::new([edits, ScriptedHook::new("stop", HookPoint::Stop)]);
+    let tell = |n: u32| ("tell", json!({ "n": n }));
+    let runs = Arc::new(AtomicU32::new(0));
+    let answers = [calls([tell(1), tell(2)]), calls([tell(3)]), call("tell", json!({ "n": 4 }))];
+    let script = answers.into_iter().chain([say("done")]);
+    let cast = Cast::new(script.collect::<Vec<_>>(), [telling(&runs)]);
+    let world = World::of(FaultyStore::new(), cast.hooks(&hooks));
+    world.turn().await;
+    let done = TurnCallStatus::Ended(ObservationStatus::Done);
+    let denied = TurnCallStatus::Ended(ObservationStatus::Denied);
+    let told = earlier(&hooks);
+    let n = |n: u32| format!(r#"{{"n":{n}}}"#);
+    let [first, second, third, fourth, stop] = &*told else { panic!("{told:?}") };
+    assert_eq!(*first, []);
+    assert_eq!(*second, [(n(1), TurnCallStatus::Proposed)], "both are asked at the same time");
+    assert_eq!(*third, [(n(1), done), (n(2), denied)]);
+    assert_eq!(*fourth, [(n(1), done), (n(2), denied), (n(30), done)]);
+    assert_eq!(stop.len(), 4, "{stop:?}");
 }
 
 #[tokio::test(start_paused = true)]

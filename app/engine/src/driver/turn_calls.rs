@@ -1,0 +1,66 @@
+//! Calls of the turn so far, as hooks are told of them.
+
+use std::sync::Arc;
+
+use windlass_core::{CallProgress, CallState, History, HookOccurrence, PromptItem, Session, Turn};
+use windlass_ports::{TurnCall, TurnCallStatus, TurnCalls};
+
+/// Most items of the conversation that are searched for calls.
+const LOOK_BACK: usize = 4_096;
+
+/// Returns the calls of the open turn that come before a question to a hook.
+pub(super) fn turn_calls(session: &Session, history: &History, at: HookOccurrence) -> TurnCalls {
+    let Some(turn) = session.turn() else {
+        return TurnCalls::default();
+    };
+    let (mut calls, whole) = of_earlier_answers(turn, history);
+    let pending = turn.calls().iter().filter(|call| Some(call.id) != at.call());
+    let before = |call: &CallState| at.call().is_some_and(|subject| call.id.0 < subject.0);
+    let listed = pending.filter(|call| before(call) || call.progress != CallProgress::Proposed);
+    calls.extend(listed.filter_map(|call| of_current_answer(call, history)));
+    TurnCalls::latest(calls, !whole || turn.spent.compactions > 0)
+}
+
+/// The calls of the turn that the conversation has, with their results. Tells if the turn's start was
+/// reached.
+fn of_earlier_answers(turn: &Turn, history: &History) -> (Vec<TurnCall>, bool) {
+    let items = history.items();
+    let from = items.len().saturating_sub(LOOK_BACK);
+    let mut whole = from == 0;
+    let mut found: Vec<(&Arc<str>, TurnCall)> = Vec::new();
+    for item in items.iter_from(from) {
+        if let PromptItem::Call { sample, id, call } = item {
+            if sample.0 <= turn.id.0 {
+                whole = true;
+                continue;
+            }
+            let arguments = Arc::from(call.arguments.as_str());
+            let status = TurnCallStatus::Running;
+            found.push((id, TurnCall { tool: call.name.clone(), arguments, status }));
+        } else if let PromptItem::Result { id, observation, edited } = item
+            && let Some((_, call)) = found.iter_mut().rfind(|(of, _)| *of == id)
+        {
+            call.status = TurnCallStatus::Ended(observation.status);
+            if let Some(edited) = edited {
+                call.arguments = edited.clone();
+            }
+        } else if let PromptItem::Text { sample, .. } = item {
+            whole |= sample.0 <= turn.id.0;
+        }
+    }
+    (found.into_iter().map(|(_, call)| call).collect(), whole)
+}
+
+/// A call of the answer at hand.
+fn of_current_answer(call: &CallState, history: &History) -> Option<TurnCall> {
+    let status = match &call.progress {
+        CallProgress::Proposed => TurnCallStatus::Proposed,
+        CallProgress::AwaitingApproval { .. } => TurnCallStatus::AwaitingApproval,
+        CallProgress::Allowed => TurnCallStatus::Allowed,
+        CallProgress::Denied { .. } => TurnCallStatus::Denied,
+        CallProgress::Running { .. } | CallProgress::Reconciling { .. } => TurnCallStatus::Running,
+        CallProgress::Done { .. } => TurnCallStatus::Ended(history.observation(call.id)?.status),
+    };
+    let arguments = history.arguments(call.id)?;
+    Some(TurnCall { tool: call.tool.to_string(), arguments, status })
+}

@@ -158,6 +158,14 @@ impl FaultyStore {
         facts.into_iter().map(Arc::unwrap_or_clone).collect()
     }
 
+    /// Returns the logs of all sessions as they would be read now.
+    #[must_use]
+    pub fn logs(&self) -> Vec<Vec<RecordedFact>> {
+        let disk = self.disk.lock();
+        let logs = disk.logs.values().map(|log| log.facts.iter());
+        logs.map(|facts| facts.map(|fact| RecordedFact::clone(fact)).collect()).collect()
+    }
+
     /// Forgets a session, as a store does that was copied or restored without it, or that was told
     /// to erase it.
     pub fn lose(&self, session: &SessionId) {

@@ -1,4 +1,7 @@
-#![doc = include_str!("../README.md")]
+//! Test kit of Windlass: laws, scripted ports, simulators and conformance suites.
+
+// The examples of the README are embedders' code: the crate `windlass` runs them as tests.
+#![cfg_attr(not(doctest), doc = include_str!("../README.md"))]
 
 /// The examples of the guide are run as tests.
 #[cfg(doctest)]

@@ -104,3 +104,8 @@ pub use windlass_sqlite as sqlite;
 pub fn builder(model: impl Into<String>) -> Builder {
     Builder::new(model)
 }
+
+/// The examples of the test kit's README are run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../testkit/README.md")]
+mod testkit {}

@@ -49,6 +49,13 @@ struct Sleeper {
     waker: Waker,
 }
 
+impl Default for ManualClock {
+    /// A clock that stands at 0, with the seed 1.
+    fn default() -> Self {
+        Self::new(Timestamp(0), 1)
+    }
+}
+
 impl ManualClock {
     /// A clock that stands at `now`, with a seed for its entropy.
     #[must_use]

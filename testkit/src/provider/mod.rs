@@ -1,18 +1,20 @@
 //! A provider that answers from a script, in process.
 
+mod recorded;
 mod step;
 mod stream;
 pub mod suite;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{FailureKind, Prompt, Retry};
+use windlass_core::{FailureKind, Prompt, PromptItem, Retry};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream};
 
+pub use recorded::RecordedProvider;
 pub use step::{Failure, Step, call, calls, cut_after, fail, say, stall};
 
 use crate::answer::MODEL;
@@ -86,6 +88,22 @@ impl ScriptedProvider {
     #[must_use]
     pub fn responding(answer: impl Fn(&SampleRequest) -> Step + Send + Sync + 'static) -> Self {
         Self::over(Source::Function(Box::new(answer)))
+    }
+
+    /// A provider that gives its N-th answer to each request whose conversation has N - 1 answers
+    /// since the first input: a process that resumes the turn receives the same answer again.
+    #[must_use]
+    pub fn by_place(script: impl IntoIterator<Item = Step>) -> Self {
+        let script: Vec<Step> = script.into_iter().collect();
+        Self::responding(move |request| {
+            let place = answers(&request.prompt);
+            let missing = || {
+                let context = format!("the script has no answer {}", place + 1);
+                let failure = Failure::scripted(FailureKind::InvalidRequest, Retry::Never);
+                Step::refused(Failure { context, ..failure })
+            };
+            script.get(place).cloned().unwrap_or_else(missing)
+        })
     }
 
     fn over(source: Source) -> Self {
@@ -168,6 +186,23 @@ impl fmt::Debug for ScriptedProvider {
             .field("remaining", &self.remaining())
             .finish_non_exhaustive()
     }
+}
+
+/// The number of answers that a conversation has.
+fn answers(prompt: &Prompt) -> usize {
+    let samples = prompt.items.iter().filter_map(|item| match item {
+        PromptItem::Text { sample, .. }
+        | PromptItem::Refusal { sample, .. }
+        | PromptItem::Reasoning { sample, .. }
+        | PromptItem::Call { sample, .. } => Some(*sample),
+        PromptItem::User { .. }
+        | PromptItem::Image { .. }
+        | PromptItem::Context { .. }
+        | PromptItem::Result { .. }
+        | PromptItem::CallReport { .. }
+        | PromptItem::ProgramReport { .. } => None,
+    });
+    samples.collect::<BTreeSet<_>>().len()
 }
 
 #[async_trait]

@@ -185,7 +185,7 @@ pub enum TurnCallStatus {
     Allowed,
     /// The call may not run.
     Denied,
-    /// A run has started, or the tool is asked for the outcome of one.
+    /// A run has started, or the tool is asked for the outcome of one, or a client runs the call.
     Running,
     /// The call has its result.
     Ended(ObservationStatus),

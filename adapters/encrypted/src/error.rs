@@ -63,7 +63,12 @@ impl KeyError {
     pub(crate) fn of_blobs(self, doing: &str, session: &SessionId) -> BlobError {
         let kind = match &self {
             Self::Io { source, .. } if is_full(source) => BlobErrorKind::Full,
-            _ => BlobErrorKind::Io,
+            Self::Missing { .. }
+            | Self::OtherMaster { .. }
+            | Self::Damaged { .. }
+            | Self::NotEncrypted
+            | Self::Io { .. }
+            | Self::Random(_) => BlobErrorKind::Io,
         };
         let context = format!("{doing} an output of session {session}: {self}");
         BlobError::new(kind, context).caused_by(self)

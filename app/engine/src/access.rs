@@ -56,14 +56,14 @@ impl AccessCheck {
             return Ok(());
         };
         match event {
-            Event::Fact(fact) => match &fact.fact {
-                Fact::SessionOpened(opened) if scope.can_access(&opened.owner) => {
-                    *self = Self::Passed;
-                    Ok(())
-                }
-                _ => Err(unknown(session)),
-            },
-            Event::Live(_) => Err(unknown(session)),
+            Event::Fact(fact)
+                if let Fact::SessionOpened(opened) = &fact.fact
+                    && scope.can_access(&opened.owner) =>
+            {
+                *self = Self::Passed;
+                Ok(())
+            }
+            Event::Fact(_) | Event::Live(_) => Err(unknown(session)),
             Event::Lagged { .. } | Event::Store(_) | Event::Ended(_) => Ok(()),
         }
     }

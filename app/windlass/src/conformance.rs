@@ -1,5 +1,7 @@
 //! Typed tools, and functions as hooks and approvers, keep the promises of their ports.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::future::pending;
 use std::sync::{Arc, Mutex};
 

@@ -84,10 +84,10 @@ impl<'de> Deserializer<'de> for TreeReader {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InvalidBody> {
-        match self.tree {
-            BodyTree::Null => visitor.visit_none(),
-            _ => visitor.visit_some(self),
+        if matches!(self.tree, BodyTree::Null) {
+            return visitor.visit_none();
         }
+        visitor.visit_some(self)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(

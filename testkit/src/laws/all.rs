@@ -18,7 +18,8 @@ use super::{
 /// Add laws of your own with `[laws::ALL, &[MINE]].concat()`.
 pub const ALL: &[Law] = &[
     LIVE, DEADLINE, RUNNING, KEYS, OBSERVED, SAID, REASONS, LIMITS, DENIED, ONCE, CEILING, CONTEXT,
-    LAST_TURN, EDITS, RESULTS, EFFECTS, CLIENTS, SETTLES, PROMPTS, ORDER, FORKS, SHOWN, TOLD, REWINDS,
+    LAST_TURN, EDITS, RESULTS, EFFECTS, CLIENTS, SETTLES, PROMPTS, ORDER, FORKS, SHOWN, TOLD,
+    REWINDS,
 ];
 
 /// The laws that a search checks in each of its states: [`ALL`] without 17, 18 and 25, which compare

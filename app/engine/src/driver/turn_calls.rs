@@ -58,7 +58,9 @@ fn of_current_answer(call: &CallState, history: &History) -> Option<TurnCall> {
         CallProgress::AwaitingApproval { .. } => TurnCallStatus::AwaitingApproval,
         CallProgress::Allowed => TurnCallStatus::Allowed,
         CallProgress::Denied { .. } => TurnCallStatus::Denied,
-        CallProgress::Running { .. } | CallProgress::Reconciling { .. } => TurnCallStatus::Running,
+        CallProgress::Running { .. }
+        | CallProgress::Reconciling { .. }
+        | CallProgress::AwaitingResult { .. } => TurnCallStatus::Running,
         CallProgress::Done { .. } => TurnCallStatus::Ended(history.observation(call.id)?.status),
     };
     let arguments = history.arguments(call.id)?;

@@ -142,7 +142,8 @@ async fn what_was_moved_changed_or_replaced_is_not_read() {
         sealed.text.insert(9, last);
         facts[3].format.sealed = Some(Arc::new(sealed));
     };
-    let changes: [&dyn Fn(&mut Vec<RecordedFact>); 5] = [&swap, &cut_in, &time, &size, &text];
+    type Change<'a> = &'a dyn Fn(&mut Vec<RecordedFact>);
+    let changes: [Change<'_>; 5] = [&swap, &cut_in, &time, &size, &text];
     for change in changes {
         let changed = world.forge("one", "one", change).await;
         let kind = kind(&*world.store, &changed).await;

@@ -21,7 +21,7 @@ use crate::error::LoadError;
 use crate::event::HookEvent;
 use crate::file::{HookCommand, HooksFile};
 use crate::process::{HookJob, HookRunError, run};
-use crate::question::{HookToolCall, add_calls, earlier_call, folder, question};
+use crate::question::{HookToolCall, earlier_call, earlier_calls, folder, question};
 use crate::redact::Redaction;
 use crate::roster::{RosterEntry, roster};
 use crate::verdict::{ParsedReply, read};
@@ -171,10 +171,12 @@ impl Hooks for CommandHooks {
         let folder = folder(&context);
         let told = self.script_call(&call.subject, &folder);
         let told_call = told.as_ref().map(|(told, _)| told);
-        let mut asked = question(row.event, &call, told_call, &context, &folder);
-        add_calls(&mut asked, self.earlier_calls(&context.calls, &folder), context.calls.cut);
+        let asked = question(row.event, &call, told_call, &context, &folder);
+        let calls = self.earlier_calls(&context.calls, &folder);
+        let mut command = command(&row.run, &folder);
+        command.env("WINDLASS_TURN_CALLS", earlier_calls(&calls, context.calls.cut));
         let job = HookJob {
-            command: command(&row.run, &folder),
+            command,
             input: format!("{asked}\n").into_bytes(),
             max_bytes: context.max_bytes,
             limit: Duration::from_millis(context.timeout_ms),

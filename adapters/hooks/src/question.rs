@@ -1,4 +1,4 @@
-//! Question to a hook: the JSON on its stdin. Pure.
+//! Question to a hook: the JSON on its stdin, and that in its environment. Pure.
 
 use std::path::{Path, PathBuf};
 
@@ -54,14 +54,26 @@ pub(crate) fn question(
     Value::Object(asked)
 }
 
-/// Adds the earlier calls of the turn, if there are any.
-pub(crate) fn add_calls(asked: &mut Value, calls: Vec<Value>, cut: bool) {
-    if !calls.is_empty() {
-        asked["turn_calls"] = Value::Array(calls);
+/// Most bytes of the earlier calls. Linux takes 128 KiB for one variable.
+const CALLS_BYTES: usize = 96 * 1024;
+
+/// The earlier calls of the turn, the latest that fit, as JSON.
+///
+/// Many scripts search their whole stdin for a command. With the earlier calls in it they would deny
+/// every later call for one that they denied before.
+pub(crate) fn earlier_calls(calls: &[Value], mut cut: bool) -> String {
+    let mut room = CALLS_BYTES;
+    let mut listed: Vec<&Value> = Vec::new();
+    for call in calls.iter().rev() {
+        let Some(rest) = room.checked_sub(call.to_string().len().saturating_add(1)) else {
+            cut = true;
+            break;
+        };
+        room = rest;
+        listed.push(call);
     }
-    if cut {
-        asked["turn_calls_cut"] = Value::Bool(true);
-    }
+    listed.reverse();
+    json!({ "calls": listed, "cut": cut }).to_string()
 }
 
 /// An earlier call of the turn.

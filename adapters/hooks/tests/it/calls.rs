@@ -69,7 +69,8 @@ async fn a_call_is_told_under_the_names_that_scripts_know() {
 
 #[tokio::test]
 async fn earlier_calls_of_the_turn_are_told_under_the_names_that_scripts_know() {
-    let script = r#"cat > asked; grep -q '"tool_name":"Read"' asked && exit 0; exit 2"#;
+    let script = r#"cat > asked; printf %s "$WINDLASS_TURN_CALLS" > calls
+        case "$WINDLASS_TURN_CALLS" in *'"tool_name":"Read"'*) exit 0;; esac; exit 2"#;
     let world = World::one("PreToolUse", script);
     let earlier = |tool: &str, arguments: Value, status| TurnCall {
         tool: tool.to_owned(),
@@ -87,14 +88,39 @@ async fn earlier_calls_of_the_turn_are_told_under_the_names_that_scripts_know() 
     let reply = world.ask_in(shell("ls"), context).await.unwrap();
     assert_eq!(reply.verdict, HookVerdict::Deny, "nothing was read before");
     let asked = world.asked();
-    assert_eq!(asked["turn_calls"][0]["tool_name"], "Bash");
-    assert_eq!(asked["turn_calls"][0]["tool_input"], json!({"command": "ls"}));
-    assert_eq!(asked["turn_calls"][0]["status"], "denied");
+    assert_eq!(asked["tool_input"], json!({"command": "ls"}));
+    assert!(!asked.to_string().contains("deploy"), "scripts search their whole stdin: {asked}");
+    let earlier: Value = serde_json::from_str(&world.text("calls")).unwrap();
     assert_eq!(
-        asked["turn_calls"][1],
-        json!({"tool_name": "deploy", "tool_input": {}, "status": "failed"})
+        earlier,
+        json!({"cut": true, "calls": [
+            {"tool_name": "Bash", "tool_input": {"command": "ls"}, "status": "denied"},
+            {"tool_name": "deploy", "tool_input": {}, "status": "failed"},
+        ]})
     );
-    assert_eq!(asked["turn_calls_cut"], true);
+}
+
+#[tokio::test]
+async fn as_many_of_the_latest_earlier_calls_are_told_as_a_variable_takes() {
+    let script = r#"printf %s "$WINDLASS_TURN_CALLS" > calls"#;
+    let world = World::one("PreToolUse", script);
+    let mut context = world.context();
+    let earlier = |number: usize| TurnCall {
+        tool: String::from("deploy"),
+        arguments: json!({"number": number, "text": "x".repeat(10_000)}).to_string().into(),
+        status: TurnCallStatus::Denied,
+    };
+    context.calls = TurnCalls { listed: (0..20).map(earlier).collect(), cut: false };
+    world.ask_in(shell("ls"), context).await.unwrap();
+    let earlier: Value = serde_json::from_str(&world.text("calls")).unwrap();
+    let numbers: Vec<u64> = earlier["calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| call["tool_input"]["number"].as_u64().unwrap())
+        .collect();
+    assert_eq!(numbers, [11, 12, 13, 14, 15, 16, 17, 18, 19]);
+    assert_eq!(earlier["cut"], true);
 }
 
 #[tokio::test]

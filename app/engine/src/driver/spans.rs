@@ -32,11 +32,11 @@ impl Driver {
         self.turn_span.span.clone()
     }
 
-    /// Closes the span of a turn that has settled, once that is durable. An append that is under way
-    /// keeps it: what it opens is no part of the session yet.
+    /// Closes the span of a turn that has settled, once all of its facts are durable.
     pub(super) fn close_turn_span(&mut self) {
-        let turn = self.machine.session().turn().map(|turn| turn.id);
-        if self.turn_span.turn != turn && self.appending.is_none() {
+        let turn = self.turn_span.turn;
+        let open = self.machine.session().turn().map(|turn| turn.id) == turn;
+        if !open && !self.machine.pending_facts().any(|fact| fact.turn == turn) {
             self.turn_span = TurnSpan::default();
         }
     }

@@ -243,7 +243,8 @@ async fn a_watch_of_another_tenant_sees_no_session() {
     // Before the first fact is durable, while a driver is here, and after it.
     let mut early = world.engine.subscribe(&id("s"), &other, Some(Seq::ZERO));
     conversation.flush().await.unwrap();
-    turn(&world).await;
+    let input = conversation.send(hello()).await.unwrap();
+    soon(conversation.outcome(input)).await.unwrap();
     let mut watches = vec![soon(early.next()).await.unwrap_err()];
     conversation.send(hello()).await.unwrap();
     gate.reached().await;

@@ -18,8 +18,12 @@ use windlass_testkit::store::{fact_of_size, numbered_facts};
 use crate::FileStore;
 use crate::disk::{Disk, LogFile, RealDisk};
 
-/// Number of images of each test.
-const IMAGES: u64 = 1_000;
+/// Number of images of each test, as a variable sets it for the nightly tier.
+fn images() -> u64 {
+    let wide = std::env::var("WINDLASS_POWER_IMAGES").ok();
+    wide.and_then(|wide| wide.parse().ok()).unwrap_or(300)
+}
+
 const SECTOR: u64 = 512;
 /// Size of a segment, small to get many of them.
 const SEGMENT: u64 = 12 * 1024;
@@ -234,7 +238,8 @@ async fn a_loss_of_power_loses_nothing_that_was_acknowledged() {
     work(&recorder, dir.path()).await;
     let log = recorder.0.lock().unwrap().clone();
     let mut torn = 0;
-    for seed in 0..IMAGES {
+    let images = images();
+    for seed in 0..images {
         let mut dice = Dice(seed);
         let count = usize::try_from(dice.below(log.len() as u64 + 1)).unwrap();
         let place = quick();
@@ -273,5 +278,5 @@ async fn a_loss_of_power_loses_nothing_that_was_acknowledged() {
         assert_eq!(unknown.unwrap_err().kind, StoreErrorKind::Unknown);
     }
     // Images without a torn tail would have shown nothing.
-    assert!(torn > IMAGES / 20, "{torn} torn tails in {IMAGES} images");
+    assert!(torn > images / 20, "{torn} torn tails in {images} images");
 }

@@ -88,7 +88,7 @@ fn one(seed: u64, time: Time, tally: &mut check::Tally) {
 
 #[test]
 fn in_virtual_time() {
-    run(Time::Virtual, 160);
+    run(Time::Virtual, 100);
 }
 
 #[test]

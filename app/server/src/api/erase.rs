@@ -22,6 +22,8 @@ use crate::problem::{Problem, ProblemCode};
 const LOOKED_AT: usize = 200;
 /// Shortest age that a retention may have, in seconds.
 const SHORTEST_S: u64 = 60;
+/// Longest age that a retention may have, in seconds: a hundred years.
+const LONGEST_S: u64 = 3_155_760_000;
 
 /// Sessions that were erased.
 #[derive(Debug, Serialize, ToSchema)]
@@ -100,7 +102,7 @@ async fn one(caller: &Caller, id: &SessionId, last: Seq) -> Result<(), Problem> 
 #[schema(example = json!({"unchanged_for_s": 7_776_000}))]
 pub(crate) struct RetentionRequest {
     /// Age: sessions that have not changed for so many seconds are erased.
-    #[schema(minimum = 60)]
+    #[schema(minimum = 60, maximum = 3_155_760_000_u64)]
     unchanged_for_s: u64,
     /// Session after which to continue: `next` of the answer before.
     #[serde(default)]
@@ -135,8 +137,8 @@ pub(crate) async fn retain(
     AuthorizedCaller { caller, .. }: AuthorizedCaller<EraseRight>,
     Json(asked): Json<RetentionRequest>,
 ) -> Result<Json<RetentionResult>, Problem> {
-    if asked.unchanged_for_s < SHORTEST_S {
-        let detail = format!("unchanged_for_s must be at least {SHORTEST_S}");
+    if !(SHORTEST_S..=LONGEST_S).contains(&asked.unchanged_for_s) {
+        let detail = format!("unchanged_for_s must be from {SHORTEST_S} to {LONGEST_S}");
         return Err(Problem::new(ProblemCode::BadRequest, detail));
     }
     let after = asked.after.as_deref().map(query::session).transpose()?;

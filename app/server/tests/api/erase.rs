@@ -21,9 +21,9 @@ async fn an_erased_session_is_gone_for_everybody() {
     let erased = server.delete(&path).send().await.is(200);
     assert_eq!(erased, json!({"erased": [id]}));
     for path in [path.clone(), format!("{path}/turns"), format!("{path}/history")] {
-        server.get(&path).send().await.is(404);
+        assert_eq!(server.get(&path).send().await.problem(), problem(404, "no_session"));
     }
-    server.delete(&path).send().await.is(404);
+    assert_eq!(server.delete(&path).send().await.problem(), problem(404, "no_session"));
     let listed = server.get("/sessions").send().await.is(200);
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
     assert_eq!(listed["sessions"][0]["id"], kept.as_str());
@@ -85,6 +85,7 @@ async fn a_retention_erases_settled_sessions_that_are_old_enough() {
     world.clock.advance(60_001);
     for (body, code) in [
         (json!({"unchanged_for_s": 59}), "bad_request"),
+        (json!({"unchanged_for_s": u64::MAX}), "bad_request"),
         (json!({"unchanged_for_s": 60, "after": "/"}), "bad_request"),
     ] {
         assert_eq!(server.post("/retention", &body).send().await.problem(), problem(400, code));

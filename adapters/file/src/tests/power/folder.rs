@@ -15,7 +15,7 @@ use windlass_core::{RecordedFact, Seq, SessionId};
 use windlass_ports::{LogStore, StoreErrorKind};
 use windlass_testkit::power::{Image, Recording, record};
 
-use super::{IMAGES, SEGMENT, quick};
+use super::{SEGMENT, images, quick};
 use crate::catalog::SegmentCatalog;
 use crate::disk::RealDisk;
 use crate::format::SessionKey;
@@ -333,18 +333,18 @@ async fn nothing_acknowledged_is_lost_with_the_power() {
         return;
     };
     let written = Written::new();
-    let mut acknowledged = 0;
-    for (number, image) in recording.images(SEED, IMAGES as usize).enumerate() {
+    let (images, mut acknowledged) = (usize::try_from(images()).unwrap(), 0);
+    for (number, image) in recording.images(SEED, images).enumerate() {
         let image = image.unwrap();
         let folder = own.path().join("image");
         if let Err(wrong) = check(&image, &written, &folder).await {
             let step = image.step;
             panic!("image {number} of seed {SEED}, after step {step}: {wrong}");
         }
-        acknowledged += u64::from(!image.acknowledged.is_empty());
+        acknowledged += usize::from(!image.acknowledged.is_empty());
         fs::remove_dir_all(&folder).unwrap();
     }
-    assert!(acknowledged > IMAGES / 2, "only {acknowledged} images say anything");
+    assert!(acknowledged > images / 2, "only {acknowledged} images say anything");
 }
 
 /// The test detects missing syncs: without those of folders, or of segments, acknowledged facts are

@@ -10,7 +10,7 @@ fn a_client_returns_the_result_of_its_call() {
         > open client=write
         > send hello => first turn, sample@5
         > call write {} => permitted call 6 decided
-           8 CallStarted call 6 attempt 1
+           8 CallStarted call 6 attempt 1, by a client
         > end stop => sample ended at 9
         > submit 0 done written
           10 CallObserved call 6 done: written
@@ -26,7 +26,7 @@ fn a_restart_changes_nothing_about_a_call_that_waits() {
         > open client=write
         > send hello => first turn, sample@5
         > call write {} => permitted call 6 decided
-           8 CallStarted call 6 attempt 1
+           8 CallStarted call 6 attempt 1, by a client
         > end stop => sample ended at 9
         > crash => log ends at 9
         > crash => log ends at 9
@@ -42,7 +42,7 @@ fn a_result_after_the_deadline_is_late() {
         > open client=shell
         > send hello => first turn, sample@5
         > call shell {} => permitted call 6 decided
-           8 CallStarted call 6 attempt 1
+           8 CallStarted call 6 attempt 1, by a client
         > end stop => sample ended at 9
         > wait 4999
         > crash => log ends at 9
@@ -60,7 +60,7 @@ fn a_tool_that_changes_nothing_fails_at_its_deadline() {
         > open client=read call_ms=1000
         > send hello => first turn, sample@5
         > call read {} => read-only call 6 decided
-           8 CallStarted call 6 attempt 1
+           8 CallStarted call 6 attempt 1, by a client
         > end stop => sample ended at 9
         > wait 1000
           10 CallObserved call 6 failed: Stopped: the client returned no result in time. The tool changes nothing.
@@ -74,7 +74,7 @@ fn an_interrupt_does_not_wait_for_the_client() {
         > open client=write
         > send hello => first turn, sample@5
         > call write {} => permitted call 6 decided
-           8 CallStarted call 6 attempt 1
+           8 CallStarted call 6 attempt 1, by a client
         > call read {} => read-only call 9@11
         > end stop => sample ended at 12
         > interrupt person => request 13
@@ -109,7 +109,7 @@ fn a_person_is_asked_before_a_client_runs_what_changes_something() {
         > submit 0 done written
         > asked 0 allow
           11 ApprovalAnswered call 7 allow by approver
-          12 CallStarted call 7 attempt 1
+          12 CallStarted call 7 attempt 1, by a client
         > submit 0 done written
           13 CallObserved call 7 done: written
           14 SampleStarted sample 2 attempt 1 because tool results => runs
@@ -126,7 +126,7 @@ fn a_program_waits_for_the_client_that_runs_its_call() {
         > program 0 calls write {}
           10 ProgramCalled program 6: write {}
           11 CallDecided call 10 allow: the permissions allow it
-          12 CallStarted call 10 attempt 1
+          12 CallStarted call 10 attempt 1, by a client
         > submit 0 done written
           13 CallObserved call 10 done: written
              run call 6@13
@@ -140,7 +140,7 @@ fn a_key_makes_a_result_one() {
         > open client=write
         > send hello => first turn, sample@5
         > call write {} => permitted call 6 decided
-           8 CallStarted call 6 attempt 1
+           8 CallStarted call 6 attempt 1, by a client
         > end stop => sample ended at 9
         > keyed k submit 0 done written
           10 CallObserved call 6 done: written, keyed k

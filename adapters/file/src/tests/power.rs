@@ -278,5 +278,5 @@ async fn a_loss_of_power_loses_nothing_that_was_acknowledged() {
         assert_eq!(unknown.unwrap_err().kind, StoreErrorKind::Unknown);
     }
     // Images without a torn tail would have shown nothing.
-    assert!(torn > images / 20, "{torn} torn tails in {images} images");
+    assert!(torn > images / 40, "{torn} torn tails in {images} images");
 }

@@ -240,6 +240,12 @@ export type EffectClass = "read_only" | "idempotent" | "effectful";
 /** Request without fields. */
 export type EmptyRequest = Record<string, unknown>;
 
+/** Sessions that were erased. */
+export interface Erased {
+  /** Ids of the sessions. */
+  erased: string[];
+}
+
 /** A fact with its place in the log. */
 export interface Fact {
   /** Contents of the fact, by its kind. */
@@ -555,6 +561,24 @@ export interface RequestedCompaction {
   request: number;
   /** Turn that it opened at once; null if it waits until the running turn has ended. */
   turn: number | null;
+}
+
+/** Request to erase settled sessions by age. */
+export interface RetentionRequest {
+  /** Session after which to continue: `next` of the answer before. */
+  after?: string | null;
+  /** Age: sessions that have not changed for so many seconds are erased. */
+  unchanged_for_s: number;
+}
+
+/** Result of erasing settled sessions by age. */
+export interface RetentionResult {
+  /** Ids of the erased sessions. */
+  erased: string[];
+  /** Ids of sessions that are old enough and could not be erased. */
+  failed: string[];
+  /** Session after which to continue; null if there are no more. */
+  next: string | null;
 }
 
 /** Point to which a session returns. */

@@ -16,6 +16,7 @@ use super::session_access::{AuthorizedCaller, EraseRight, SessionAccess, lookup}
 use crate::app::App;
 use crate::caller::Caller;
 use crate::json::Json;
+use crate::object;
 use crate::problem::{Problem, ProblemCode};
 
 /// Sessions that one request for a retention looks at.
@@ -102,11 +103,12 @@ async fn one(caller: &Caller, id: &SessionId, last: Seq) -> Result<(), Problem> 
 #[schema(example = json!({"unchanged_for_s": 7_776_000}))]
 pub(crate) struct RetentionRequest {
     /// Age: sessions that have not changed for so many seconds are erased.
+    #[serde(deserialize_with = "object::number")]
     #[schema(minimum = 60, maximum = 3_155_760_000_u64)]
     unchanged_for_s: u64,
     /// Session after which to continue: `next` of the answer before.
     #[serde(default)]
-    #[schema(value_type = Option<String>)]
+    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
     after: Option<String>,
 }
 

@@ -480,6 +480,13 @@ class DecisionResponse(TypedDict):
     grant: str | None
 
 
+class Erased(TypedDict):
+    """Sessions that were erased."""
+
+    # Ids of the sessions.
+    erased: list[str]
+
+
 class Fact(TypedDict):
     """A fact with its place in the log."""
 
@@ -853,6 +860,29 @@ class RequestedCompaction(TypedDict):
 
     # Turn that it opened at once; null if it waits until the running turn has ended.
     turn: int | None
+
+
+class RetentionRequest(TypedDict):
+    """Request to erase settled sessions by age."""
+
+    # Session after which to continue: `next` of the answer before.
+    after: NotRequired[str | None]
+
+    # Age: sessions that have not changed for so many seconds are erased.
+    unchanged_for_s: int
+
+
+class RetentionResult(TypedDict):
+    """Result of erasing settled sessions by age."""
+
+    # Ids of the erased sessions.
+    erased: list[str]
+
+    # Ids of sessions that are old enough and could not be erased.
+    failed: list[str]
+
+    # Session after which to continue; null if there are no more.
+    next: str | None
 
 
 class RewindPoint(TypedDict):

@@ -44,7 +44,7 @@ pub use windlass_engine::core::{
 };
 pub use windlass_engine::ports::{
     ApprovalDecision, ApprovalRequest, ExternalApprover, HookCall, HookContext, HookSubject,
-    ToolContext,
+    Tenants, ToolContext,
 };
 pub use windlass_engine::{
     AwaitError, AwaitedTurn, Config, DriverEnd, Engine, Event, EventStream, ForkError, ForkReport,

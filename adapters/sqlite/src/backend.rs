@@ -13,7 +13,7 @@ use windlass_kit_log::{AppendRequest, CommitBackend, LogEnd};
 use windlass_ports::{StoreError, StoreErrorKind, TailRepair};
 
 use crate::checkpoint;
-use crate::error::{corrupt, io_error, sqlite_error};
+use crate::error::{corrupt, io_error, sqlite_error, twice_if_malformed};
 use crate::open::OpenStore;
 use crate::owners::{LivingOwners, Owner};
 use crate::read::link_at;
@@ -44,11 +44,19 @@ impl Database {
         Self { store, db, witness, owner: None, claimed, unreleased, over: false }
     }
 
-    /// Runs a transaction, and states its commit.
+    /// Runs a transaction, and states its commit. Runs it again if SQLite finds the database malformed.
     fn transact<T>(
         &mut self,
         doing: &str,
-        act: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+        act: impl Fn(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        twice_if_malformed(|| self.transact_once(doing, &act))
+    }
+
+    fn transact_once<T>(
+        &mut self,
+        doing: &str,
+        act: impl Fn(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let dir = self.store.folder.dir.clone();
         let failed = |error| sqlite_error(doing, &dir, error);
@@ -213,8 +221,10 @@ impl Database {
     /// Copies the write-ahead log into the database and empties it, once no reader needs it.
     fn empty_log(&self, doing: &str) -> Result<(), StoreError> {
         let dir = &self.store.folder.dir;
-        let is_busy = self.db.query_row("pragma wal_checkpoint(truncate)", [], |row| row.get(0));
-        let is_busy: bool = is_busy.map_err(|error| sqlite_error(doing, dir, error))?;
+        let is_busy: bool = twice_if_malformed(|| {
+            let done = self.db.query_row("pragma wal_checkpoint(truncate)", [], |row| row.get(0));
+            done.map_err(|error| sqlite_error(doing, dir, error))
+        })?;
         if !is_busy {
             return Ok(());
         }

@@ -34,6 +34,27 @@ pub(crate) fn sqlite_error(doing: &str, dir: &Path, error: rusqlite::Error) -> S
     StoreError::new(kind, context).caused_by(error)
 }
 
+/// Runs a step, and once more if SQLite found the database malformed. It says so too if a page could not
+/// be read (`EIO`), which may pass; damage does not.
+pub(crate) fn twice_if_malformed<T>(
+    mut step: impl FnMut() -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    match step() {
+        Err(error) if is_malformed(&error) => {
+            tracing::warn!(%error, "SQLite found damage, or could not read: it is asked again");
+            step()
+        }
+        done => done,
+    }
+}
+
+fn is_malformed(error: &StoreError) -> bool {
+    let source = std::error::Error::source(error);
+    let sqlite = source.and_then(|source| source.downcast_ref::<rusqlite::Error>());
+    let code = sqlite.and_then(rusqlite::Error::sqlite_error_code);
+    code == Some(ErrorCode::DatabaseCorrupt)
+}
+
 /// Kind of an error of the database, and the remedy.
 fn meaning(error: &rusqlite::Error) -> (StoreErrorKind, &'static str) {
     let Some(code) = error.sqlite_error_code() else {

@@ -1,13 +1,13 @@
 //! Opening: the checks of the folder and the database, and the connections that readers share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use windlass_ports::sync::Mutex;
 use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::connection::connect;
-use crate::error::{corrupt_store, sqlite_error};
+use crate::error::{corrupt_store, sqlite_error, twice_if_malformed};
 use crate::folder::{FileId, StoreFolder};
 use crate::schema;
 use crate::witness::{Witness, stated};
@@ -33,10 +33,18 @@ pub(crate) struct OpenStore {
 }
 
 impl OpenStore {
-    /// Runs a read, or a write that belongs to no claim, with a connection of its own.
+    /// Runs a read, or a write that belongs to no claim, with a connection of its own. Runs it again if
+    /// SQLite finds the database malformed.
     pub(crate) fn with<T>(
         &self,
-        act: impl FnOnce(&StoreFolder, &mut Connection) -> Result<T, StoreError>,
+        act: impl Fn(&StoreFolder, &mut Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        twice_if_malformed(|| self.with_connection(&act))
+    }
+
+    fn with_connection<T>(
+        &self,
+        act: impl Fn(&StoreFolder, &mut Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let idle = self.idle.lock().pop();
         let mut db = match idle {
@@ -69,9 +77,13 @@ impl OpenStore {
 
 /// Opens a store, or creates one. Returns the connection of its writer and its witness.
 pub(crate) fn open(
-    dir: PathBuf,
+    dir: &Path,
     mode: OpenMode,
 ) -> Result<(OpenStore, Connection, Witness), StoreError> {
+    twice_if_malformed(|| open_once(dir.to_owned(), mode))
+}
+
+fn open_once(dir: PathBuf, mode: OpenMode) -> Result<(OpenStore, Connection, Witness), StoreError> {
     let folder = StoreFolder { dir };
     folder.create()?;
     let _opening = folder.lock_opening()?;

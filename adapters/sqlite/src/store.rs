@@ -54,7 +54,7 @@ impl SqliteStore {
     /// `Corrupt` when its database is gone, damaged, or has fewer commits than it had; `Newer`;
     /// `Locked` when another process opens it for too long; `Full`, `ReadOnly`, `Unavailable`, `Io`.
     pub fn open(dir: PathBuf) -> Result<Self, StoreError> {
-        let (store, db, witness) = open::open(dir.clone(), OpenMode::Open)?;
+        let (store, db, witness) = open::open(&dir, OpenMode::Open)?;
         let store = Arc::new(store);
         let location = format!("the SQLite store {}", dir.display());
         let writer = Database::new(store.clone(), db, witness);
@@ -67,7 +67,7 @@ impl SqliteStore {
     /// # Errors
     /// As [`open`](Self::open), except for lost commits.
     pub fn open_damaged(dir: PathBuf) -> Result<Self, StoreError> {
-        let (store, ..) = open::open(dir.clone(), OpenMode::Salvage)?;
+        let (store, ..) = open::open(&dir, OpenMode::Salvage)?;
         let location = format!("the SQLite store {}", dir.display());
         Ok(Self::new(dir, location, None, Arc::new(store)))
     }
@@ -91,7 +91,7 @@ impl SqliteStore {
     /// Runs a read on a thread that may block, with a connection.
     async fn reading<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&StoreFolder, &mut Connection) -> Result<T, StoreError> + Send + 'static,
+        read: impl Fn(&StoreFolder, &mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let failed = |kind, what: &str| {
             let context = format!("reading {}: {what}", self.location);

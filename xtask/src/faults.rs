@@ -12,6 +12,7 @@ use xtask::step::{cargo, step};
 pub(crate) enum Store {
     File,
     Sled,
+    Sqlite,
     Postgres,
     Nats,
 }
@@ -24,6 +25,9 @@ pub(crate) struct Options {
     /// Begin each class at this call
     #[arg(long, value_name = "N", default_value_t = 1)]
     from: u64,
+    /// Strike at every so many calls; 1 for all of them
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    every: u64,
 }
 
 impl Store {
@@ -32,6 +36,7 @@ impl Store {
         match self {
             Self::File => "file",
             Self::Sled => "sled",
+            Self::Sqlite => "sqlite",
             Self::Postgres => "postgres",
             Self::Nats => "nats",
         }
@@ -39,7 +44,7 @@ impl Store {
 
     fn needs_server(self) -> bool {
         match self {
-            Self::File | Self::Sled => false,
+            Self::File | Self::Sled | Self::Sqlite => false,
             Self::Postgres | Self::Nats => true,
         }
     }
@@ -62,7 +67,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
             .args(["--test", "fault_sweep", "--", "--test-threads", "1", "--nocapture"])
             .arg(format!("{}_", store.name()))
             .env("WINDLASS_FAULTS", "full")
-            .env("WINDLASS_FAULTS_FROM", options.from.to_string());
+            .env("WINDLASS_FAULTS_FROM", options.from.to_string())
+            .env("WINDLASS_FAULTS_EVERY", options.every.to_string());
         let servers = match store.needs_server() {
             true => Servers::start(Some(store.name()), Size::One),
             false => Ok(Servers::none()),

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use windlass_testkit::faults::{CallPlan, LifeEnd};
+use windlass_testkit::faults::{CallPlan, LifeEnd, ShortLibrary, ShortPlan};
 
 use self::common::Place;
 use crate::client::{Served, Watched};
@@ -28,6 +28,8 @@ const SETTLE: Duration = Duration::from_secs(45);
 const PASSING: usize = 4;
 /// Calls of each turn.
 const TASK: &str = r#"repeat 3: count {"n":1}"#;
+/// Folder of a store in files, below its workspace.
+const KEPT: &str = "kept";
 /// Session of a life of `windlass run`.
 const SESSION: &str = "s";
 
@@ -39,6 +41,8 @@ pub(crate) enum Fault {
     /// At a system call, by `strace`: the names of the calls, what is injected, and the files of the
     /// store that are meant; any file or socket if none is named.
     SystemCall { calls: &'static str, inject: String, files: Vec<PathBuf> },
+    /// At reads and writes on the store's files, by the kit's library.
+    Short(ShortLibrary, ShortPlan),
 }
 
 /// The place of one life.
@@ -59,6 +63,7 @@ impl Fault {
         match self {
             Self::Call(plan) => plan.to_string(),
             Self::SystemCall { inject, .. } => inject.clone(),
+            Self::Short(_, plan) => plan.to_string(),
         }
     }
 }
@@ -158,7 +163,7 @@ pub(crate) fn files(kept: &Kept) -> Vec<PathBuf> {
     let output = scene.command(&run, None).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let workspace = scene.place.file("");
-    let (mut found, mut folders) = (Vec::new(), vec![scene.place.file("kept")]);
+    let (mut found, mut folders) = (Vec::new(), vec![scene.place.file(KEPT)]);
     while let Some(folder) = folders.pop() {
         found.push(folder.strip_prefix(&workspace).unwrap().to_owned());
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -169,6 +174,11 @@ pub(crate) fn files(kept: &Kept) -> Vec<PathBuf> {
             }
         }
     }
+    let while_open: &[&str] = match kept {
+        Kept::Sqlite => &["windlass.sqlite3-wal", "windlass.sqlite3-shm"],
+        Kept::File | Kept::Sled | Kept::Postgres(_) | Kept::Nats(_) => &[],
+    };
+    found.extend(while_open.iter().map(|name| PathBuf::from(KEPT).join(name)));
     found
 }
 
@@ -232,6 +242,12 @@ impl Scene {
                 command.arg(env!("CARGO_BIN_EXE_windlass"));
                 command
             }
+            Some(Fault::Short(library, plan)) => {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+                let below = self.place.path().canonicalize().unwrap().join(KEPT);
+                library.preload(&mut command, *plan, &below, &self.note());
+                command
+            }
         };
         command.args(plain.get_args()).current_dir(self.place.path());
         let envs: Vec<_> = plain.get_envs().collect();
@@ -268,7 +284,7 @@ impl Scene {
     fn strikes(&self, fault: &Fault) -> usize {
         let note = std::fs::read_to_string(self.note()).unwrap_or_default();
         match fault {
-            Fault::Call(_) => 0,
+            Fault::Call(_) | Fault::Short(..) => 0,
             Fault::SystemCall { .. } => note.matches("(INJECTED)").count(),
         }
     }
@@ -276,7 +292,7 @@ impl Scene {
     fn injected(&self, fault: &Fault) -> bool {
         let note = std::fs::read_to_string(self.note()).unwrap_or_default();
         match fault {
-            Fault::Call(_) => !note.is_empty(),
+            Fault::Call(_) | Fault::Short(..) => !note.is_empty(),
             Fault::SystemCall { inject, .. } => {
                 note.contains("(INJECTED)")
                     || (inject.contains("signal=") && note.contains("+++ killed by SIGKILL"))

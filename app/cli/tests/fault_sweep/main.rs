@@ -2,8 +2,8 @@
 //! under `windlass run`, and judges what became of what was acknowledged: each turn settles, without
 //! a restart where the fault was transient, and after one restart where it was not.
 //!
-//! Two mechanisms: the kit's layer at the calls of the port, for every store, and `strace` at the
-//! system calls of those in files. This test program is also the program with the layer. A sample
+//! Three mechanisms: the kit's layer at the calls of the port, for every store, and for those in files
+//! `strace` at the system calls, and the kit's library that has reads and writes move a part. This test program is also the program with the layer. A sample
 //! runs here; `cargo xtask faults` (`WINDLASS_FAULTS=full`) sweeps all calls.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -13,6 +13,7 @@
 mod client;
 mod life;
 mod program;
+mod short;
 mod stores;
 mod sweep;
 
@@ -31,6 +32,11 @@ fn main() -> ExitCode {
         ("file_system_calls", || sweep::system_calls(&Kept::File)),
         ("sled_calls", || sweep::calls(&Kept::Sled)),
         ("sled_system_calls", || sweep::system_calls(&Kept::Sled)),
+        ("sqlite_calls", || sweep::calls(&Kept::Sqlite)),
+        ("sqlite_system_calls", || sweep::system_calls(&Kept::Sqlite)),
+        ("file_short_counts", || short::swept(&Kept::File)),
+        ("sled_short_counts", || short::swept(&Kept::Sled)),
+        ("sqlite_short_counts", || short::swept(&Kept::Sqlite)),
         ("postgres_calls", sweep::postgres),
         ("nats_calls", sweep::nats),
     ];

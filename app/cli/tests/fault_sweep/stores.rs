@@ -12,6 +12,7 @@ static PLACES: AtomicU64 = AtomicU64::new(0);
 pub(crate) enum Kept {
     File,
     Sled,
+    Sqlite,
     /// On the server with this URL.
     Postgres(String),
     Nats(String),
@@ -22,18 +23,21 @@ impl Kept {
         match self {
             Self::File => "file",
             Self::Sled => "sled",
+            Self::Sqlite => "sqlite",
             Self::Postgres(_) => "postgres",
             Self::Nats(_) => "nats",
         }
     }
 
-    /// Its place among the stores, by which a sample differs from store to store.
+    /// Its place in a sample, which differs from store to store. Those in files differ by their remainder of
+    /// 3 too.
     pub(crate) fn number(&self) -> usize {
         match self {
             Self::File => 0,
             Self::Sled => 1,
             Self::Postgres(_) => 2,
             Self::Nats(_) => 3,
+            Self::Sqlite => 5,
         }
     }
 
@@ -44,6 +48,7 @@ impl Kept {
         match self {
             Self::File => "file:kept".to_owned(),
             Self::Sled => "sled:kept".to_owned(),
+            Self::Sqlite => "sqlite:kept".to_owned(),
             Self::Postgres(url) => format!("{url}?schema={place}&lease_ms=2000"),
             Self::Nats(url) => format!("{}/{place}?lease_ms=2000", url.trim_end_matches('/')),
         }

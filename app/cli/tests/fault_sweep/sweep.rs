@@ -28,56 +28,68 @@ struct SystemCall {
     kills: bool,
     /// True for calls on the store's files; false for those on sockets.
     of_files: bool,
-    /// Number in the sample: the first one of those that are seldom made.
+    /// Number in the sample: the first one of those that are seldom made, 0 for none.
     sample: u64,
+    /// The same for SQLite, which makes more calls while it is opened.
+    sample_of_sqlite: u64,
 }
 
-const fn on_files(name: &'static str, inject: &'static str, sample: u64) -> SystemCall {
-    SystemCall { name, inject, kills: false, of_files: true, sample }
+const fn on_files(
+    name: &'static str,
+    inject: &'static str,
+    [sample, sample_of_sqlite]: [u64; 2],
+) -> SystemCall {
+    SystemCall { name, inject, kills: false, of_files: true, sample, sample_of_sqlite }
 }
 
 const fn on_sockets(name: &'static str, inject: &'static str, sample: u64) -> SystemCall {
-    SystemCall { name, inject, kills: false, of_files: false, sample }
+    SystemCall { of_files: false, ..on_files(name, inject, [sample; 2]) }
 }
 
-/// System calls that fail, or at which the process dies. Numbers count by thread. Our stores map no
-/// files into memory; what renames and removes files is swept with the maintenance commands.
-const SYSTEM_CALLS: [SystemCall; 11] = [
-    on_files("pwrite64", "error=EIO", 4),
-    on_files("pwrite64", "error=ENOSPC", 4),
-    on_files("fdatasync", "error=EIO", 4),
-    on_files("fsync", "error=EIO", 1),
-    on_files("pread64", "error=EIO", 4),
-    on_files("openat", "error=EMFILE", 4),
-    SystemCall { kills: true, ..on_files("pwrite64", "signal=KILL", 4) },
-    SystemCall { kills: true, ..on_files("fdatasync", "signal=KILL", 4) },
-    on_files("ftruncate", "error=ENOSPC", 1),
+/// System calls that fail, or at which the process dies. Numbers count by thread. Of our stores
+/// SQLite alone maps a file into memory; what renames and removes files is swept with the maintenance
+/// commands.
+const SYSTEM_CALLS: [SystemCall; 13] = [
+    on_files("pwrite64", "error=EIO", [4, 30]),
+    on_files("pwrite64", "error=ENOSPC", [4, 30]),
+    on_files("fdatasync", "error=EIO", [4; 2]),
+    on_files("fsync", "error=EIO", [1, 6]),
+    on_files("pread64", "error=EIO", [4; 2]),
+    on_files("openat", "error=EMFILE", [4, 12]),
+    SystemCall { kills: true, ..on_files("pwrite64", "signal=KILL", [4, 30]) },
+    SystemCall { kills: true, ..on_files("fsync", "signal=KILL", [1, 6]) },
+    SystemCall { kills: true, ..on_files("fdatasync", "signal=KILL", [4; 2]) },
+    on_files("ftruncate", "error=ENOSPC", [1; 2]),
+    on_files("mmap", "error=ENOMEM", [0; 2]),
     on_sockets("recvfrom", "error=ECONNRESET", 4),
     on_sockets("sendto", "error=ECONNRESET", 1),
 ];
 
 /// How a life is lived.
-type Life = fn(&Kept, &Fault) -> Option<LifeEnd>;
+pub(crate) type Life = fn(&Kept, &Fault) -> Option<LifeEnd>;
 
 /// Faults of one kind at call after call.
-struct Class<'a> {
-    kept: &'a Kept,
-    name: String,
-    life: Life,
+pub(crate) struct Class<'a> {
+    pub(crate) kept: &'a Kept,
+    pub(crate) name: String,
+    pub(crate) life: Life,
     /// True if the fault passes without a restart.
-    transient: bool,
-    sample: [u64; 1],
-    fault: &'a (dyn Fn(u64) -> Fault + Sync),
+    pub(crate) transient: bool,
+    pub(crate) sample: [u64; 1],
+    pub(crate) fault: &'a (dyn Fn(u64) -> Fault + Sync),
 }
 
-fn is_full() -> bool {
+pub(crate) fn is_full() -> bool {
     std::env::var("WINDLASS_FAULTS").is_ok_and(|extent| extent == "full")
 }
 
-/// The first call of a full sweep.
-fn first() -> u64 {
-    let from = std::env::var("WINDLASS_FAULTS_FROM").ok();
-    from.and_then(|from| from.parse().ok()).unwrap_or(1)
+/// The first call of a full sweep, and the distance to the next one.
+fn first_and_step() -> (u64, u64) {
+    let number = |name| {
+        let text = std::env::var(name).ok();
+        text.and_then(|text| text.parse().ok()).unwrap_or(1_u64).max(1)
+    };
+    (number("WINDLASS_FAULTS_FROM"), number("WINDLASS_FAULTS_EVERY"))
 }
 
 /// The faults of a method: all, or the one that a sample takes of it in this store.
@@ -94,8 +106,9 @@ pub(crate) fn calls(kept: &Kept) {
     let modes: [(&str, Life); 2] = [("serve", served), ("run", ran)];
     for (mode, life) in modes {
         for (at, call) in StoreCall::ALL.into_iter().enumerate() {
-            // In the sample, all but appends are left to the server.
-            if !is_full() && mode == "run" && call != StoreCall::Append {
+            // In the sample, all but appends are left to the server, and of SQLite's to the other stores.
+            let is_left = mode == "run" || matches!(kept, Kept::Sqlite);
+            if !is_full() && is_left && call != StoreCall::Append {
                 continue;
             }
             for fault in faults(kept, at) {
@@ -110,7 +123,7 @@ pub(crate) fn calls(kept: &Kept) {
                     },
                     fault: &|number| Fault::Call(CallPlan { call, fault, number }),
                 };
-                wrong.extend(class.sweep());
+                wrong.extend(class.sweep().wrong);
             }
         }
     }
@@ -136,9 +149,11 @@ pub(crate) fn system_calls(kept: &Kept) {
     for (mode, life) in modes {
         for (at, call) in SYSTEM_CALLS.iter().enumerate() {
             let named = |only: &String| only.split(',').any(|name| name == call.name);
-            // In the sample, each store has every other class, under the server.
-            let sampled = mode == "serve" && (at + kept.number()).is_multiple_of(2);
-            if !only.as_ref().is_none_or(named) || !(is_full() || sampled) {
+            // In the sample, each store has every third class, under the server.
+            let has_turn = (at + kept.number()).is_multiple_of(3);
+            let sampled = mode == "serve" && has_turn && call.sample > 0;
+            let made = call.name != "mmap" || matches!(kept, Kept::Sqlite);
+            if !made || !only.as_ref().is_none_or(named) || !(is_full() || sampled) {
                 continue;
             }
             let class = Class {
@@ -146,14 +161,17 @@ pub(crate) fn system_calls(kept: &Kept) {
                 name: format!("{} {mode} {} {}", kept.name(), call.name, call.inject),
                 life,
                 transient: mode == "serve" && !call.kills,
-                sample: [call.sample],
+                sample: match kept {
+                    Kept::Sqlite => [call.sample_of_sqlite],
+                    Kept::File | Kept::Sled | Kept::Postgres(_) | Kept::Nats(_) => [call.sample],
+                },
                 fault: &|number| Fault::SystemCall {
                     calls: call.name,
                     inject: format!("{}:{}:when={number}", call.name, call.inject),
                     files: if call.of_files { files.clone() } else { Vec::new() },
                 },
             };
-            wrong.extend(class.sweep());
+            wrong.extend(class.sweep().wrong);
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -172,8 +190,17 @@ pub(crate) fn nats() {
 }
 
 impl Class<'_> {
-    /// Sweeps the class and prints its line. Returns what is wrong.
-    fn sweep(&self) -> Vec<String> {
+    /// Lives once, under the fault without a number, and prints the line.
+    pub(crate) fn once(&self) -> FaultTally {
+        let tally = Mutex::new(FaultTally::new(&self.name));
+        self.at(0, &tally);
+        let tally = tally.into_inner().unwrap();
+        println!("{tally}");
+        tally
+    }
+
+    /// Sweeps the class and prints its line.
+    pub(crate) fn sweep(&self) -> FaultTally {
         let tally = Mutex::new(FaultTally::new(&self.name));
         match is_full() {
             true => self.sweep_all(&tally),
@@ -183,19 +210,20 @@ impl Class<'_> {
         }
         let tally = tally.into_inner().unwrap();
         println!("{tally}");
-        tally.wrong
+        tally
     }
 
     /// Sweeps call after call until the program makes no further ones.
     fn sweep_all(&self, tally: &Mutex<FaultTally>) {
+        let (first, step) = first_and_step();
         let (next, misses, over) =
-            (AtomicU64::new(first()), AtomicU64::new(0), AtomicBool::new(false));
+            (AtomicU64::new(first), AtomicU64::new(0), AtomicBool::new(false));
         let workers = thread::available_parallelism().map_or(2, usize::from);
         thread::scope(|scope| {
             for _ in 0..workers {
                 scope.spawn(|| {
                     while !over.load(Ordering::SeqCst) {
-                        let number = next.fetch_add(1, Ordering::SeqCst);
+                        let number = next.fetch_add(step, Ordering::SeqCst);
                         let struck = self.at(number, tally);
                         let missed = match struck {
                             true => 0,

@@ -33,6 +33,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) enum Store {
     File,
     Sled,
+    Sqlite,
 }
 
 /// Folder of a soak.
@@ -54,14 +55,23 @@ impl Store {
         match self {
             Self::File => "file",
             Self::Sled => "sled",
+            Self::Sqlite => "sqlite",
         }
     }
 
     /// Returns true if sessions can be erased.
     pub(crate) fn erases(self) -> bool {
         match self {
-            Self::File => true,
+            Self::File | Self::Sqlite => true,
             Self::Sled => false,
+        }
+    }
+
+    /// Returns true if it has maintenance that a command runs.
+    pub(crate) fn has_maintenance(self) -> bool {
+        match self {
+            Self::File => true,
+            Self::Sled | Self::Sqlite => false,
         }
     }
 }

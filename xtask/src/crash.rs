@@ -9,6 +9,7 @@ use xtask::step::{cargo, step};
 pub(crate) enum Store {
     File,
     Sled,
+    Sqlite,
     Memory,
 }
 
@@ -25,6 +26,7 @@ pub(crate) fn run(store: Option<Store>) -> anyhow::Result<()> {
     let named = store.map(|store| match store {
         Store::File => "file",
         Store::Sled => "sled",
+        Store::Sqlite => "sqlite",
         Store::Memory => "memory",
     });
     sweep.args(named);

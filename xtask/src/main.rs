@@ -49,7 +49,7 @@ enum Command {
     Bench(Passed),
     /// Kill the command at every sync of a turn and of its recovery, and check the remains
     Crash {
-        /// Sweep one store: file, sled or memory (which is refused)
+        /// Sweep one store: file, sled, sqlite or memory (which is refused)
         store: Option<crash::Store>,
     },
     /// Fail or kill at every call of a store, under `run` and `serve`, and count what became of it

@@ -43,6 +43,7 @@ impl Subject for Windlass {
         let store: Arc<dyn LogStore> = match self.kept {
             Kept::File => Arc::new(FileStore::open(path).unwrap()),
             Kept::Sled => Arc::new(SledStore::open(path).unwrap()),
+            Kept::Sqlite => Arc::new(windlass::sqlite::SqliteStore::open(path).unwrap()),
             Kept::Memory => Arc::new(MemoryStore::new()),
         };
         store.capabilities().durability
@@ -110,6 +111,11 @@ pub(crate) fn file() {
 
 pub(crate) fn sled() {
     swept(Kept::Sled);
+}
+
+/// The layer is above the store, so a sample leaves this one to the others.
+pub(crate) fn sqlite() {
+    swept(Kept::Sqlite);
 }
 
 /// Kills a turn whose answer is one program. What else may fail of a disk is the same as for any turn.

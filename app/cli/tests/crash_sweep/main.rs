@@ -28,11 +28,13 @@ fn main() -> ExitCode {
     if let Some(plan) = program::plan() {
         return program::run(&plan);
     }
+    let whole = layer::is_full().then_some(("layer_sqlite", layer::sqlite as fn()));
     let trials = [
         ("layer_file", layer::file as fn()),
         ("layer_sled", layer::sled),
         ("strace_file", strace::file),
         ("strace_sled", strace::sled),
+        ("strace_sqlite", strace::sqlite),
         ("layer_memory_is_refused", layer::memory_is_refused),
         ("resume_from_memory_is_a_clear_error", layer::resume_from_memory),
         ("a_store_that_lags_is_caught", layer::a_store_that_lags_is_caught),
@@ -40,14 +42,14 @@ fn main() -> ExitCode {
         ("layer_file_program_ptclisp", layer::program_ptclisp),
         ("layer_file_program_javascript", layer::program_javascript),
         ("strace_file_program", strace::program_ptclisp),
-        ("maintenance_file_sled", maintenance::swept),
+        ("maintenance_file_sled_sqlite", maintenance::swept),
         ("a_read_that_fails_leaves_the_turn_open", watching::a_read_that_fails),
     ];
-    let trials = trials.map(|(name, test)| {
+    let trials = trials.into_iter().chain(whole).map(|(name, test)| {
         Trial::test(name, move || {
             test();
             Ok(())
         })
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
 }

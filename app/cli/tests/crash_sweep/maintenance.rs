@@ -1,5 +1,6 @@
-//! Maintenance commands, killed at their system calls, or with a call on a file that fails: the same
-//! command again finishes, and nothing that it erases is left in any file.
+//! Maintenance commands, killed at their system calls, with a call on a file that fails, or with reads and
+//! writes that move a part: the same command again finishes, and nothing that it erases is left in any
+//! file.
 //!
 //! `strace` counts the calls of a kind by thread, so of two threads that come to the N-th call it
 //! strikes at the first.
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
 use windlass_engine::ports::sync::Mutex;
+use windlass_testkit::faults::{ShortCalls, ShortLibrary, ShortPart, ShortPlan};
 
 use crate::chores::{CHORES, Chore, FILE, changed};
 use crate::layer::is_full;
@@ -50,8 +52,12 @@ const ERRORS: [(&str, &str); 13] = [
 ];
 /// Code of a command whose store failed.
 const STORE_FAILED: i32 = 5;
+/// Of the kinds of calls, a command is killed at every so many in the sample.
+const SAMPLE_OF_KILLS: usize = 4;
 /// Of the kinds of errors, a command has every so many in the sample.
-const SAMPLE_OF_ERRORS: usize = 6;
+const SAMPLE_OF_ERRORS: usize = 12;
+/// Of the commands, every so many has short reads and writes in the sample.
+const SAMPLE_OF_SHORT: usize = 4;
 /// Of the calls of a kind, every so many, unless all are asked for.
 const SAMPLE: u64 = 9;
 /// Opening files is the most frequent call, and changes something only where it creates one.
@@ -125,6 +131,17 @@ impl Place {
         let ended = finished(command).unwrap();
         let trace = fs::read_to_string(trace).unwrap_or_default();
         (ended, trace.contains("(INJECTED)"))
+    }
+
+    /// Runs a command whose reads and writes are short by this plan. Returns true if one was.
+    fn shorten(&self, words: &[&str], library: &ShortLibrary, plan: ShortPlan) -> (Ended, bool) {
+        let note = TempDir::new().unwrap();
+        let note = note.path().join("note");
+        let mut command = self.command(env!("CARGO_BIN_EXE_windlass"));
+        library.preload(&mut command, plan, &self.0.path().canonicalize().unwrap(), &note);
+        command.args(words);
+        let ended = finished(command).unwrap();
+        (ended, note.exists())
     }
 
     /// Files and folders, without those of the user, relative to the place.
@@ -206,6 +223,8 @@ enum Strike<'a> {
     Kill(&'a str),
     /// A call on one of the files fails.
     Fail((&'a str, &'a str), &'a [PathBuf]),
+    /// Reads or writes move half of their bytes: the one with the number, or each for 0.
+    Short(ShortCalls, &'a ShortLibrary),
 }
 
 /// A command under strikes, and what they found.
@@ -222,6 +241,11 @@ pub(crate) fn swept() {
         eprintln!("maintenance: SKIPPED, strace is not installed or may not trace");
         return;
     }
+    let folder = TempDir::new().unwrap();
+    let library = ShortLibrary::build(folder.path());
+    if let Err(error) = &library {
+        eprintln!("maintenance with short counts: SKIPPED, {error}");
+    }
     let only = std::env::var("WINDLASS_CRASH_CHORE").ok();
     let mut wrong = Vec::new();
     let chores = CHORES.iter().enumerate();
@@ -231,8 +255,7 @@ pub(crate) fn swept() {
         (chore.prepare)(&place);
         let killed = Sweep::new(chore, &place);
         for (at_call, call) in CALLS.into_iter().enumerate() {
-            // In the sample, each command is killed at every other kind of call.
-            if is_full() || (number + at_call).is_multiple_of(2) {
+            if is_full() || (number + at_call).is_multiple_of(SAMPLE_OF_KILLS) {
                 killed.at_calls(Strike::Kill(call), call);
             }
         }
@@ -243,25 +266,35 @@ pub(crate) fn swept() {
                 failed.at_calls(Strike::Fail(error, &files), error.0);
             }
         }
-        let (killed, found) = killed.end();
-        let (failed, more) = failed.end();
+        let shortened = Sweep::new(chore, &place);
+        if let Ok(library) = &library {
+            shortened.short(library, number);
+        }
+        let [(killed, found), (failed, more), (shortened, most)] =
+            [killed.end(), failed.end(), shortened.end()];
         println!(
-            "maintenance {}: killed {killed}, failed {failed}; {} violations",
+            "maintenance {}: killed {killed}, failed {failed}, shortened {shortened}; {} violations",
             chore.name,
-            found.len() + more.len()
+            found.len() + more.len() + most.len()
         );
-        assert!(killed > 2, "{} was killed {killed} times", chore.name);
-        wrong.extend(found.into_iter().chain(more));
+        assert!(killed > 0, "{} was never killed", chore.name);
+        wrong.extend(found.into_iter().chain(more).chain(most));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Files that a command finds and leaves, in a run that nothing disturbs.
+/// Files that a command finds and leaves, in a run that nothing disturbs, and those that SQLite has while a
+/// database is open.
 fn touched(chore: &Chore, before: &Place) -> Vec<PathBuf> {
     let place = before.copy();
     let mut files = place.files();
     place.ok(chore.words);
     files.extend(place.files());
+    let database = |file: &&PathBuf| file.extension().is_some_and(|it| it == "sqlite3");
+    let databases: Vec<PathBuf> = files.iter().filter(database).cloned().collect();
+    for database in databases {
+        files.extend(["sqlite3-wal", "sqlite3-shm"].map(|it| database.with_extension(it)));
+    }
     files.into_iter().collect()
 }
 
@@ -288,12 +321,26 @@ impl<'a> Sweep<'a> {
         });
     }
 
+    /// Shortens each read and write at once, in a full sweep also call after call.
+    fn short(&self, library: &ShortLibrary, number: usize) {
+        if !is_full() && !number.is_multiple_of(SAMPLE_OF_SHORT) {
+            return;
+        }
+        let struck = self.at(Strike::Short(ShortCalls::Both, library), 0);
+        self.struck.fetch_add(u64::from(struck), Ordering::SeqCst);
+        assert!(struck, "{}: no call was shortened", self.chore.name);
+        for calls in [ShortCalls::Reads, ShortCalls::Writes].into_iter().filter(|_| is_full()) {
+            self.at_calls(Strike::Short(calls, library), "");
+        }
+    }
+
     /// Strikes a command at a call, runs it again, and judges. Returns false if nothing struck.
     fn at(&self, strike: Strike<'_>, nth: u64) -> bool {
         let (chore, place) = (self.chore, self.before.copy());
         let name = match strike {
             Strike::Kill(call) => format!("{} killed at {call} {nth}", chore.name),
             Strike::Fail((call, error), _) => format!("{} {error} at {call} {nth}", chore.name),
+            Strike::Short(calls, _) => format!("{} short count in {calls:?} {nth}", chore.name),
         };
         let note = |what: String| self.found.lock().push(format!("{name}: {what}"));
         let (ended, struck) = match strike {
@@ -303,9 +350,16 @@ impl<'a> Sweep<'a> {
                 (ended, struck)
             }
             Strike::Fail(error, files) => place.fail(chore.words, error, nth, files),
+            Strike::Short(calls, library) => {
+                let number = (nth > 0).then_some(nth);
+                let part = ShortPart::Half;
+                let plan = ShortPlan { calls, part, number, taken_for_whole: false };
+                place.shorten(chore.words, library, plan)
+            }
         };
         let allowed: &[i32] = match (struck, strike) {
-            (false, _) => &[0],
+            // A short count is no error.
+            (false, _) | (true, Strike::Short(..)) => &[0],
             // Some calls are not needed, as those that write a cache.
             (true, Strike::Fail(..)) => &[0, STORE_FAILED],
             (true, Strike::Kill(_)) => &[],

@@ -59,6 +59,9 @@ const DEEDS: [Deed; 6] = [
     Deed::FailWrite("ENOSPC"),
 ];
 
+/// The sample of SQLite, whose syncs and writes are other ones than those of our own files.
+const OF_SQLITE: [(Deed, u64); 2] = [(Deed::KillAtSync, 22), (Deed::FailWrite("ENOSPC"), 83)];
+
 /// For a program: it is killed at each sync, and at some of the other writes of a thread. A disk that
 /// fails is swept with the other turn.
 const OF_A_PROGRAM: [(Deed, u64); 2] = [(Deed::KillAtSync, 1), (Deed::KillAtWord, 13)];
@@ -90,6 +93,13 @@ pub(crate) fn file() {
 
 pub(crate) fn sled() {
     let _ = swept(Kept::Sled, Task::Calls, &DEEDS.map(|deed| (deed, SAMPLE)));
+}
+
+pub(crate) fn sqlite() {
+    let _ = match is_full() {
+        true => swept(Kept::Sqlite, Task::Calls, &DEEDS.map(|deed| (deed, 1))),
+        false => swept(Kept::Sqlite, Task::Calls, &OF_SQLITE),
+    };
 }
 
 pub(crate) fn program_ptclisp() {

@@ -32,6 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) enum Kept {
     File,
     Sled,
+    Sqlite,
     Memory,
 }
 
@@ -293,6 +294,7 @@ impl Turn {
         match self.kept {
             Kept::File => format!("file:{}", self.store().display()),
             Kept::Sled => format!("sled:{}", self.store().display()),
+            Kept::Sqlite => format!("sqlite:{}", self.store().display()),
             Kept::Memory => "memory:".to_owned(),
         }
     }

@@ -148,7 +148,8 @@ impl ShortLibrary {
     }
 }
 
-#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+#[cfg(test)]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod tests {
     use std::fs;
 

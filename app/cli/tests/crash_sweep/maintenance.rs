@@ -59,7 +59,7 @@ const SAMPLE_OF_ERRORS: usize = 12;
 /// Of the commands, every so many has short reads and writes in the sample.
 const SAMPLE_OF_SHORT: usize = 4;
 /// Of the calls of a kind, every so many, unless all are asked for.
-const SAMPLE: u64 = 9;
+const SAMPLE: u64 = 15;
 /// Opening files is the most frequent call, and changes something only where it creates one.
 const SAMPLE_OF_OPENS: u64 = 47;
 

@@ -22,6 +22,7 @@ export function standing(call) {
   }
   if (block.settled) return { sign: "\u2013", words: "not started", tone: "idle" };
   if (asked && !answered) return { sign: "?", words: "waiting for approval", tone: "ask" };
+  if (runs.at(-1)?.client) return { sign: "\u2026", words: "waiting for its client", tone: "ask" };
   if (runs.length) return { sign: "\u25b6", words: runs.at(-1).asks ? "asking what became of it" : "running", tone: "run" };
   if (decided?.verdict === "deny") return { sign: "\u2013", words: "denied", tone: "ask" };
   return { sign: "\u00b7", words: "about to run", tone: "run" };

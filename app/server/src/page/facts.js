@@ -237,14 +237,14 @@ export const facts = {
 
   CallStarted(view, { ts, body }) {
     with_call(view, body.call, (call) => {
-      call.runs.push({ ts, attempt: body.attempt, plan: body.plan ?? false, asks: false });
+      call.runs.push({ ts, attempt: body.attempt, plan: body.plan ?? false, asks: false, client: body.client ?? false });
       call.progress = [];
     });
   },
 
   ReconcileStarted(view, { ts, body }) {
     with_call(view, body.call, (call) => {
-      call.runs.push({ ts, attempt: body.attempt, plan: false, asks: true });
+      call.runs.push({ ts, attempt: body.attempt, plan: false, asks: true, client: false });
     });
   },
 

@@ -12,6 +12,7 @@ const { bars, shares } = await import(new URL("timeline.js", page));
 const { fault, laid_out } = await import(new URL("json.js", page));
 const { Reader } = await import(new URL("stream.js", page));
 const { exact, visible } = await import(new URL("visible.js", page));
+const { standing } = await import(new URL("call.js", page));
 const { count, duration, other_model } = await import(new URL("format.js", page));
 
 const golden = new URL("../../../../testkit/golden/v1/", import.meta.url).pathname;
@@ -104,6 +105,19 @@ test("a question is open until it is answered, observed or its turn is over", ()
     }
   }
   assert.ok(questions > 10, `${questions} questions`);
+});
+
+test("a call of a client waits for it until there is a result", () => {
+  const call = { observed: null, asked: null, answered: null, decided: null, runs: [], block: { settled: null } };
+  const run = (client) => ({ ...call, runs: [{ ts: 1, attempt: 1, plan: false, asks: false, client }] });
+  assert.equal(standing(run(false)).words, "running");
+  assert.equal(standing(run(true)).words, "waiting for its client");
+  assert.equal(standing({ ...run(true), observed: { status: "done" } }).words, "done");
+  const log = logs.find(({ log }) => log.some(({ kind }) => kind === "CallStarted"))?.log;
+  const at = log.findIndex(({ kind }) => kind === "CallStarted");
+  const started = { ...log[at], body: { ...log[at].body, client: true } };
+  const view = folded([...log.slice(0, at), started]);
+  assert.equal(standing(view.calls.get(started.body.call)).words, "waiting for its client");
 });
 
 test("a turn's time is told whole, and nothing of it twice", () => {

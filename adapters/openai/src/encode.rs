@@ -64,13 +64,14 @@ impl OpenAiEncoder {
     }
 
     /// The server's quirks, narrowed to what the model is known to take.
-    fn quirks(&self, settings: &Settings) -> Quirks {
+    pub(crate) fn quirks(&self, settings: &Settings) -> Quirks {
         let known = self.models.of(self.api.name(), &settings.model);
         let mut quirks = self.quirks;
         if known.known {
             quirks.images &= known.images;
             if !known.structured_output {
                 quirks.answer = AnswerForm::Words;
+                quirks.strict_tools = false;
             }
         }
         quirks

@@ -194,7 +194,12 @@ impl Provider for OpenAi {
             Ok(answered) => answered,
             Err(error) => return Err(error.with_request(asked)),
         };
-        let events = OpenAiDecoder::with_quirks(self.api, &self.endpoint, model, &self.quirks);
+        let settings = &request.prompt.settings;
+        let quirks = self.bodies.encoder().quirks(settings);
+        let mut events = OpenAiDecoder::with_quirks(self.api, &self.endpoint, model, &quirks);
+        if quirks.strict_tools {
+            events = events.with_strict_tools(settings.clone());
+        }
         let decoder = Decoder::new(events, self.caps);
         Ok(Box::new(ResponseStream::new(answered, decoder, Some(asked))))
     }

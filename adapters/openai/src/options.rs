@@ -4,7 +4,9 @@
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use windlass_core::{Digest, FailureKind, Retry, SessionId, Settings, ToolChoice};
+use windlass_core::{Digest, FailureKind, Retry, SessionId, Settings, ToolChoice, ToolSpec};
+use windlass_kit_http::request::schema;
+use windlass_kit_http::strict::strict_form;
 use windlass_ports::ProviderError;
 
 use crate::quirks::{AnswerForm, ChoiceForm, Quirks};
@@ -27,6 +29,18 @@ pub(crate) enum OutputRequest<'a> {
     Field(SchemaFormat<'a>),
     /// In these words, after the instructions.
     Words(String),
+}
+
+/// Returns the schema of a tool's arguments as it is sent, and true if that is the strict form.
+pub(crate) fn parameters(
+    tool: &ToolSpec,
+    quirks: &Quirks,
+) -> Result<(Box<RawValue>, bool), ProviderError> {
+    let strict = if quirks.strict_tools { strict_form(&tool.parameters) } else { None };
+    match strict.and_then(|form| RawValue::from_string(form).ok()) {
+        Some(form) => Ok((form, true)),
+        None => Ok((schema(tool)?, false)),
+    }
 }
 
 /// Returns the output schema to request, if any.

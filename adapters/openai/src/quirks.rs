@@ -36,6 +36,8 @@ pub struct Quirks {
     pub answer_with_tools: bool,
     /// Accepts `strict` on an output schema. Both protocols.
     pub strict: bool,
+    /// Accepts `strict` on a tool: a schema that has a strict form is sent in it. Both protocols.
+    pub strict_tools: bool,
     /// Field for the reasoning effort.
     pub effort: EffortForm,
     /// Accepted ids of calls.

@@ -62,6 +62,7 @@ pub(crate) const GENERIC: Quirks = Quirks {
     answer: AnswerForm::JsonSchema,
     answer_with_tools: true,
     strict: true,
+    strict_tools: false,
     effort: EffortForm::Field,
     call_ids: CallIds::UpTo40,
     reasoning_back: ReasoningBack::None,
@@ -97,6 +98,7 @@ const SERVERS: &[ServerEntry] = &[
         port: None,
         quirks: Quirks {
             max_tokens: MaxTokens::MaxCompletionTokens,
+            strict_tools: true,
             cache_key: true,
             done: true,
             ..GENERIC

@@ -14,7 +14,7 @@ use windlass_core::{
 };
 use windlass_http::http_wire;
 use windlass_kit_http::SseCaps;
-use windlass_openai::{Api, OpenAi, OpenAiConfig};
+use windlass_openai::{Api, OpenAi, OpenAiConfig, Server};
 use windlass_ports::{Provider, ProviderError, SampleRequest, StreamState};
 use windlass_testkit::http::{Cut, Ended, Framing, ModelServer, Reply, Request, Script};
 use windlass_testkit::{Gate, Port};
@@ -148,6 +148,78 @@ async fn a_tool_turn_over_responses() {
     assert_eq!((first.method.as_str(), first.path.as_str()), ("POST", "/v1/responses"));
     let result = r#"{"type":"function_call_output","call_id":"c","output":"42"}"#;
     assert!(body(second).contains(result), "{}", body(second));
+}
+
+/// Asks a strict server of this kind, with a tool that has an optional property and one that takes any.
+/// Returns the sent tools and the arguments of the call that comes back.
+async fn strict_tools(api: Api, config: &str) -> (Vec<serde_json::Value>, String) {
+    let arguments = json!({ "path": "a", "depth": null });
+    let script = Script::respond(move |_| Reply::call("look", arguments.clone()));
+    let server = serve(script.strict());
+    let mut config: OpenAiConfig = serde_json::from_str(config).unwrap();
+    config.api = api;
+    let provider = over(&config.with_base_url(server.base_url()));
+    let properties = json!({ "path": { "type": "string" }, "depth": { "type": "integer" } });
+    let look = json!({ "type": "object", "properties": properties, "required": ["path"] });
+    let any = json!({ "type": "object", "properties": {}, "additionalProperties": true });
+    let mut request = hello();
+    let settings = Settings {
+        provider: provider.name().into(),
+        tools: vec![
+            windlass_testkit::tool_spec("look", "Looks.", &look.to_string()),
+            windlass_testkit::tool_spec("any", "Takes any.", &any.to_string()),
+        ],
+        ..windlass_testkit::settings()
+    };
+    request.prompt.settings = Arc::new(settings);
+    let items = ask(&provider, request).await.unwrap();
+    assert!(server.misses().is_empty(), "{:?}", server.misses());
+    let [Item::Call(call)] = items.as_slice() else { panic!("{items:?}") };
+    let requests = server.samples();
+    let tools = requests[0].json.as_ref().unwrap()["tools"].as_array().unwrap();
+    let tool = |tool: &serde_json::Value| tool.get("function").unwrap_or(tool).clone();
+    (tools.iter().map(tool).collect(), call.arguments.clone())
+}
+
+#[tokio::test]
+async fn openai_gets_strict_forms_and_the_tool_its_own_arguments() {
+    for api in [Api::Chat, Api::Responses] {
+        let own = r#"{"api":"chat","server":"openai"}"#;
+        let (tools, arguments) = strict_tools(api, own).await;
+        let look = &tools[0];
+        assert_eq!(look["strict"], true, "{look:#}");
+        assert_eq!(look["parameters"]["required"], json!(["depth", "path"]));
+        let depth = &look["parameters"]["properties"]["depth"];
+        assert_eq!(depth["type"], json!(["integer", "null"]));
+        assert_ne!(tools[1]["strict"], true, "{:#}", tools[1]);
+        assert_eq!(tools[1]["parameters"]["additionalProperties"], true);
+        assert_eq!(arguments, r#"{"path":"a"}"#);
+    }
+}
+
+#[tokio::test]
+async fn other_servers_and_those_that_are_told_so_get_schemas_as_they_are() {
+    for api in [Api::Chat, Api::Responses] {
+        for config in [
+            r#"{"api":"chat"}"#,
+            r#"{"api":"chat","server":"azure"}"#,
+            r#"{"api":"chat","server":"openai","quirks":{"strict_tools":false}}"#,
+        ] {
+            let (tools, arguments) = strict_tools(api, config).await;
+            assert_ne!(tools[0]["strict"], true, "{config}");
+            assert_eq!(tools[0]["parameters"]["required"], json!(["path"]), "{config}");
+            assert!(arguments.contains("null"), "{config}: {arguments}");
+        }
+    }
+}
+
+#[test]
+fn only_openai_itself_is_sent_strict_tools() {
+    for server in [Server::Azure, Server::Mistral, Server::Ollama, Server::Gemini, Server::Generic]
+    {
+        assert!(!server.quirks().strict_tools, "{server:?}");
+    }
+    assert!(Server::OpenAi.quirks().strict_tools);
 }
 
 /// An answer is whole before its body has ended, so that its connection comes back a moment later. How

@@ -22,6 +22,7 @@ mod retry_after;
 mod secret;
 mod sse;
 mod stream;
+pub mod strict;
 mod template;
 
 pub use address::{base, is_loopback, misconfigured, with_path};

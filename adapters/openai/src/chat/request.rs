@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use windlass_core::{Settings, ToolSpec};
-use windlass_kit_http::request::{schema, write};
+use windlass_kit_http::request::write;
 use windlass_ports::ProviderError;
 
 use super::messages::plain;
@@ -56,6 +56,8 @@ struct ToolFunction<'a> {
     name: &'a str,
     description: &'a str,
     parameters: Box<RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
 }
 
 /// Writes all of a body that comes before the conversation, up to the opening of its list.
@@ -86,7 +88,11 @@ pub(crate) fn head(
         parallel_tool_calls: options::parallel(settings, quirks)?,
         response_format: field
             .map(|json_schema| ResponseFormat { r#type: "json_schema", json_schema }),
-        tools: settings.tools.iter().map(function).collect::<Result<_, _>>()?,
+        tools: settings
+            .tools
+            .iter()
+            .map(|tool| function(tool, quirks))
+            .collect::<Result<_, _>>()?,
     };
     write(out, &head)?;
     // The list of messages is the last field before the tail, so that it can grow.
@@ -99,13 +105,15 @@ pub(crate) fn head(
     Ok(())
 }
 
-fn function(tool: &ToolSpec) -> Result<ChatTool<'_>, ProviderError> {
+fn function<'a>(tool: &'a ToolSpec, quirks: &Quirks) -> Result<ChatTool<'a>, ProviderError> {
+    let (parameters, strict) = options::parameters(tool, quirks)?;
     Ok(ChatTool {
         r#type: "function",
         function: ToolFunction {
             name: &tool.name,
             description: &tool.description,
-            parameters: schema(tool)?,
+            parameters,
+            strict: strict.then_some(true),
         },
     })
 }

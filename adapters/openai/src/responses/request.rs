@@ -10,9 +10,7 @@ use windlass_core::{
     program_report_text, result_text,
 };
 use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
-use windlass_kit_http::request::{
-    arguments, image_placeholder, schema, separate, tool_name, write,
-};
+use windlass_kit_http::request::{arguments, image_placeholder, separate, tool_name, write};
 use windlass_kit_http::{EncodedImages, EncodedItems};
 use windlass_ports::ProviderError;
 
@@ -73,7 +71,7 @@ struct ResponsesTool<'a> {
     name: &'a str,
     description: &'a str,
     parameters: Box<RawValue>,
-    /// Strict is the default of this protocol, and refuses schemas that leave a property optional.
+    /// Strict is the default of this protocol, and refuses schemas without a strict form.
     strict: bool,
 }
 
@@ -133,7 +131,7 @@ pub(crate) fn head(
         parallel_tool_calls: options::parallel(settings, quirks)?,
         text: field
             .map(|shape| TextOptions { format: TextFormat { r#type: "json_schema", shape } }),
-        tools: settings.tools.iter().map(tool).collect::<Result<_, _>>()?,
+        tools: settings.tools.iter().map(|one| tool(one, quirks)).collect::<Result<_, _>>()?,
     };
     write(out, &head)?;
     // The list of items is the last field before the tail, so that it can grow.
@@ -142,13 +140,14 @@ pub(crate) fn head(
     Ok(())
 }
 
-fn tool(tool: &ToolSpec) -> Result<ResponsesTool<'_>, ProviderError> {
+fn tool<'a>(tool: &'a ToolSpec, quirks: &Quirks) -> Result<ResponsesTool<'a>, ProviderError> {
+    let (parameters, strict) = options::parameters(tool, quirks)?;
     Ok(ResponsesTool {
         r#type: "function",
         name: &tool.name,
         description: &tool.description,
-        parameters: schema(tool)?,
-        strict: false,
+        parameters,
+        strict,
     })
 }
 

@@ -126,7 +126,11 @@ impl Sockets {
         };
         let error = match tokio::time::timeout_at(until, exchanged).await {
             Ok(Ok(Some(first))) => {
-                let events = OpenAiDecoder::new(Api::Responses, &asked.endpoint, &asked.model);
+                let mut events = OpenAiDecoder::new(Api::Responses, &asked.endpoint, &asked.model);
+                let settings = &request.prompt.settings;
+                if self.bodies.encoder().quirks(settings).strict_tools {
+                    events = events.with_strict_tools(settings.clone());
+                }
                 let taken = SentRequest {
                     pool: self.pool.clone(),
                     session: request.session.clone(),

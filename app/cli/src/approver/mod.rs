@@ -51,6 +51,12 @@ impl TerminalApprover {
         Self { scope: me, posture, logs: None, hints: false, terminal, granted }
     }
 
+    /// Asks at this terminal instead of the process's own.
+    #[cfg(test)]
+    fn at(self, terminal: Terminal) -> Self {
+        Self { terminal: Mutex::new(Some(terminal)), ..self }
+    }
+
     /// Adds the logs that name agents.
     pub(crate) fn with_agent_names(self, logs: Arc<dyn LogStore>) -> Self {
         Self { logs: Some(logs), ..self }
@@ -145,3 +151,6 @@ impl Approver for TerminalApprover {
         Ok(Approval { by: self.scope.clone(), answer })
     }
 }
+
+#[cfg(test)]
+mod tests;

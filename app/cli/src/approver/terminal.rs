@@ -31,9 +31,14 @@ impl Terminal {
     /// Opens the terminal, if the process has one.
     pub(crate) fn open() -> io::Result<Self> {
         let open = OpenOptions::new().read(true).write(true).open(TERMINAL);
-        let file = Arc::new(open.map_err(|error| {
+        Self::over(open.map_err(|error| {
             io::Error::new(error.kind(), format!("there is no {TERMINAL} here: {error}"))
-        })?);
+        })?)
+    }
+
+    /// Uses an open terminal.
+    pub(super) fn over(file: File) -> io::Result<Self> {
+        let file = Arc::new(file);
         let (reads, wanted) = mpsc::channel();
         let (tell, lines) = tokio_mpsc::channel(1);
         let from = file.clone();

@@ -16,14 +16,15 @@ use windlass_engine::ports::{
     LogStore, NoApprover, NoBlobStore, NoHooks, Ports, Provider, ToolExecutor,
 };
 use windlass_engine::{Config, Engine, NewInput, Start};
+use windlass_gemini::{Gemini, GeminiConfig};
 use windlass_http::http_wire;
 use windlass_memory::MemoryStore;
 use windlass_openai::{Api, OpenAi, OpenAiConfig, Server};
 use windlass_route::Router;
 use windlass_testkit::Answer;
 use windlass_testkit::clock::ManualClock;
-use windlass_testkit::http::grammar::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, Profile};
-use windlass_testkit::http::{ModelServer, Reply, Request, Script};
+use windlass_testkit::http::grammar::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES};
+use windlass_testkit::http::{GeminiApi, ModelServer, Reply, Request, Script};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
 /// The id of a call that no provider but its own takes.
@@ -32,12 +33,18 @@ const ODD: &str =
 const CHAT: &str = "openai-chat";
 const RESPONSES: &str = "openai";
 const MESSAGES: &str = "anthropic";
-const TURNS: [(&str, &str); 4] =
-    [(CHAT, "gpt-5"), (RESPONSES, "o9"), (MESSAGES, "claude-sonnet-4-5"), (CHAT, "gpt-5")];
+const GEMINI: &str = "gemini";
+const TURNS: [(&str, &str); 5] = [
+    (CHAT, "gpt-5"),
+    (RESPONSES, "o9"),
+    (MESSAGES, "claude-sonnet-4-5"),
+    (GEMINI, "gemini-3-pro"),
+    (CHAT, "gpt-5"),
+];
 
 /// A model that thinks, calls two tools at once and, once it has their results, thinks again and
 /// answers.
-fn serve(profile: &'static Profile) -> ModelServer {
+fn serve(rules: fn(Script) -> Script, no_arguments: &'static str) -> ModelServer {
     let script = Script::respond(move |request| {
         let asked = request.asked();
         let words = asked.user.unwrap_or_default();
@@ -47,7 +54,7 @@ fn serve(profile: &'static Profile) -> ModelServer {
                 .sealed_reasoning(format!("thinking about {words}"), seal("A"))
                 .text("Let me look.")
                 .call_as("call_1", "read", r#"{"path":"a"}"#)
-                .call_as(ODD, "list", "");
+                .call_as(ODD, "list", no_arguments);
             return Reply::answer(answer.tokens(10, 5));
         }
         let results: Vec<&str> = asked.results.iter().map(|(_, output)| output.as_str()).collect();
@@ -56,11 +63,11 @@ fn serve(profile: &'static Profile) -> ModelServer {
             .text(format!("{words}: {}", results.join(" and ")));
         Reply::answer(answer.tokens(20, 5))
     });
-    ModelServer::start(script.strict_as(profile)).unwrap()
+    ModelServer::start(rules(script)).unwrap()
 }
 
-fn providers(servers: &[ModelServer; 3]) -> Arc<dyn Provider> {
-    let [chat, responses, messages] = servers;
+fn providers(servers: &[ModelServer; 4]) -> Arc<dyn Provider> {
+    let [chat, responses, messages, gemini] = servers;
     let openai = |api, server: &ModelServer| {
         let config = OpenAiConfig::new(api)
             .with_base_url(server.base_url())
@@ -73,7 +80,10 @@ fn providers(servers: &[ModelServer; 3]) -> Arc<dyn Provider> {
     let config = AnthropicConfig::new().with_base_url(messages.base_url()).with_api_key("sk-2");
     let wire = http_wire(&messages.base_url()).unwrap();
     let anthropic: Arc<dyn Provider> = Arc::new(Anthropic::over(&config, wire).unwrap());
-    let all = [openai(Api::Chat, chat), openai(Api::Responses, responses), anthropic];
+    let config = GeminiConfig::new().with_base_url(gemini.base_url()).with_api_key("sk-3");
+    let wire = http_wire(&gemini.base_url()).unwrap();
+    let gemini: Arc<dyn Provider> = Arc::new(Gemini::over(&config, wire).unwrap());
+    let all = [openai(Api::Chat, chat), openai(Api::Responses, responses), anthropic, gemini];
     Arc::new(Router::new("router", all).unwrap())
 }
 
@@ -117,7 +127,12 @@ fn asked(log: &[RecordedFact]) -> Vec<RequestRecord> {
 
 #[tokio::test]
 async fn a_session_goes_from_provider_to_provider_and_back() {
-    let servers = [serve(&OPENAI_CHAT), serve(&OPENAI_RESPONSES), serve(&ANTHROPIC)];
+    let servers = [
+        serve(|script| script.strict_as(&OPENAI_CHAT), ""),
+        serve(|script| script.strict_as(&OPENAI_RESPONSES), ""),
+        serve(|script| script.strict_as(&ANTHROPIC), ""),
+        serve(|script| script.strict().speaking(&GeminiApi::WITH_IDS), "{}"),
+    ];
     let tools: Arc<dyn ToolExecutor> = Arc::new(ScriptedTools::new([
         ScriptedTool::new("read", EffectClass::ReadOnly).says("winch"),
         ScriptedTool::new("list", EffectClass::ReadOnly).says("two files"),
@@ -174,7 +189,7 @@ fn who_was_asked(asked: &[RequestRecord]) {
     use LoweringReason::{Foreign, Invalid, Unsupported};
     let thought = |why, count| (LoweredPart::Reasoning, LoweringAction::Dropped, why, count);
     let id = |count| (LoweredPart::CallId, LoweringAction::Downgraded, Invalid, count);
-    let wanted: [(&str, LoweringCounts); 8] = [
+    let wanted: [(&str, LoweringCounts); 10] = [
         (CHAT, vec![]),
         // Chat Completions has no place for its own either.
         (CHAT, vec![thought(Unsupported, 1), id(1)]),
@@ -183,8 +198,11 @@ fn who_was_asked(asked: &[RequestRecord]) {
         (RESPONSES, vec![thought(Unsupported, 2), id(1)]),
         (MESSAGES, vec![thought(Foreign, 2), thought(Unsupported, 2), id(1)]),
         (MESSAGES, vec![thought(Foreign, 2), thought(Unsupported, 2), id(1)]),
-        (CHAT, vec![thought(Unsupported, 6), id(1)]),
-        (CHAT, vec![thought(Unsupported, 7), id(1)]),
+        // It takes any id.
+        (GEMINI, vec![thought(Foreign, 4), thought(Unsupported, 2)]),
+        (GEMINI, vec![thought(Foreign, 4), thought(Unsupported, 2)]),
+        (CHAT, vec![thought(Unsupported, 8), id(1)]),
+        (CHAT, vec![thought(Unsupported, 9), id(1)]),
     ];
     assert_eq!(asked.len(), wanted.len());
     for (index, (one, (provider, mut lowered))) in asked.iter().zip(wanted).enumerate() {
@@ -197,24 +215,24 @@ fn who_was_asked(asked: &[RequestRecord]) {
     }
 }
 
-/// The servers were asked two, two and four times; sealed reasoning goes back to who sealed it.
-fn what_was_sent(servers: &[ModelServer; 3]) {
+/// The servers were asked two times, and the first one four; sealed reasoning goes back to who sealed it.
+fn what_was_sent(servers: &[ModelServer; 4]) {
     let samples: Vec<Vec<Request>> = servers.iter().map(ModelServer::samples).collect();
     let counts: Vec<usize> = samples.iter().map(Vec::len).collect();
-    assert_eq!(counts, [4, 2, 2]);
+    assert_eq!(counts, [4, 2, 2, 2]);
     let body = |request: &Request| String::from_utf8(request.body.clone()).unwrap();
     let seals = |request: &Request| body(request).matches("c2VhbGVkL").count();
     let sealed: Vec<Vec<usize>> =
         samples.iter().map(|all| all.iter().map(seals).collect()).collect();
-    assert_eq!(sealed, [vec![0, 0, 0, 0], vec![0, 1], vec![0, 1]]);
-    // The last one was told all four turns.
+    assert_eq!(sealed, [vec![0, 0, 0, 0], vec![0, 1], vec![0, 1], vec![0, 1]]);
+    // The last one was told all turns.
     let last = body(&samples[0][3]);
-    for words in ["turn 0", "turn 1", "turn 2", "turn 3"] {
+    for words in ["turn 0", "turn 1", "turn 2", "turn 3", "turn 4"] {
         assert!(last.contains(words), "{words}");
     }
     let messages = samples[0][3].json.as_ref().unwrap()["messages"].as_array().unwrap();
     let role = |role: &str| messages.iter().filter(|one: &&Value| one["role"] == role).count();
-    assert_eq!([role("user"), role("assistant"), role("tool")], [4, 7, 8]);
+    assert_eq!([role("user"), role("assistant"), role("tool")], [5, 9, 10]);
 }
 
 /// The history holds every turn as it was said, whoever said it.
@@ -236,7 +254,7 @@ fn what_is_remembered(log: &[RecordedFact]) {
         PromptItem::ProgramReport { .. } => 'p',
     };
     let kinds: String = history.items().iter().map(kind).collect();
-    assert_eq!(kinds, "urtffoort".repeat(4));
+    assert_eq!(kinds, "urtffoort".repeat(5));
     let opaque = |item: &PromptItem| {
         if let PromptItem::Reasoning { item, .. } = item {
             return Some(item.opaque.as_ref().map(|opaque| opaque.model.clone()));
@@ -245,6 +263,8 @@ fn what_is_remembered(log: &[RecordedFact]) {
     };
     let made: Vec<Option<String>> = history.items().iter().filter_map(opaque).collect();
     let by = |model: &str| Some(model.to_owned());
-    let wanted = [None, None, by("o9"), by("o9"), by(TURNS[2].1), by(TURNS[2].1), None, None];
+    let [own, other] = [TURNS[2].1, TURNS[3].1];
+    let wanted =
+        [None, None, by("o9"), by("o9"), by(own), by(own), by(other), by(other), None, None];
     assert_eq!(made, wanted);
 }

@@ -8,9 +8,9 @@ use windlass_engine::core::{
     ObservationStatus, Opaque, PromptItem, ReasoningItem, Seq,
 };
 use windlass_testkit::Answer;
-use windlass_testkit::http::Dialect;
+use windlass_testkit::http::{Dialect, GeminiApi, Protocol as _};
 
-use crate::places::{Place, Way};
+use crate::places::{Place, PlaceProtocol, Way};
 
 /// How many conversations each server begins.
 pub(crate) const BEGUN: usize = 5;
@@ -21,7 +21,7 @@ const ODD: &str = "functions.read:0/\u{fc}|fc_0123456789012345678901234567890123
 /// Conversations that a server began, read by its own adapter.
 pub(crate) async fn begun(place: &Place) -> Vec<(&'static str, Vec<PromptItem>)> {
     let first = vec![user("What is in there?")];
-    let called = answered(place, &first, &calling(), 2).await;
+    let called = answered(place, &first, &calling(place.protocol), 2).await;
     let results = results(&called);
     let done = Answer::new().sealed_reasoning("I have it.", "c2VhbGVkLTI=").text("That is all.");
     let running: Vec<PromptItem> = [&first[..], &called, &results].concat();
@@ -46,24 +46,34 @@ pub(crate) async fn begun(place: &Place) -> Vec<(&'static str, Vec<PromptItem>)>
 }
 
 /// An answer with parallel calls, some of which no tool can take.
-fn calling() -> Answer {
+fn calling(protocol: PlaceProtocol) -> Answer {
+    // Arguments are an object there, so that none are broken.
+    let broken = |arguments: &'static str| match protocol {
+        PlaceProtocol::Gemini => "{}",
+        PlaceProtocol::Kit(..) => arguments,
+    };
     Answer::new()
         .sealed_reasoning("Let me think.", "c2VhbGVkLTE=")
         .text("Let me look.")
         .call_as("call_1", "read", r#"{"path":"a"}"#)
-        .call_as("call_1", "read", "")
+        .call_as("call_1", "read", broken(""))
         .call_as("", "no such tool!", r#"{"path":"b"}"#)
-        .call_as(ODD, "list", r#"{"path":"#)
-        .call_as("call_2", "list", "[1]")
-        .call_as("call_3", "list", r#"{"path":"\ud800"}"#)
+        .call_as(ODD, "list", broken(r#"{"path":"#))
+        .call_as("call_2", "list", broken("[1]"))
+        .call_as("call_3", "list", broken(r#"{"path":"\ud800"}"#))
 }
 
 fn stream(place: &Place, answer: &Answer, sample: u64) -> String {
-    let events = place.dialect.events(answer).concat();
-    match place.dialect {
-        Dialect::Chat => own(place.name, &events),
-        Dialect::Responses => items(place.name, &events, sample),
-        Dialect::Messages => events,
+    match place.protocol {
+        PlaceProtocol::Kit(dialect, _) => {
+            let events = dialect.events(answer).concat();
+            match dialect {
+                Dialect::Chat => own(place.name, &events),
+                Dialect::Responses => items(place.name, &events, sample),
+                Dialect::Messages => events,
+            }
+        }
+        PlaceProtocol::Gemini => GeminiApi::WITH_IDS.events(answer).concat(),
     }
 }
 

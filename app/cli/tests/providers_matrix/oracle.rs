@@ -10,7 +10,7 @@ use windlass_engine::core::{
 };
 use windlass_testkit::http::Dialect;
 
-use crate::places::Place;
+use crate::places::{Place, PlaceProtocol};
 
 /// How many parts of each kind were lowered.
 pub(crate) type Counts = BTreeMap<LoweredPart, u32>;
@@ -42,7 +42,7 @@ fn context(item: &PromptItem) -> Option<Cow<'_, str>> {
 pub(crate) fn lowered(place: &Place, items: &[PromptItem], body: &Value) -> Counts {
     let contexts: Vec<Cow<'_, str>> = items.iter().filter_map(context).collect();
     let contexts: Vec<&str> = contexts.iter().map(|text| &**text).collect();
-    let seen = Seen::of(place.dialect, body, &contexts);
+    let seen = Seen::of(place.protocol, body, &contexts);
     let calls: Vec<(&str, &CallItem)> = items
         .iter()
         .filter_map(|item| {
@@ -63,7 +63,9 @@ pub(crate) fn lowered(place: &Place, items: &[PromptItem], body: &Value) -> Coun
     let differ = |of: &dyn Fn(&(&str, &CallItem), &Call) -> bool| {
         calls.iter().zip(&seen.calls).filter(|(call, seen)| of(call, seen)).count()
     };
-    note(LoweredPart::CallId, differ(&|(id, _), seen| *id != seen.id));
+    // Gemini pairs calls without ids by their order.
+    let is_other = |id: &str, seen: &Call| seen.id.as_ref().is_some_and(|own| own != id);
+    note(LoweredPart::CallId, differ(&|(id, _), seen| is_other(id, seen)));
     note(LoweredPart::ToolName, differ(&|(_, call), seen| call.name != seen.name));
     note(LoweredPart::Arguments, differ(&|(_, call), seen| !seen.has(&call.arguments)));
     note(
@@ -96,7 +98,8 @@ struct Seen {
 }
 
 struct Call {
-    id: String,
+    /// `None` for a call that is paired by its order.
+    id: Option<String>,
     name: String,
     /// Text of the arguments, or the object itself where a protocol has one.
     arguments: Value,
@@ -116,12 +119,13 @@ impl Call {
 }
 
 impl Seen {
-    fn of(dialect: Dialect, body: &Value, contexts: &[&str]) -> Self {
+    fn of(protocol: PlaceProtocol, body: &Value, contexts: &[&str]) -> Self {
         let mut seen = Self::default();
-        match dialect {
-            Dialect::Chat => seen.chat(list(&body["messages"]), contexts),
-            Dialect::Responses => seen.responses(list(&body["input"])),
-            Dialect::Messages => seen.messages(list(&body["messages"])),
+        match protocol {
+            PlaceProtocol::Kit(Dialect::Chat, _) => seen.chat(list(&body["messages"]), contexts),
+            PlaceProtocol::Kit(Dialect::Responses, _) => seen.responses(list(&body["input"])),
+            PlaceProtocol::Kit(Dialect::Messages, _) => seen.messages(list(&body["messages"])),
+            PlaceProtocol::Gemini => seen.contents(list(&body["contents"])),
         }
         seen
     }
@@ -143,7 +147,7 @@ impl Seen {
             self.refusals += usize::from(message["refusal"].is_string());
             for call in list(&message["tool_calls"]) {
                 self.calls.push(Call {
-                    id: text(&call["id"]).into(),
+                    id: Some(text(&call["id"]).into()),
                     name: text(&call["function"]["name"]).into(),
                     arguments: call["function"]["arguments"].clone(),
                     extra: call["extra_content"].clone(),
@@ -157,7 +161,7 @@ impl Seen {
             match (text(&item["type"]), text(&item["role"])) {
                 ("reasoning", _) => self.thoughts += 1,
                 ("function_call", _) => self.calls.push(Call {
-                    id: text(&item["call_id"]).into(),
+                    id: Some(text(&item["call_id"]).into()),
                     name: text(&item["name"]).into(),
                     arguments: item["arguments"].clone(),
                     extra: Value::Null,
@@ -179,12 +183,32 @@ impl Seen {
                 "thinking" | "redacted_thinking" => self.thoughts += 1,
                 "image" => self.images += 1,
                 "tool_use" => self.calls.push(Call {
-                    id: text(&block["id"]).into(),
+                    id: Some(text(&block["id"]).into()),
                     name: text(&block["name"]).into(),
                     arguments: block["input"].clone(),
                     extra: Value::Null,
                 }),
                 _ => {}
+            }
+        }
+    }
+
+    /// A signature of words stands for reasoning; that of a call is the call's own.
+    fn contents(&mut self, contents: &[Value]) {
+        for part in contents.iter().flat_map(|content| list(&content["parts"])) {
+            let signature = &part["thoughtSignature"];
+            self.images += usize::from(part.get("inlineData").is_some());
+            match part.get("functionCall") {
+                Some(call) => self.calls.push(Call {
+                    id: call["id"].as_str().map(str::to_owned),
+                    name: text(&call["name"]).into(),
+                    arguments: call["args"].clone(),
+                    extra: match signature {
+                        Value::Null => Value::Null,
+                        signature => serde_json::json!({ "thoughtSignature": signature }),
+                    },
+                }),
+                None => self.thoughts += usize::from(signature.is_string()),
             }
         }
     }

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use serde_json::Value;
 use windlass_anthropic::{Anthropic, AnthropicConfig};
 use windlass_engine::core::{
     AppendList, Prompt, PromptItem, RequestOptions, RequestRecord, Seq, SessionId, Settings,
@@ -16,6 +17,7 @@ use windlass_engine::ports::{
     BlobReader, Provider, ProviderError, SampleRequest, StreamState, Wire, WireBody, WireError,
     WireHeaders, WireRequest, WireResponse,
 };
+use windlass_gemini::{Gemini, GeminiConfig};
 use windlass_openai::{Api, OpenAi, OpenAiConfig, Server};
 use windlass_testkit::http::Dialect;
 use windlass_testkit::http::grammar::{self, Profile, Rule};
@@ -28,7 +30,8 @@ const OPEN_RESPONSES: Profile = Profile {
 };
 
 /// The places that get back their own reasoning.
-pub(crate) const KEEP: &[&str] = &["anthropic", "openai", "deepseek", "openrouter"];
+pub(crate) const KEEP: &[&str] =
+    &["anthropic", "openai", "deepseek", "openrouter", "gemini native"];
 
 /// How a model is asked.
 #[derive(Debug, Clone, Default)]
@@ -39,12 +42,20 @@ pub(crate) struct Way {
     pub(crate) options: RequestOptions,
 }
 
+/// What a server speaks.
+#[derive(Clone, Copy)]
+pub(crate) enum PlaceProtocol {
+    /// A protocol of the kit, with the server's own rules.
+    Kit(Dialect, &'static Profile),
+    /// Gemini's native API.
+    Gemini,
+}
+
 /// A server.
 pub(crate) struct Place {
     pub(crate) name: &'static str,
     pub(crate) model: &'static str,
-    pub(crate) profile: &'static Profile,
-    pub(crate) dialect: Dialect,
+    pub(crate) protocol: PlaceProtocol,
     pub(crate) provider: Arc<dyn Provider>,
     tape: Arc<Tape>,
 }
@@ -55,6 +66,7 @@ pub(crate) fn places() -> Vec<Place> {
     };
     vec![
         anthropic(),
+        gemini(),
         chat("openai-chat", "https://api.openai.com/v1", None, "gpt-5", &grammar::OPENAI_CHAT),
         openai(
             "openai",
@@ -123,8 +135,7 @@ fn anthropic() -> Place {
     Place {
         name: "anthropic",
         model: "claude-sonnet-4-5",
-        profile: &grammar::ANTHROPIC,
-        dialect: Dialect::Messages,
+        protocol: PlaceProtocol::Kit(Dialect::Messages, &grammar::ANTHROPIC),
         provider,
         tape,
     }
@@ -146,10 +157,45 @@ fn openai(
         Api::Chat => Dialect::Chat,
         Api::Responses => Dialect::Responses,
     };
-    Place { name, model, profile, dialect, provider, tape }
+    Place { name, model, protocol: PlaceProtocol::Kit(dialect, profile), provider, tape }
+}
+
+fn gemini() -> Place {
+    let config = GeminiConfig::new().with_api_key("sk-1");
+    let tape = Arc::new(Tape::default());
+    let provider = Arc::new(Gemini::over(&config, tape.clone()).unwrap());
+    let (name, model) = ("gemini native", "gemini-3-pro");
+    Place { name, model, protocol: PlaceProtocol::Gemini, provider, tape }
 }
 
 impl Place {
+    /// What a body does against the grammar of the server.
+    pub(crate) fn faults(&self, body: &Value) -> Vec<String> {
+        match self.protocol {
+            PlaceProtocol::Kit(_, profile) => {
+                let faults = grammar::validate(profile, body).err().unwrap_or_default();
+                let mut faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                if body["stream"] != true {
+                    faults.push("no stream is asked for".to_owned());
+                }
+                faults
+            }
+            // The path of a call asks for the stream.
+            PlaceProtocol::Gemini => {
+                grammar::validate_gemini(self.model, body).err().into_iter().collect()
+            }
+        }
+    }
+
+    /// The choice of tools in a body.
+    pub(crate) fn has_choice(&self, body: &Value) -> bool {
+        let field = match self.protocol {
+            PlaceProtocol::Kit(..) => "tool_choice",
+            PlaceProtocol::Gemini => "toolConfig",
+        };
+        body.get(field).is_some()
+    }
+
     /// Asks to go on with a conversation; tells the body, and how the adapter says it went out.
     pub(crate) async fn ask(
         &self,

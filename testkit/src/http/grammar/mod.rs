@@ -117,13 +117,21 @@ pub fn fault_for(profile: &Profile, request: &Request) -> Option<String> {
     }
 }
 
+/// Holds a body for a model of Gemini's native API to its grammar. Models from Gemini 3 on want signatures.
+///
+/// # Errors
+/// The first fault.
+pub fn validate_gemini(model: &str, body: &Value) -> Result<(), String> {
+    gemini::check(body, model.contains("gemini-3"))
+}
+
 /// What a request does against the grammar of Gemini's native API, if anything.
 pub(super) fn gemini_fault(request: &Request) -> Option<String> {
     let Request { number, json, .. } = request;
     let Some(body) = json else {
         return Some(format!("request {number}: its body is no JSON"));
     };
-    let fault = gemini::check(body, request.route().contains("gemini-3")).err();
+    let fault = validate_gemini(request.route(), body).err();
     fault.map(|fault| format!("request {number} to Gemini: {fault}"))
 }
 

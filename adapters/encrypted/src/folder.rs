@@ -7,12 +7,17 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use windlass_core::SessionId;
 
+use crate::error::KeyError;
+use crate::master::MasterKeys;
+use crate::record::KeyRecord;
+use crate::rotate::{Rotation, rotate};
 use crate::storage::KeyStorage;
 
 /// Keys of sessions in a folder.
 ///
 /// `keys/` has a file for each session, `erasing/` those of sessions whose erasing was interrupted,
-/// `blobs/` a folder for each session with a file for each blob. Files have the mode 0600.
+/// `blobs/` a folder for each session with a file for each blob. `master` has the id of the master key.
+/// Files have the mode 0600.
 #[derive(Debug, Clone)]
 pub struct FolderKeys {
     root: PathBuf,
@@ -20,6 +25,8 @@ pub struct FolderKeys {
 
 /// Name of a file that is being written. No session and no blob has it.
 const UNFINISHED: &str = ".new";
+/// Name of the file with the id of the master key.
+const MASTER: &str = "master";
 
 impl FolderKeys {
     /// Opens a folder, which is created if it does not exist.
@@ -32,6 +39,72 @@ impl FolderKeys {
             create_folder(&folder)?;
         }
         Ok(keys)
+    }
+
+    /// Returns true if a path has the folder of an earlier process.
+    #[must_use]
+    pub fn exists(root: &Path) -> bool {
+        root.join("keys").is_dir()
+    }
+
+    /// Checks that a process has the master key of this folder, before it changes anything. A folder
+    /// without keys is theirs.
+    ///
+    /// # Errors
+    /// [`KeyError::OtherMaster`] if the process has another one; [`KeyError::Io`] and
+    /// [`KeyError::Damaged`] when the folder cannot be read or written.
+    pub async fn check(&self, masters: &MasterKeys) -> Result<(), KeyError> {
+        let master = match self.master().await? {
+            Some(master) => master,
+            None => {
+                let id = masters.current.id().to_owned();
+                let created = self.run(move |keys| create(&keys.root, MASTER, id.as_bytes())).await;
+                created.map_err(|source| self.failed(source))?;
+                // Another process may have been faster.
+                self.master().await?.unwrap_or_else(|| masters.current.id().to_owned())
+            }
+        };
+        match masters.get(&master) {
+            Some(_) => Ok(()),
+            None => Err(KeyError::OtherMaster { master }),
+        }
+    }
+
+    /// Encrypts the keys of all sessions with the current master key, as [`rotate`]. The folder then
+    /// belongs to that master key, unless a session's key failed.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub async fn rotate(&self, masters: &MasterKeys) -> Result<Rotation, KeyError> {
+        self.check(masters).await?;
+        let rotation = rotate(self, masters).await?;
+        if rotation.failed.is_empty() {
+            let id = masters.current.id().to_owned();
+            let replaced = self.run(move |keys| replace(&keys.root, MASTER, id.as_bytes())).await;
+            replaced.map_err(|source| self.failed(source))?;
+        }
+        Ok(rotation)
+    }
+
+    /// Reads the id of the master key. A folder of an earlier version has it in its keys alone.
+    async fn master(&self) -> Result<Option<String>, KeyError> {
+        let path = self.root.join(MASTER);
+        let stored = self.run(move |_| read(&path)).await.map_err(|source| self.failed(source))?;
+        if let Some(stored) = stored {
+            let damaged = |_| KeyError::Damaged { place: self.place() };
+            return Ok(Some(String::from_utf8(stored).map_err(damaged)?));
+        }
+        let sessions = self.sessions().await.map_err(|source| self.failed(source))?;
+        let Some(first) = sessions.first() else {
+            return Ok(None);
+        };
+        let key = self.key(first).await.map_err(|source| self.failed(source))?;
+        let record = key.map(|key| KeyRecord::decode(&key, &self.place())).transpose()?;
+        Ok(record.map(|record| record.master))
+    }
+
+    fn failed(&self, source: io::Error) -> KeyError {
+        KeyError::Io { place: self.place(), source }
     }
 
     fn keys(&self) -> PathBuf {
@@ -237,4 +310,48 @@ fn names(folder: &Path) -> io::Result<Vec<SessionId>> {
     }
     sessions.sort();
     Ok(sessions)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::session_keys::SessionKeys;
+
+    fn masters(digits: [&str; 2]) -> MasterKeys {
+        let keys = digits.map(|two| format!("{}{}", two, "0123456789abcdef".repeat(4)));
+        MasterKeys::parse(&keys.map(|key| key[..64].to_owned()).join(" ")).unwrap()
+    }
+
+    fn alone(digits: &str) -> MasterKeys {
+        MasterKeys::new(masters([digits, digits]).current, Vec::new())
+    }
+
+    #[tokio::test]
+    async fn a_folder_belongs_to_one_master_key_at_a_time() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("keys-of-store");
+        assert!(!FolderKeys::exists(&root));
+        let folder = FolderKeys::open(&root).unwrap();
+        folder.check(&alone("a1")).await.unwrap();
+        assert!(FolderKeys::exists(&root));
+        let session = SessionId::new("s").unwrap();
+        let keys = SessionKeys::new(Arc::new(folder.clone()), alone("a1"));
+        keys.of_new(&session, None).await.unwrap();
+        for other in [alone("b2"), masters(["b2", "c3"])] {
+            let refused = folder.check(&other).await;
+            assert!(matches!(refused, Err(KeyError::OtherMaster { .. })), "{refused:?}");
+            assert!(folder.rotate(&other).await.is_err());
+        }
+        // A folder of an earlier version has the id in its keys alone.
+        fs::remove_file(root.join(MASTER)).unwrap();
+        assert!(folder.check(&alone("b2")).await.is_err());
+        folder.check(&alone("a1")).await.unwrap();
+
+        let rotation = folder.rotate(&masters(["b2", "a1"])).await.unwrap();
+        assert_eq!((rotation.rotated, rotation.failed.len()), (1, 0));
+        folder.check(&alone("b2")).await.unwrap();
+        assert!(folder.check(&alone("a1")).await.is_err());
+    }
 }

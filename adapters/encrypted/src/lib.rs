@@ -23,6 +23,8 @@ pub use master::{InvalidMasterKey, MasterKey, MasterKeys};
 pub use memory::MemoryKeys;
 pub use rotate::{Rotation, rotate};
 pub use session_keys::SessionKeys;
-pub use source::{COMMAND_VARIABLE, FILE_VARIABLE, KEY_VARIABLE, MasterKeyError};
+pub use source::{
+    COMMAND_VARIABLE, FILE_VARIABLE, InvalidKeySource, KEY_VARIABLE, KeySource, MasterKeyError,
+};
 pub use storage::KeyStorage;
 pub use store::EncryptedStore;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::str::FromStr;
 
 use zeroize::Zeroizing;
 
@@ -17,6 +18,58 @@ pub const COMMAND_VARIABLE: &str = "WINDLASS_MASTER_KEY_COMMAND";
 /// Most bytes that a command may print.
 const MOST_BYTES: usize = 64 * 1024;
 
+/// Source of master keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// Environment variable with the keys themselves, in text `env:NAME`.
+    Variable(String),
+    /// File that has the keys, in text `file:PATH`.
+    File(PathBuf),
+    /// Command line that prints the keys, in text `command:LINE`. The shell `sh` runs it.
+    Command(String),
+}
+
+/// Error for a text that names no source of master keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a master key comes from env:NAME, file:PATH or command:LINE")]
+pub struct InvalidKeySource;
+
+impl FromStr for KeySource {
+    type Err = InvalidKeySource;
+
+    fn from_str(text: &str) -> Result<Self, InvalidKeySource> {
+        match text.split_once(':').filter(|(_, rest)| !rest.trim().is_empty()) {
+            Some(("env", name)) => Ok(Self::Variable(name.to_owned())),
+            Some(("file", path)) => Ok(Self::File(path.into())),
+            Some(("command", line)) => Ok(Self::Command(line.to_owned())),
+            Some(_) | None => Err(InvalidKeySource),
+        }
+    }
+}
+
+impl KeySource {
+    /// Reads the keys, given a function that returns the value of an environment variable. Blocks
+    /// until a command has ended.
+    ///
+    /// # Errors
+    /// [`MasterKeyError`] when the keys cannot be read, or are none.
+    pub fn read(
+        &self,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<MasterKeys, MasterKeyError> {
+        let (text, place) = match self {
+            Self::Variable(name) => {
+                let value = variable(name).filter(|value| !value.is_empty());
+                let value = value.ok_or_else(|| MasterKeyError::Variable(name.clone()))?;
+                (Zeroizing::new(value), name.clone())
+            }
+            Self::File(path) => (read(path)?, path.display().to_string()),
+            Self::Command(line) => (run(line)?, "the output of the command".to_owned()),
+        };
+        MasterKeys::parse(&text).map_err(|source| MasterKeyError::Invalid { place, source })
+    }
+}
+
 /// Error of reading master keys. It contains no key.
 #[derive(Debug, thiserror::Error)]
 pub enum MasterKeyError {
@@ -26,6 +79,9 @@ pub enum MasterKeyError {
          {COMMAND_VARIABLE}"
     )]
     Unset,
+    /// The variable of a source is not set.
+    #[error("the variable {0} for the master keys is not set")]
+    Variable(String),
     /// Several variables are set.
     #[error("{0} and {1} are both set: set one of them")]
     Several(&'static str, &'static str),
@@ -38,7 +94,7 @@ pub enum MasterKeyError {
         source: std::io::Error,
     },
     /// The command cannot be run, or failed.
-    #[error("the command of {COMMAND_VARIABLE} for the master keys failed: {0}")]
+    #[error("the command for the master keys failed: {0}")]
     Command(String),
     /// A text is no master key.
     #[error("{place}: {source}")]
@@ -72,6 +128,14 @@ impl MasterKeys {
         Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
 
+    /// Returns these keys with others as earlier ones: the current key encrypts, all decrypt.
+    #[must_use]
+    pub fn with_earlier(mut self, earlier: Self) -> Self {
+        self.older.push(earlier.current);
+        self.older.extend(earlier.older);
+        self
+    }
+
     /// As [`from_environment`](Self::from_environment), with a function that returns the value of a
     /// variable.
     ///
@@ -88,12 +152,12 @@ impl MasterKeys {
             [(name, value)] => (*name, value),
             [(one, _), (other, _), ..] => return Err(MasterKeyError::Several(one, other)),
         };
-        let (text, place) = match name {
-            FILE_VARIABLE => (read(Path::new(value))?, value.clone()),
-            COMMAND_VARIABLE => (run(value)?, format!("the output of {COMMAND_VARIABLE}")),
-            _ => (Zeroizing::new(value.clone()), name.to_owned()),
+        let source = match name {
+            FILE_VARIABLE => KeySource::File(value.into()),
+            COMMAND_VARIABLE => KeySource::Command(value.clone()),
+            _ => KeySource::Variable(name.to_owned()),
         };
-        Self::parse(&text).map_err(|source| MasterKeyError::Invalid { place, source })
+        source.read(variable)
     }
 }
 
@@ -163,7 +227,24 @@ mod tests {
         ] {
             let error = from(set).unwrap_err().to_string();
             assert!(!error.contains("secret words") && !error.contains(KEY), "{error}");
-            assert!(error.contains("WINDLASS_MASTER_KEY") || error.contains("/nowhere"), "{error}");
+            let named = ["WINDLASS_MASTER_KEY", "/nowhere", "command"];
+            assert!(named.iter().any(|place| error.contains(place)), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_source_is_named_by_its_kind() {
+        let value = |name: &str| (name == "KEY").then(|| KEY.to_owned());
+        let read = |text: &str| text.parse::<KeySource>().unwrap().read(value);
+        let id = MasterKey::parse(KEY).unwrap().id().to_owned();
+        assert_eq!(read("env:KEY").unwrap().current.id(), id);
+        let keys =
+            read(&format!("command:echo {OLD}")).unwrap().with_earlier(read("env:KEY").unwrap());
+        assert_ne!(keys.current.id(), id);
+        assert!(keys.get(&id).is_some());
+        assert!(matches!(read("env:NONE"), Err(MasterKeyError::Variable(name)) if name == "NONE"));
+        for wrong in ["", "env:", "file: ", KEY, "KEY", "vault:x"] {
+            assert_eq!(wrong.parse::<KeySource>(), Err(InvalidKeySource), "{wrong}");
         }
     }
 }

@@ -7,10 +7,10 @@ mod program_limits;
 mod sandbox;
 mod serve;
 mod shared;
+mod stores;
 mod timeouts;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use windlass_engine::core::SessionId;
@@ -29,6 +29,7 @@ pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSha
 pub(crate) use sandbox::{EscalationMode, SandboxArgs, SandboxFlag};
 pub(crate) use serve::{RecoverMode, ServeArgs};
 pub(crate) use shared::{InputArgs, LocationArgs, RecordingArgs, SettingsArgs};
+pub(crate) use stores::{CopyArgs, RekeyArgs, VacuumArgs};
 pub(crate) use timeouts::{TimeoutArgs, TimeoutFields};
 
 /// Run durable agent turns: kill it at any moment, and `windlass resume` continues the session.
@@ -157,6 +158,10 @@ pub(crate) enum Command {
     Inputs(InputsArgs),
     /// Merge settled sessions and reclaim disk space (file store only).
     Vacuum(VacuumArgs),
+    /// Encrypt the keys of all sessions with another master key (encrypted stores only).
+    ///
+    /// Logs and outputs stay as they are.
+    Rekey(RekeyArgs),
     /// Run a command confined, as tools run theirs.
     Sandbox(SandboxArgs),
     /// Trust the instructions of a folder (its AGENTS.md files).
@@ -357,20 +362,6 @@ pub(crate) struct ImportArgs {
     pub(crate) place: LocationArgs,
 }
 
-/// Arguments of `windlass copy`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct CopyArgs {
-    /// Sessions to copy [default: all].
-    #[arg(value_parser = session)]
-    pub(crate) session: Vec<SessionId>,
-    /// Source store, as in --store.
-    #[arg(long, value_name = "URL", env = "WINDLASS_COPY_FROM", hide_env_values = true)]
-    pub(crate) from: String,
-    /// Target store, as in --store.
-    #[arg(long, value_name = "URL", env = "WINDLASS_COPY_TO", hide_env_values = true)]
-    pub(crate) to: String,
-}
-
 /// Arguments of `windlass rewind`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RewindArgs {
@@ -451,16 +442,6 @@ pub(crate) struct EraseArgs {
     /// Confirm the permanent erasure.
     #[arg(long)]
     pub(crate) yes: bool,
-    #[command(flatten)]
-    pub(crate) place: LocationArgs,
-}
-
-/// Arguments of `windlass vacuum`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct VacuumArgs {
-    /// Permanently erase settled sessions unchanged for this long, for example 90days [default: none].
-    #[arg(long, value_name = "DUR", value_parser = age)]
-    pub(crate) erase_after: Option<Duration>,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
 }

@@ -28,6 +28,13 @@ pub(crate) struct LocationArgs {
     /// variable for a URL with a password.
     #[arg(long, value_name = "URL", env = "WINDLASS_STORE", hide_env_values = true)]
     pub(crate) store: Option<String>,
+    /// Source of the master key that encrypts the store: env:NAME, file:PATH or command:LINE
+    /// [default: the one in windlass/encryption.toml in your configuration folder, else none].
+    ///
+    /// For stores in a folder. The first open of a new store decides: an encrypted store needs its key, and a
+    /// plain one takes none. With none, nothing is encrypted.
+    #[arg(long, value_name = "SOURCE", env = "WINDLASS_ENCRYPT_KEY")]
+    pub(crate) encrypt_key: Option<String>,
 }
 
 /// Settings of turns. A session keeps its settings until a flag changes them.

@@ -14,7 +14,8 @@ use crate::wiring::Adapters;
 const PAGE: usize = 1_000;
 
 pub(super) async fn copy(args: CopyArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
-    let (from, to) = (adapters.named_store(&args.from)?, adapters.named_store(&args.to)?);
+    let from = adapters.named_store(&args.from, args.from_key.as_deref())?;
+    let to = adapters.named_store(&args.to, args.to_key.as_deref())?;
     if from.store == to.store {
         let words = format!("cannot copy {} to itself: name two stores", from.store);
         return Err(Failure::usage(words));

@@ -110,7 +110,9 @@ async fn store(site: &Workspace) -> Result<String, Failure> {
     }
     let StoreHandle { store, blobs, .. } = site.open().await?;
     store.sessions(windlass_engine::ports::SessionFilter::ALL_TENANTS, None, 1).await?;
-    Ok(format!("{}, {}", site.store, promises(store.capabilities(), blobs.capabilities())))
+    let encrypted = if site.is_encrypted() { ", encrypted" } else { "" };
+    let promises = promises(store.capabilities(), blobs.capabilities());
+    Ok(format!("{}{encrypted}, {promises}", site.store))
 }
 
 /// Describes the capabilities that a store declares.

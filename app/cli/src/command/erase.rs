@@ -75,7 +75,9 @@ async fn one(site: &Workspace, opened: &StoreHandle, id: &SessionId) -> Result<(
     let claim = match (opened.store.claim(id).await, site.store.file_folder()) {
         (Ok(claim), _) => claim,
         (Err(error), Some(folder)) if is_damage(&error) => {
-            return damaged(folder.to_owned(), id.clone()).await;
+            damaged(folder.to_owned(), id.clone()).await?;
+            site.destroy_unused_keys().await?;
+            return Ok(());
         }
         (Err(error), _) => return Err(error.into()),
     };

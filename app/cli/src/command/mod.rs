@@ -20,6 +20,7 @@ mod log;
 mod output;
 mod outputs;
 mod prompt;
+mod rekey;
 mod repair;
 mod replay;
 mod rewind;
@@ -67,6 +68,7 @@ pub(crate) async fn run(args: Args, adapters: &Adapters) -> Result<ExitKind, Fai
         Command::Compact(args) => Box::pin(compact::compact(args, adapters)).await,
         Command::Inputs(args) => inputs::inputs(args, adapters).await,
         Command::Vacuum(args) => vacuum::vacuum(args, adapters).await,
+        Command::Rekey(args) => rekey::rekey(args, adapters).await,
         Command::Sandbox(args) => sandbox::sandbox(args, adapters),
         Command::Trust(args) => trust::trust(&args),
         Command::Approvals(args) => approvals::approvals(&args, adapters),

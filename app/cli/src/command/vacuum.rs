@@ -30,5 +30,10 @@ pub(super) async fn vacuum(args: VacuumArgs, adapters: &Adapters) -> Result<Exit
         "{}: sessions merged: {merged}, erased: {erased}, segments removed: {removed}",
         site.store
     ));
+    // Sessions that were erased now have keys that nothing needs.
+    let keys = site.destroy_unused_keys().await?;
+    if keys > 0 {
+        print_notice(&format!("{}: keys destroyed: {keys}", site.store));
+    }
     Ok(ExitKind::Completed)
 }

@@ -73,9 +73,9 @@ impl Adapters {
         Workspace::new(&self.stores, place)
     }
 
-    /// Returns the store of a URL, without a workspace.
-    pub(crate) fn named_store(&self, url: &str) -> Result<Workspace, Failure> {
-        Workspace::named(&self.stores, url)
+    /// Returns the store of a URL, without a workspace. `key` is the source of its master key.
+    pub(crate) fn named_store(&self, url: &str, key: Option<&str>) -> Result<Workspace, Failure> {
+        Workspace::named(&self.stores, url, key)
     }
 
     /// Chooses the provider of a session, given its recorded settings.

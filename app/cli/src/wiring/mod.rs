@@ -2,6 +2,7 @@
 
 mod adapters;
 mod address;
+mod encryption;
 mod goal;
 pub(crate) mod grant_file;
 mod grants;

@@ -2,8 +2,9 @@
 //! stores, which may have a password.
 
 use super::adapters::Adapters;
+use super::encryption::Encryption;
 use super::providers::ProvidersFile;
-use crate::args::{Command, SettingsArgs};
+use crate::args::{Command, LocationArgs, SettingsArgs};
 
 /// Variables of tokens and of URLs that may have a password.
 pub(crate) const OWN: [&str; 5] =
@@ -11,13 +12,13 @@ pub(crate) const OWN: [&str; 5] =
 
 /// Returns the variables that hold secrets for this command; none if it starts no tools.
 pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<String> {
-    let shapes = match command {
-        Command::Run(args) => vec![args.shape.clone()],
-        Command::Resume(args) => vec![args.shape.clone()],
-        Command::Compact(args) => vec![args.shape.clone()],
-        Command::Sandbox(_) => vec![SettingsArgs::default()],
+    let (place, shapes) = match command {
+        Command::Run(args) => (&args.place, vec![args.shape.clone()]),
+        Command::Resume(args) => (&args.place, vec![args.shape.clone()]),
+        Command::Compact(args) => (&args.place, vec![args.shape.clone()]),
+        Command::Sandbox(args) => (&args.place, vec![SettingsArgs::default()]),
         #[cfg(feature = "server")]
-        Command::Serve(args) => super::serve::shapes(args),
+        Command::Serve(args) => (&args.place, super::serve::shapes(args)),
         #[cfg(not(feature = "server"))]
         Command::Serve(_) => return Vec::new(),
         Command::Sessions(_)
@@ -34,6 +35,7 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
         | Command::Erase(_)
         | Command::Inputs(_)
         | Command::Vacuum(_)
+        | Command::Rekey(_)
         | Command::Trust(_)
         | Command::Approvals(_)
         | Command::Doctor(_)
@@ -42,10 +44,17 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
     let own = OWN.into_iter().map(str::to_owned);
     let known = adapters.providers.iter().flat_map(|scheme| scheme.secrets()).cloned();
     let listed = shapes.iter().flat_map(of_file);
-    let mut names: Vec<String> = own.chain(known).chain(listed).collect();
+    let mut names: Vec<String> = own.chain(known).chain(listed).chain(of_store(place)).collect();
     names.sort();
     names.dedup();
     names
+}
+
+/// Returns the variable with the master key of the store, if there is one. A source that cannot be read
+/// fails the command later.
+fn of_store(place: &LocationArgs) -> Option<String> {
+    let encryption = Encryption::new(place).ok()?;
+    encryption.variable().map(str::to_owned)
 }
 
 /// Returns the variables that a providers file names. One that cannot be read fails the command

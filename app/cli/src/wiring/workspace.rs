@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass::store::{OpenStore, StoreSchemes, StoreUrl};
+use windlass_encrypted::Rotation;
 use windlass_engine::CopyTarget;
 use windlass_engine::core::Session;
 use windlass_engine::ports::{BlobStore, LogStore};
 use windlass_file::{FileStore, UnattributedDamage, UnfinishedMaintenance};
 
+use super::encryption::{Encryption, keys_folder};
 use super::node::Node;
 use super::{left_store, user_state};
 use crate::args::LocationArgs;
@@ -21,6 +23,8 @@ pub(crate) struct Workspace {
     pub(crate) workspace: PathBuf,
     /// URL of the store.
     pub(crate) store: StoreUrl,
+    /// Source of the store's master key.
+    encryption: Encryption,
     /// True if the user named the store.
     named: bool,
     /// True if the user named the workspace.
@@ -52,11 +56,17 @@ impl StoreHandle {
 }
 
 impl Workspace {
-    /// Parses the URL of a store without a workspace.
-    pub(super) fn named(stores: &StoreSchemes, url: &str) -> Result<Self, Failure> {
+    /// Parses the URL of a store without a workspace, and the source of its master key.
+    pub(super) fn named(
+        stores: &StoreSchemes,
+        url: &str,
+        key: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let store = stores.parse(url)?;
         Ok(Self {
             workspace: PathBuf::new(),
-            store: stores.parse(url)?,
+            encryption: Encryption::of_copied(&store, key)?,
+            store,
             named: true,
             chosen: false,
         })
@@ -80,8 +90,9 @@ impl Workspace {
             }
             Some(url) => stores.parse(url)?,
         };
+        let encryption = Encryption::new(place)?;
         let (named, chosen) = (place.store.is_some(), place.workspace.is_some());
-        Ok(Self { workspace, store, named, chosen })
+        Ok(Self { workspace, store, encryption, named, chosen })
     }
 
     /// Returns the workspace as sessions record it.
@@ -137,7 +148,7 @@ impl Workspace {
         if failure.exit != ExitKind::Store {
             return Err(failure);
         }
-        match self.store.open_damaged().await {
+        match self.encryption.open_damaged(&self.store).await {
             Some(Ok(opened)) => Ok((opened.into(), Some(failure))),
             Some(Err(_)) | None => Err(failure),
         }
@@ -172,6 +183,30 @@ impl Workspace {
 
     /// Opens the store of the URL.
     pub(crate) async fn open(&self) -> Result<StoreHandle, Failure> {
-        Ok(self.store.open().await?.into())
+        Ok(self.encryption.open(&self.store).await?.into())
+    }
+
+    /// Encrypts the keys of the store's sessions with another master key. `None` if the store is not
+    /// encrypted.
+    pub(crate) async fn rotate_keys(&self, new: Option<&str>) -> Result<Option<Rotation>, Failure> {
+        let new = new.map(Encryption::parse).transpose()?;
+        self.encryption.rotate(&self.store, new.as_ref()).await
+    }
+
+    /// Destroys the keys of sessions that were erased, and returns their number.
+    pub(crate) async fn destroy_unused_keys(&self) -> Result<usize, Failure> {
+        self.encryption.destroy_unused_keys(&self.store).await
+    }
+
+    /// Returns the paths of the store and of its keys: no tool needs them.
+    pub(super) fn private_paths(&self) -> Vec<PathBuf> {
+        let key = self.encryption.file().and_then(|path| std::path::absolute(path).ok());
+        let paths = self.store.path().map(Path::to_owned).into_iter();
+        paths.chain(keys_folder(&self.store)).chain(key).collect()
+    }
+
+    /// Returns true if the store is encrypted, or will be.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.encryption.is_on() && self.store.path().is_some()
     }
 }

@@ -83,9 +83,9 @@ fn on(
     use windlass_sandbox::{ProfileScope, SandboxConfig, SystemSandbox};
 
     let state = super::user_state::state_folder().ok();
-    let store = site.store.path().map(Path::to_owned);
-    let files = ["providers.toml", "server.toml"].map(super::tools::configured);
-    let own = state.into_iter().chain(store).chain(files.into_iter().flatten());
+    let files =
+        ["providers.toml", "server.toml", super::encryption::NAME].map(super::tools::configured);
+    let own = state.into_iter().chain(site.private_paths()).chain(files.into_iter().flatten());
     let scope = ProfileScope {
         workspace: folder.to_owned(),
         // Without `HOME`, the one that the system knows of the user.

@@ -317,8 +317,9 @@ fn tenants(
     let places: Vec<_> = places.collect::<Result<_, Failure>>()?;
     let isolated: Vec<_> =
         places.iter().map(|(entry, _, place)| (entry.name.as_str(), place)).collect();
-    let stored = site.store.path().and_then(|path| std::path::absolute(path).ok());
-    let foreign: Vec<PathBuf> = hidden.iter().cloned().chain(stored).collect();
+    let private = site.private_paths().into_iter();
+    let private = private.filter_map(|path| std::path::absolute(path).ok());
+    let foreign: Vec<PathBuf> = hidden.iter().cloned().chain(private).collect();
     file.isolation.check(&isolated, &foreign)?;
     let tenants = places.into_iter().map(|(entry, shape, place)| {
         let offers = entry.offers().map_err(Failure::usage);

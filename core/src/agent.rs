@@ -22,6 +22,7 @@ use crate::settings::{Settings, ToolSpec};
 /// Definition of an agent tool: each call of it opens a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct AgentSpec {
     /// Instructions of the child.
     pub instructions: String,
@@ -137,6 +138,13 @@ impl AgentSpec {
             background: false,
             when_detached_ends: DetachedEndPolicy::default(),
         }
+    }
+
+    /// Returns this definition with changes.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
     }
 
     /// Lets the child use these tools of its session.

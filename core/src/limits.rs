@@ -9,6 +9,7 @@ use crate::session::is_zero as no_re_asks;
 /// Limits of a turn. Frozen when the turn opens; times are milliseconds of wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Limits {
     /// Samples per turn; retried attempts of one sample count once.
     pub samples: u32,
@@ -108,6 +109,13 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Returns these limits with changes.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// Returns the time before the next attempt after a failure, in milliseconds; `None` if a retry
     /// would fail again, or the provider asks for a longer wait than it may.
     ///

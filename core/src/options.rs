@@ -9,6 +9,7 @@ use crate::program::ProgramMode;
 /// Options of a request. Each needs a provider that declares it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct RequestOptions {
     /// Output schema of a turn's last answer, if the user sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,6 +32,13 @@ pub struct RequestOptions {
 }
 
 impl RequestOptions {
+    /// Returns these options with changes.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// Returns the options of a log that records none: the defaults, with every tool offered.
     #[must_use]
     pub fn unrecorded() -> Self {

@@ -19,6 +19,7 @@ use crate::usage::Price;
 /// Settings of a session's turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Settings {
     /// Name of the provider adapter, for example `openai`.
     pub provider: String,
@@ -93,6 +94,18 @@ impl Settings {
         }
     }
 
+    /// Returns these settings with changes.
+    ///
+    /// ```
+    /// let settings = windlass_core::Settings::new("openai", "gpt-5").with(|it| it.effort = Some("low".into()));
+    /// assert_eq!(settings.effort.as_deref(), Some("low"));
+    /// ```
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// Returns the tool of this name.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
@@ -141,6 +154,7 @@ pub enum Permissions {
 /// A tool, with its description for the model and its properties for the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ToolSpec {
     /// Name of the tool: 1 to 64 characters of `A-Z a-z 0-9 _ -`.
     pub name: String,
@@ -166,6 +180,35 @@ pub struct ToolSpec {
     /// Definition of the agent, if the tool is one: a child session runs it instead of an executor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Box<AgentSpec>>,
+}
+
+impl ToolSpec {
+    /// Creates a tool that takes any object, without a description. One that changes nothing may run
+    /// beside other calls, any other one runs alone.
+    #[must_use]
+    pub fn new(name: impl Into<String>, effect: EffectClass) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            parameters: String::from(r#"{"type":"object"}"#),
+            effect,
+            concurrency: match effect {
+                EffectClass::ReadOnly => Concurrency::Parallel,
+                EffectClass::Idempotent | EffectClass::Effectful => Concurrency::Exclusive,
+            },
+            timeout_ms: None,
+            reconciles: false,
+            client: false,
+            agent: None,
+        }
+    }
+
+    /// Returns this tool with changes.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
 }
 
 /// Effect of running a tool. It determines the recovery after a crash.

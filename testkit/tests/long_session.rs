@@ -82,7 +82,10 @@ fn check(strategy: &str) {
     }
     law_05_one_observation_a_call::check(log).unwrap();
     law_08_no_sample_without_reason::check(log).unwrap();
-    let ceiling = Limits { samples: 400, compactions: 400, ..Limits::default() };
+    let ceiling = Limits::default().with(|it| {
+        it.samples = 400;
+        it.compactions = 400;
+    });
     law_09_limits_hold::check(log, &ceiling).unwrap();
     law_10_prompts_extend::check(History::apply, log).unwrap();
 }

@@ -56,17 +56,16 @@ fn provider(config: &AnthropicConfig) -> Anthropic {
 }
 
 fn settings() -> Settings {
-    Settings {
-        provider: "anthropic".into(),
-        instructions: "Be brief.".into(),
-        tools: vec![windlass_testkit::tool_spec(
+    windlass_testkit::settings().with(|it| {
+        it.provider = "anthropic".into();
+        it.instructions = "Be brief.".into();
+        it.tools = vec![windlass_testkit::tool_spec(
             "add",
             "Adds.",
             r#"{"type":"object","properties":{}}"#,
-        )],
-        effort: Some("high".into()),
-        ..windlass_testkit::settings()
-    }
+        )];
+        it.effort = Some("high".into());
+    })
 }
 
 fn sample_of(items: &[PromptItem]) -> SampleRequest {

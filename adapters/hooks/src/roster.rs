@@ -65,14 +65,11 @@ fn declared(
     }
     let name = entry.name.clone().unwrap_or_else(|| generated_name(&entry));
     let row = |name: String, point: HookPoint, only: Option<Vec<String>>| RosterEntry {
-        spec: HookSpec {
-            name,
-            point,
-            only,
-            order: entry.order,
-            on_failure: entry.on_failure,
-            timeout_ms: entry.timeout_ms,
-        },
+        spec: HookSpec::new(name, point, entry.timeout_ms).with(|it| {
+            it.only = only;
+            it.order = entry.order;
+            it.on_failure = entry.on_failure;
+        }),
         event: entry.event,
         run: entry.run.clone(),
         background: entry.background,

@@ -29,17 +29,11 @@ pub(crate) struct ToolOffer {
 impl ToolOffer {
     /// The tool as the engine knows it.
     pub(crate) fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: self.name.to_owned(),
-            description: self.description.to_owned(),
-            parameters: self.parameters.to_owned(),
-            effect: self.effect,
-            concurrency: self.concurrency,
-            timeout_ms: None,
-            reconciles: false,
-            client: false,
-            agent: None,
-        }
+        ToolSpec::new(self.name, self.effect).with(|it| {
+            it.description = self.description.to_owned();
+            it.parameters = self.parameters.to_owned();
+            it.concurrency = self.concurrency;
+        })
     }
 }
 
@@ -52,7 +46,7 @@ impl ToolOffer {
         let spec = self.spec();
         let parameters =
             spec.parameters.replacen(r#"},"required""#, &format!(r#"{OUTSIDE}}},"required""#), 1);
-        ToolSpec { parameters, ..spec }
+        spec.with(|it| it.parameters = parameters)
     }
 }
 

@@ -184,17 +184,13 @@ fn agent(entry: ToolEntry) -> Result<ToolSpec, String> {
         ));
     }
     let parameters = entry.parameters.map(Value::Object);
-    Ok(ToolSpec {
-        name: entry.name,
-        description: entry.description,
-        parameters: parameters.map_or_else(|| PROMPT.to_owned(), |schema| schema.to_string()),
-        effect: entry.effect.unwrap_or(EffectClass::Idempotent),
-        concurrency: entry.concurrency.unwrap_or(Concurrency::Parallel),
-        timeout_ms: entry.timeout_ms,
-        reconciles: false,
-        client: false,
-        agent: entry.agent,
-    })
+    Ok(ToolSpec::new(entry.name, entry.effect.unwrap_or(EffectClass::Idempotent)).with(|it| {
+        it.description = entry.description;
+        it.parameters = parameters.map_or_else(|| PROMPT.to_owned(), |schema| schema.to_string());
+        it.concurrency = entry.concurrency.unwrap_or(Concurrency::Parallel);
+        it.timeout_ms = entry.timeout_ms;
+        it.agent = entry.agent;
+    }))
 }
 
 fn tool(entry: ToolEntry, base: &Path, search: &OsStr) -> Result<CommandTool, String> {
@@ -216,17 +212,13 @@ fn tool(entry: ToolEntry, base: &Path, search: &OsStr) -> Result<CommandTool, St
     let reconcile =
         entry.reconcile.map(|parts| command_line("reconcile", parts, base, search)).transpose()?;
     Ok(CommandTool {
-        spec: ToolSpec {
-            name: entry.name,
-            description: entry.description,
-            parameters: Value::Object(entry.parameters.unwrap_or_default()).to_string(),
-            effect,
-            concurrency: entry.concurrency.unwrap_or(Concurrency::Exclusive),
-            timeout_ms: entry.timeout_ms,
-            reconciles: reconcile.is_some(),
-            client: false,
-            agent: None,
-        },
+        spec: ToolSpec::new(entry.name, effect).with(|it| {
+            it.description = entry.description;
+            it.parameters = Value::Object(entry.parameters.unwrap_or_default()).to_string();
+            it.concurrency = entry.concurrency.unwrap_or(Concurrency::Exclusive);
+            it.timeout_ms = entry.timeout_ms;
+            it.reconciles = reconcile.is_some();
+        }),
         line,
         reconcile,
         env: entry.env,

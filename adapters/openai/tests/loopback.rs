@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 use windlass_core::{
     AppendList, Assembler, AssemblerLimits, AssemblerOutput, FailureKind, Item, Prompt, PromptItem,
-    Retry, Seq, SessionId, Settings, TurnId,
+    Retry, Seq, SessionId, TurnId,
 };
 use windlass_http::http_wire;
 use windlass_kit_http::SseCaps;
@@ -38,11 +38,10 @@ fn over(config: &OpenAiConfig) -> OpenAi {
 }
 
 fn sample_of(items: &[PromptItem]) -> SampleRequest {
-    let settings = Settings {
-        provider: "openai".into(),
-        instructions: "Be brief.".into(),
-        ..windlass_testkit::settings()
-    };
+    let settings = windlass_testkit::settings().with(|it| {
+        it.provider = "openai".into();
+        it.instructions = "Be brief.".into();
+    });
     let items: AppendList<PromptItem> = items.iter().cloned().collect();
     let prompt = Prompt { settings: Arc::new(settings), items };
     SampleRequest::new(SessionId::new("s").unwrap(), TurnId(1), Seq(2), prompt)
@@ -163,14 +162,13 @@ async fn strict_tools(api: Api, config: &str) -> (Vec<serde_json::Value>, String
     let look = json!({ "type": "object", "properties": properties, "required": ["path"] });
     let any = json!({ "type": "object", "properties": {}, "additionalProperties": true });
     let mut request = hello();
-    let settings = Settings {
-        provider: provider.name().into(),
-        tools: vec![
+    let settings = windlass_testkit::settings().with(|it| {
+        it.provider = provider.name().into();
+        it.tools = vec![
             windlass_testkit::tool_spec("look", "Looks.", &look.to_string()),
             windlass_testkit::tool_spec("any", "Takes any.", &any.to_string()),
-        ],
-        ..windlass_testkit::settings()
-    };
+        ];
+    });
     request.prompt.settings = Arc::new(settings);
     let items = ask(&provider, request).await.unwrap();
     assert!(server.misses().is_empty(), "{:?}", server.misses());

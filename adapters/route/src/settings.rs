@@ -27,11 +27,10 @@ impl SettingsOverride {
         };
         let found = known.iter().find(same).map(|(_, to)| to.clone());
         let to = found.unwrap_or_else(|| {
-            let to = Arc::new(Settings {
-                provider: provider.to_owned(),
-                model: model.to_owned(),
-                ..Settings::clone(settings)
-            });
+            let to = Arc::new(Settings::clone(settings).with(|it| {
+                it.provider = provider.to_owned();
+                it.model = model.to_owned();
+            }));
             if known.len() >= MOST {
                 known.remove(0);
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{
-    AppendList, FailedAttempt, FailureKind, Prompt, Retry, Seq, SessionId, Settings, TurnId,
+    AppendList, FailedAttempt, FailureKind, Prompt, Retry, Seq, SessionId, TurnId,
 };
 use windlass_ports::{
     Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, StreamState,
@@ -39,8 +39,10 @@ fn named(name: &'static str, script: impl IntoIterator<Item = Step>) -> Arc<Name
 }
 
 fn request(provider: &str, model: &str) -> SampleRequest {
-    let settings =
-        Settings { provider: provider.into(), model: model.into(), ..windlass_testkit::settings() };
+    let settings = windlass_testkit::settings().with(|it| {
+        it.provider = provider.into();
+        it.model = model.into();
+    });
     let prompt = Prompt { settings: Arc::new(settings), items: AppendList::default() };
     SampleRequest::new(SessionId::new("s").unwrap(), TurnId(1), Seq(2), prompt)
 }

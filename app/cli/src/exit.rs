@@ -177,6 +177,7 @@ impl From<StartError> for Failure {
             | StartError::Busy { .. }
             | StartError::Child(_)
             | StartError::MissingParts { .. } => Self::new(ExitKind::Failed, error.to_string()),
+            _ => Self::new(ExitKind::Failed, error.to_string()),
         }
     }
 }
@@ -196,6 +197,7 @@ impl From<&DriverEnd> for Failure {
                 return Self::new(ExitKind::Store, words);
             }
             DriverEnd::Superseded(_) | DriverEnd::Store(_) => ExitKind::Store,
+            _ => ExitKind::Failed,
         };
         Self::new(exit, ended.to_string())
     }
@@ -216,6 +218,7 @@ impl From<SendError> for Failure {
             | SendError::Settings(_)
             | SendError::Image { .. }
             | SendError::TooLarge(_) => Self::usage(error.to_string()),
+            _ => Self::new(ExitKind::Failed, error.to_string()),
         }
     }
 }
@@ -226,6 +229,7 @@ impl From<AwaitError> for Failure {
             AwaitError::Ended(ended) => Self::from(&*ended),
             AwaitError::Store(error) => error.into(),
             AwaitError::NoTurn(_) | AwaitError::Withdrawn(_) => Self::usage(error.to_string()),
+            _ => Self::new(ExitKind::Failed, error.to_string()),
         }
     }
 }

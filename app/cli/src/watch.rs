@@ -155,6 +155,7 @@ impl TurnWatch<'_> {
             error @ (AwaitError::Store(_) | AwaitError::NoTurn(_) | AwaitError::Withdrawn(_)) => {
                 error.into()
             }
+            error => error.into(),
         }
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_engine::core::{
-    Delivery, EffectClass, Fact, InterruptSource, Lineage, OpenSession, Scope, Seq, SessionId,
-    Settings, StopTiming, Timestamp, TurnOutcome,
+    EffectClass, Fact, InterruptSource, Lineage, OpenSession, Scope, Seq, SessionId, StopTiming,
+    Timestamp, TurnOutcome,
 };
 use windlass_engine::ports::{LogStore, NoApprover, NoBlobStore, NoHooks, Ports, ToolExecutor};
 use windlass_engine::{Config, Engine, Event, NewInput, SessionHandle, Start};
@@ -57,11 +57,10 @@ impl World {
         Box::new(OpenSession {
             owner: me(),
             workspace: None,
-            settings: Settings {
-                instructions: "Be brief.".into(),
-                tools: self.tools.tools(),
-                ..windlass_testkit::settings()
-            },
+            settings: windlass_testkit::settings().with(|it| {
+                it.instructions = "Be brief.".into();
+                it.tools = self.tools.tools();
+            }),
             lineage: Lineage::Root,
         })
     }
@@ -73,16 +72,7 @@ impl World {
 }
 
 fn send(text: &str) -> NewInput {
-    NewInput {
-        scope: me(),
-        text: text.into(),
-        delivery: Delivery::Turn,
-        context: Vec::new(),
-        images: Vec::new(),
-        key: None,
-        dry_run: false,
-        turn: None,
-    }
+    NewInput::new(me(), text)
 }
 
 #[tokio::test]
@@ -164,7 +154,7 @@ async fn a_session_reopened_after_close_goes_on_and_forgets_nothing() {
 async fn the_same_key_is_one_input() {
     let world = World::new(vec![say("one")], vec![]);
     let conversation = world.open().await;
-    let keyed = || NewInput { key: Some("k".into()), ..send("a") };
+    let keyed = || send("a").with(|it| it.key = Some("k".into()));
     let first = conversation.send(keyed()).await.unwrap();
     let second = conversation.send(keyed()).await.unwrap();
     assert_eq!(first, second);

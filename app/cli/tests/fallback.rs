@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_engine::core::{
-    Delivery, Fact, FailureKind, Lineage, OpenSession, RecordedFact, Retry, Scope, Seq, SessionId,
-    Settings, Timestamp, TurnOutcome,
+    Fact, FailureKind, Lineage, OpenSession, RecordedFact, Retry, Scope, Seq, SessionId, Timestamp,
+    TurnOutcome,
 };
 use windlass_engine::ports::{
     LogStore, NoApprover, NoBlobStore, NoHooks, Ports, Provider, ProviderCapabilities,
@@ -75,27 +75,17 @@ fn engine(store: &Arc<dyn LogStore>, provider: Arc<dyn Provider>) -> Engine {
 }
 
 async fn open(engine: &Engine) -> SessionHandle {
-    let settings = Settings {
-        provider: "chain".into(),
-        instructions: "Be brief.".into(),
-        ..windlass_testkit::settings()
-    };
+    let settings = windlass_testkit::settings().with(|it| {
+        it.provider = "chain".into();
+        it.instructions = "Be brief.".into();
+    });
     let opening =
         Box::new(OpenSession { owner: me(), workspace: None, settings, lineage: Lineage::Root });
     engine.open(&id(), &me(), Start::Either(opening)).await.unwrap()
 }
 
 fn send() -> NewInput {
-    NewInput {
-        scope: me(),
-        text: "go".into(),
-        delivery: Delivery::Turn,
-        context: Vec::new(),
-        images: Vec::new(),
-        key: None,
-        dry_run: false,
-        turn: None,
-    }
+    NewInput::new(me(), "go")
 }
 
 async fn log(store: &Arc<dyn LogStore>) -> Vec<RecordedFact> {

@@ -92,15 +92,14 @@ fn me() -> Scope {
 }
 
 fn settings(provider: &str, model: &str, tools: &dyn ToolExecutor) -> Settings {
-    Settings {
-        provider: provider.into(),
-        model: model.into(),
-        instructions: "Be brief.".into(),
-        tools: tools.tools(),
-        max_output_tokens: Some(8_000),
-        effort: Some("low".into()),
-        ..windlass_testkit::settings()
-    }
+    windlass_testkit::settings().with(|it| {
+        it.provider = provider.into();
+        it.model = model.into();
+        it.instructions = "Be brief.".into();
+        it.tools = tools.tools();
+        it.max_output_tokens = Some(8_000);
+        it.effort = Some("low".into());
+    })
 }
 
 /// What was lowered, as `(part, how, why, count)`.

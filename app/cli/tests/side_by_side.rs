@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::json;
 use windlass_engine::core::{
     CallId, EffectClass, Fact, Lineage, ObservationStatus, OpenSession, ProgramEnd, ProgramMode,
-    RecordedFact, RequestOptions, Scope, Seq, SessionId, Settings, Timestamp, TurnId, TurnOutcome,
-    decide, replay,
+    RecordedFact, RequestOptions, Scope, Seq, SessionId, Timestamp, TurnId, TurnOutcome, decide,
+    replay,
 };
 use windlass_engine::ports::{
     LogStore, NoApprover, NoBlobStore, NoHooks, Ports, ProgramRuntimes, ToolExecutor,
@@ -62,20 +62,18 @@ impl World {
     }
 
     async fn open(&self) -> SessionHandle {
-        let settings = Settings {
-            tools: self.tools.tools(),
-            options: RequestOptions {
-                program: Some(ProgramMode {
+        let settings = windlass_testkit::settings().with(|it| {
+            it.tools = self.tools.tools();
+            it.options = RequestOptions::default().with(|it| {
+                it.program = Some(ProgramMode {
                     runtime: "ptclisp".into(),
                     transport: Default::default(),
                     limits: Default::default(),
                     data: None,
                     corrections: 0,
-                }),
-                ..RequestOptions::default()
-            },
-            ..windlass_testkit::settings()
-        };
+                })
+            });
+        });
         let start = Start::Either(Box::new(OpenSession {
             owner: me(),
             workspace: None,

@@ -250,26 +250,18 @@ impl Checker {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::{Concurrency, EffectClass, Permissions, Settings, ToolSpec};
+    use windlass_core::{EffectClass, Permissions, Settings, ToolSpec};
 
     use super::*;
 
     fn settings(parameters: &str) -> Arc<Settings> {
-        Arc::new(Settings {
-            permissions: Permissions::Auto,
-            tools: vec![ToolSpec {
-                name: "t".into(),
-                description: String::new(),
-                parameters: parameters.into(),
-                effect: EffectClass::ReadOnly,
-                concurrency: Concurrency::Parallel,
-                timeout_ms: None,
-                reconciles: false,
-                client: false,
-                agent: None,
-            }],
-            ..Settings::new("p", "m")
-        })
+        Arc::new(Settings::new("p", "m").with(|it| {
+            it.permissions = Permissions::Auto;
+            it.tools = vec![
+                ToolSpec::new("t", EffectClass::ReadOnly)
+                    .with(|it| it.parameters = parameters.into()),
+            ];
+        }))
     }
 
     #[test]

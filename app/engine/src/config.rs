@@ -7,6 +7,7 @@ use windlass_core::{AssemblerLimits, Limits, ProgramLimits};
 
 /// Limits of an engine.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Config {
     /// Upper bound on every session's limits.
     pub limits: Limits,
@@ -63,5 +64,19 @@ impl Default for Config {
             shutdown_ms: 10_000,
             remote_command_ms: 30_000,
         }
+    }
+}
+
+impl Config {
+    /// Returns this configuration with changes.
+    ///
+    /// ```
+    /// let config = windlass_engine::Config::default().with(|it| it.shutdown_ms = 5_000);
+    /// assert_eq!(config.shutdown_ms, 5_000);
+    /// ```
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
     }
 }

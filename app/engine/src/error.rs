@@ -9,6 +9,7 @@ use windlass_ports::{
 
 /// Error of starting, resuming or reattaching to a session.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// No session with this id exists, or none that the scope may see.
     #[error("there is no session {0}: list them with `windlass sessions`")]
@@ -105,6 +106,7 @@ impl From<StoreError> for StartError {
 
 /// Reason for the end of a driver.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DriverEnd {
     /// The session has no user left, or the engine was shut down.
     #[error("the session was closed")]
@@ -136,6 +138,7 @@ pub enum DriverEnd {
 
 /// Error of sending an input.
 #[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
 pub enum SendError {
     /// The session's state does not allow the input. Nothing changed.
     #[error("{0}")]
@@ -190,6 +193,7 @@ pub enum SendError {
 
 /// Error of awaiting the end of a turn.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AwaitError {
     /// The driver ended before the turn did.
     #[error("{0}")]

@@ -42,6 +42,7 @@ pub struct ForkReport {
 
 /// Error of forking a session.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ForkError {
     /// No session with this id exists, or none that the scope may see.
     #[error("there is no session {0}: list them with `windlass sessions`")]

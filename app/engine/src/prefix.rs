@@ -86,10 +86,9 @@ mod tests {
     fn prompt(model: &str, words: &[&str]) -> Prompt {
         let user = |word: &&str| PromptItem::User { text: Arc::from(*word) };
         Prompt {
-            settings: Arc::new(Settings {
-                permissions: Permissions::Auto,
-                ..Settings::new("p", model)
-            }),
+            settings: Arc::new(
+                Settings::new("p", model).with(|it| it.permissions = Permissions::Auto),
+            ),
             items: words.iter().map(user).collect(),
         }
     }

@@ -130,7 +130,7 @@ fn me() -> Scope {
 
 fn settings(counter: &CounterTool) -> (Arc<ScriptedTools>, Settings) {
     let tools = Arc::new(ScriptedTools::new([counter.tool()]));
-    let settings = Settings { tools: tools.tools(), ..windlass_testkit::settings() };
+    let settings = windlass_testkit::settings().with(|it| it.tools = tools.tools());
     (tools, settings)
 }
 
@@ -261,7 +261,7 @@ async fn a_store_that_is_away_ends_the_driver_and_the_turn_goes_on_once_it_is_ba
                 let mut events = conversation.subscribe(Some(Seq::ZERO));
                 if said == 0 {
                     let sent =
-                        conversation.send(NewInput { key: Some("once".into()), ..hello() }).await;
+                        conversation.send(hello().with(|it| it.key = Some("once".into()))).await;
                     said = usize::from(sent.is_ok());
                 }
                 let ended = loop {

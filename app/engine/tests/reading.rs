@@ -13,7 +13,7 @@ mod clock;
 use std::sync::Arc;
 
 use windlass_engine::core::{
-    CompactionStrategy, ContextWindow, Lineage, OpenSession, Scope, SessionId, Settings, Timestamp,
+    CompactionStrategy, ContextWindow, Lineage, OpenSession, Scope, SessionId, Timestamp,
     TurnOutcome, read_output_tool,
 };
 use windlass_engine::ports::{
@@ -79,7 +79,10 @@ async fn run(
     let tools = ScriptedTools::new([task.tool()]);
     let mut offered = tools.tools();
     offered.extend(readable.then(read_output_tool));
-    let settings = Settings { tools: offered, window, ..windlass_testkit::settings() };
+    let settings = windlass_testkit::settings().with(|it| {
+        it.tools = offered;
+        it.window = window;
+    });
     let port: Arc<dyn Provider> = Arc::new(provider.clone());
     let ports = Ports {
         provider: port,

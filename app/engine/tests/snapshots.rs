@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::{Instant, timeout};
-use windlass_engine::core::{
-    Lineage, OpenSession, RecordedFact, Scope, Seq, SessionId, Settings, Timestamp,
-};
+use windlass_engine::core::{Lineage, OpenSession, RecordedFact, Scope, Seq, SessionId, Timestamp};
 use windlass_engine::ports::{
     LogStore, NoApprover, NoHooks, Ports, StoreCapabilities, StoreError, StoreErrorKind,
     StoredCheckpoint, ToolExecutor as _,
@@ -156,13 +154,16 @@ fn engine(store: &Shelf, snapshot_every: u64) -> Engine {
         clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
         programs: windlass_engine::ports::ProgramRuntimes::none(),
     };
-    let config = Config { read_page: 7, checkpoint_every: snapshot_every, ..Config::default() };
+    let config = Config::default().with(|it| {
+        it.read_page = 7;
+        it.checkpoint_every = snapshot_every;
+    });
     Engine::new(ports, config)
 }
 
 fn start() -> Start {
     let settings =
-        Settings { tools: ScriptedTools::new([]).tools(), ..windlass_testkit::settings() };
+        windlass_testkit::settings().with(|it| it.tools = ScriptedTools::new([]).tools());
     Start::Either(Box::new(OpenSession {
         owner: me(),
         workspace: None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_engine::core::{
-    EffectClass, Lineage, OpenSession, PromptItem, Scope, Seq, SessionId, Settings, Timestamp,
+    EffectClass, Lineage, OpenSession, PromptItem, Scope, Seq, SessionId, Timestamp,
 };
 use windlass_engine::ports::{
     NoApprover, NoBlobStore, NoHooks, Ports, ProgramRuntimes, ToolExecutor as _,
@@ -31,7 +31,7 @@ async fn samples_calls_and_appends_are_in_the_span_of_their_turn() {
             false => call("count", json!({})),
         }
     });
-    let settings = Settings { tools: tools.tools(), ..windlass_testkit::settings() };
+    let settings = windlass_testkit::settings().with(|it| it.tools = tools.tools());
     let ports = Ports {
         provider: Arc::new(provider),
         store: Arc::new(store.clone()),

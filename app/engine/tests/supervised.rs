@@ -50,7 +50,7 @@ impl World {
                 false => call("count", json!({})),
             }
         });
-        let settings = Settings { tools: tools.tools(), ..windlass_testkit::settings() };
+        let settings = windlass_testkit::settings().with(|it| it.tools = tools.tools());
         let ports = Ports {
             provider: Arc::new(provider),
             store: Arc::new(store.clone()),

@@ -65,17 +65,13 @@ impl ClientTool {
         if !TIMEOUTS_MS.contains(&timeout_ms) {
             return refuse("timeout_ms is between a second and seven days");
         }
-        Ok(ToolSpec {
-            name: self.name.clone(),
-            description: self.description.clone(),
-            parameters,
-            effect: self.effect,
-            concurrency: Concurrency::Parallel,
-            timeout_ms: Some(timeout_ms),
-            reconciles: false,
-            client: true,
-            agent: None,
-        })
+        Ok(ToolSpec::new(self.name.clone(), self.effect).with(|it| {
+            it.description = self.description.clone();
+            it.parameters = parameters;
+            it.concurrency = Concurrency::Parallel;
+            it.timeout_ms = Some(timeout_ms);
+            it.client = true;
+        }))
     }
 }
 

@@ -22,7 +22,7 @@ async fn main() -> windlass::Result {
     let windlass = windlass::builder("demo")
         .tool(tool("facts", EffectClass::ReadOnly, facts))
         .agent("research", "Researches a town.", researcher)
-        .limits(Limits { samples: 10, ..Limits::default() })
+        .limits(Limits::default().with(|it| it.samples = 10))
         .open()
         .await?;
     // What the demo model is told to do: call the agent, which is told to call its tool.

@@ -173,17 +173,12 @@ impl Builder {
         description: impl Into<String>,
         agent: AgentSpec,
     ) -> Self {
-        self.specs.push(ToolSpec {
-            name: name.into(),
-            description: description.into(),
-            parameters: AGENT_PARAMETERS.to_owned(),
-            effect: EffectClass::Idempotent,
-            concurrency: Concurrency::Parallel,
-            timeout_ms: None,
-            reconciles: false,
-            client: false,
-            agent: Some(Box::new(agent)),
-        });
+        self.specs.push(ToolSpec::new(name, EffectClass::Idempotent).with(|it| {
+            it.description = description.into();
+            it.parameters = AGENT_PARAMETERS.to_owned();
+            it.concurrency = Concurrency::Parallel;
+            it.agent = Some(Box::new(agent));
+        }));
         self
     }
 
@@ -338,17 +333,16 @@ impl Builder {
             Some(_) => Permissions::Ask,
             None => Permissions::Auto,
         });
-        let mut settings = Settings {
-            instructions: self.instructions,
-            mode: self.mode,
-            permissions,
-            hooks: hooks.hooks(),
-            redaction: hooks.redaction(),
-            tools: self.specs,
-            limits: self.limits,
-            base_url: provider.base_url,
-            ..Settings::new(provider.name, provider.model)
-        };
+        let mut settings = Settings::new(provider.name, provider.model).with(|it| {
+            it.instructions = self.instructions;
+            it.mode = self.mode;
+            it.permissions = permissions;
+            it.hooks = hooks.hooks();
+            it.redaction = hooks.redaction();
+            it.tools = self.specs;
+            it.limits = self.limits;
+            it.base_url = provider.base_url;
+        });
         settings.options.program = self.program;
         settings.window.strategy = CompactionStrategy::Summary;
         settings.window.tokens =

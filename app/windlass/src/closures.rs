@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use windlass_engine::core::{HookFailurePolicy, HookOrder, HookPoint, HookReply, HookSpec};
+use windlass_engine::core::{HookPoint, HookReply, HookSpec};
 use windlass_engine::ports::{
     Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, HookCall, HookContext,
     HookError, Hooks, Redactor,
@@ -37,14 +37,7 @@ impl HookFunctions {
         F: Fn(HookCall, HookContext) -> R + Send + Sync + 'static,
         R: Future<Output = Result<HookReply>> + Send + 'static,
     {
-        let spec = HookSpec {
-            name,
-            point,
-            only: None,
-            order: HookOrder::Sequential,
-            on_failure: HookFailurePolicy::Closed,
-            timeout_ms: HOOK_MS,
-        };
+        let spec = HookSpec::new(name, point, HOOK_MS);
         self.hooks.push((spec, Box::new(move |call, context| Box::pin(hook(call, context)))));
     }
 

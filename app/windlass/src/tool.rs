@@ -65,20 +65,10 @@ where
     R: Future<Output = Result<T>> + Send + 'static,
 {
     let schema = TypeSchema::of::<A>();
-    let spec = ToolSpec {
-        name: name.into(),
-        description: schema.description.unwrap_or_default(),
-        parameters: schema.schema.to_string(),
-        effect,
-        concurrency: match effect {
-            EffectClass::ReadOnly => Concurrency::Parallel,
-            EffectClass::Idempotent | EffectClass::Effectful => Concurrency::Exclusive,
-        },
-        timeout_ms: None,
-        reconciles: false,
-        client: false,
-        agent: None,
-    };
+    let spec = ToolSpec::new(name, effect).with(|it| {
+        it.description = schema.description.unwrap_or_default();
+        it.parameters = schema.schema.to_string();
+    });
     let function = move |context, arguments: String| match serde_json::from_str(&arguments) {
         Ok(arguments) => {
             let run = function(context, arguments);

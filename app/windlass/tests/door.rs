@@ -93,7 +93,7 @@ async fn what_a_tool_fails_with_is_what_the_model_reads() {
 #[tokio::test]
 async fn every_other_outcome_is_an_error_with_the_turn() {
     let server = scripted([call(json!({ "a": 1 })), Reply::error(401, "bad_key", "no such key")]);
-    let limits = Limits { samples: 1, ..Limits::default() };
+    let limits = Limits::default().with(|it| it.samples = 1);
     let short = over(&server).tool(adder()).limits(limits).open().await.unwrap();
     let error = short.run("Add.").await.unwrap_err();
     let turn = error.turn().unwrap();

@@ -49,6 +49,7 @@ macro_rules! facts {
         /// One event in a session.
         #[derive(Debug, Clone, PartialEq, Eq)]
         #[expect(missing_docs, reason = "each variant is its struct, which is documented")]
+        #[non_exhaustive]
         pub enum Fact {
             $($( $Fact($Fact), )*)*
         }

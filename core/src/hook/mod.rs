@@ -17,6 +17,7 @@ pub use table::{HookOccurrence, HookPoint};
 /// Declaration of a hook. Its implementation belongs to the adapter that runs it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct HookSpec {
     /// Its name, unique among the hooks of a session; each message about it includes it.
     pub name: String,
@@ -196,6 +197,27 @@ impl SessionStart {
 }
 
 impl HookSpec {
+    /// Creates a hook that is asked about every subject of a point, after the hooks before it. Its
+    /// failure counts as a denial.
+    #[must_use]
+    pub fn new(name: impl Into<String>, point: HookPoint, timeout_ms: u64) -> Self {
+        Self {
+            name: name.into(),
+            point,
+            only: None,
+            order: HookOrder::Sequential,
+            on_failure: HookFailurePolicy::Closed,
+            timeout_ms,
+        }
+    }
+
+    /// Returns this hook with changes.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// Returns true if the hook runs for this subject at this point.
     #[must_use]
     pub fn matches(&self, point: HookPoint, subject: &str) -> bool {

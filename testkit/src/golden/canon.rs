@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_later_field_is_written_only_where_it_says_something() {
-        let limits = Limits { samples: Limits::default().samples + 1, ..Limits::default() };
+        let limits = Limits::default().with(|it| it.samples = Limits::default().samples + 1);
         assert_eq!(json(&record(&limits, &["calls"])), r#"{"calls":2000,"samples":201}"#);
     }
 

@@ -55,6 +55,7 @@ pub(super) fn lines(lines: &mut Lines, name: &str, settings: &Settings) {
         effort,
         base_url,
         options,
+        ..
     } = settings;
     let named = |what: &str| format!("{name}.{what}");
     lines.put(&named("provider"), provider);
@@ -80,4 +81,27 @@ pub(super) fn lines(lines: &mut Lines, name: &str, settings: &Settings) {
     lines.maybe(&named("base_url"), base_url.as_ref());
     let asked = *options != RequestOptions::unrecorded();
     lines.maybe(&named("options"), asked.then_some(options));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::world::fixed;
+
+    #[test]
+    fn each_recorded_field_has_a_line() {
+        let settings = fixed::settings("x");
+        let mut text = Lines::default();
+        lines(&mut text, "s", &settings);
+        let Ok(Value::Object(fields)) = serde_json::to_value(&settings) else {
+            panic!("settings are an object");
+        };
+        assert!(fields.len() > 10, "{fields:?}");
+        for field in fields.keys() {
+            let one = format!("s.{}", field.strip_suffix('s').unwrap_or(field));
+            assert!(text.text().lines().any(|line| line.starts_with(&one)), "{field} has no line");
+        }
+    }
 }

@@ -35,14 +35,7 @@ impl ScriptedHook {
     /// A sequential hook of this name that has nothing to say. Its failure counts as a denial.
     #[must_use]
     pub fn new(name: impl Into<String>, point: HookPoint) -> Self {
-        Self::from_spec(HookSpec {
-            name: name.into(),
-            point,
-            only: None,
-            order: HookOrder::Sequential,
-            on_failure: HookFailurePolicy::Closed,
-            timeout_ms: 60_000,
-        })
+        Self::from_spec(HookSpec::new(name, point, 60_000))
     }
 
     /// A hook with all of its declaration.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_core::{AppendList, Seq, SessionId, Settings, StreamEvent, TurnId};
+use windlass_core::{AppendList, Seq, SessionId, StreamEvent, TurnId};
 use windlass_ports::StreamState;
 
 use super::*;
 use crate::gate::Gate;
 
 fn request() -> SampleRequest {
-    let settings = Settings { model: "scripted".into(), ..crate::settings() };
+    let settings = crate::settings().with(|it| it.model = "scripted".into());
     let prompt = Prompt { settings: Arc::new(settings), items: AppendList::default() };
     SampleRequest::new(SessionId::new("s").unwrap(), TurnId(2), Seq(4), prompt)
 }

@@ -22,7 +22,6 @@ mod damaging;
 mod declaring;
 mod erased_bytes;
 mod erasing;
-pub(crate) mod facts;
 mod image;
 mod inspecting;
 mod killing;
@@ -49,6 +48,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windlass_ports::{LogStore, StoreError};
 
+use crate::world::fixed as facts;
 pub use appending::*;
 pub use beside::*;
 pub use child::{OpenFolder, writer};
@@ -57,6 +57,7 @@ pub use damaging::*;
 pub use declaring::*;
 pub use erased_bytes::*;
 pub use erasing::*;
+
 pub use facts::{NASTY_TEXTS, fact_of_size, newer_facts, numbered_facts, sample_facts};
 pub use image::*;
 pub use inspecting::{FactDamage, FactDamageKind, Inspection, bytes_of, damage_files};

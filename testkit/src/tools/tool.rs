@@ -43,17 +43,10 @@ impl ScriptedTool {
     /// A tool of this name and effect class that may run beside others.
     #[must_use]
     pub fn new(name: impl Into<String>, effect: EffectClass) -> Self {
-        let spec = ToolSpec {
-            name: name.into(),
-            description: "A scripted tool.".into(),
-            parameters: r#"{"type":"object"}"#.into(),
-            effect,
-            concurrency: Concurrency::Parallel,
-            timeout_ms: None,
-            reconciles: false,
-            client: false,
-            agent: None,
-        };
+        let spec = ToolSpec::new(name, effect).with(|it| {
+            it.description = "A scripted tool.".into();
+            it.concurrency = Concurrency::Parallel;
+        });
         Self::from_spec(spec)
     }
 

@@ -31,7 +31,11 @@ pub fn hook(
     on_failure: HookFailurePolicy,
     only: Option<Vec<String>>,
 ) -> HookSpec {
-    HookSpec { name: format!("h{place}"), point, only, order, on_failure, timeout_ms: 1_000 }
+    HookSpec::new(format!("h{place}"), point, 1_000).with(|it| {
+        it.only = only;
+        it.order = order;
+        it.on_failure = on_failure;
+    })
 }
 
 /// Reads hooks.

@@ -8,6 +8,8 @@ mod clients;
 mod declared;
 mod driver;
 mod events;
+#[cfg_attr(not(feature = "suites"), expect(dead_code, unreachable_pub, reason = "for the suites"))]
+pub(crate) mod fixed;
 mod happen;
 mod parse;
 mod posture;

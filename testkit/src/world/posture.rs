@@ -99,40 +99,39 @@ impl Posture {
     /// The settings of a session in this posture.
     #[must_use]
     pub fn settings(&self) -> Settings {
-        let tool = |(name, effect, concurrency): DeclaredTool| ToolSpec {
-            description: format!("simulated {name}"),
-            parameters: String::from(r#"{"type":"object"}"#),
-            effect: match self.understates.as_deref() == Some(name.as_str()) {
+        let tool = |(name, effect, concurrency): DeclaredTool| {
+            let effect = match self.understates.as_deref() == Some(name.as_str()) {
                 true => EffectClass::ReadOnly,
                 false => effect,
-            },
-            concurrency,
-            timeout_ms: match concurrency {
-                Concurrency::Parallel => None,
-                Concurrency::Exclusive => Some(5_000),
-            },
-            reconciles: name == RECONCILES,
-            client: self.client.as_deref() == Some(name.as_str()),
-            agent: self.agent.filter(|_| name == AGENT).map(|samples| agent(samples, self.wakes)),
-            name,
+            };
+            ToolSpec::new(name.as_str(), effect).with(|it| {
+                it.description = format!("simulated {name}");
+                it.concurrency = concurrency;
+                it.timeout_ms = match concurrency {
+                    Concurrency::Parallel => None,
+                    Concurrency::Exclusive => Some(5_000),
+                };
+                it.reconciles = name == RECONCILES;
+                it.client = self.client.as_deref() == Some(name.as_str());
+                it.agent =
+                    self.agent.filter(|_| name == AGENT).map(|samples| agent(samples, self.wakes));
+            })
         };
-        Settings {
-            instructions: String::from("Be brief."),
-            mode: self.mode,
-            permissions: self.permissions,
-            rules: self.rules.clone(),
-            hooks: self.hooks.clone(),
-            window: self.window,
-            price: self.price,
-            tools: self.declared().map(tool).collect(),
-            limits: self.limits,
-            options: RequestOptions {
-                output_schema: self.shape.map(shape),
-                program: self.program.map(|calls| programs::mode(calls, self.corrections)),
-                ..RequestOptions::default()
-            },
-            ..Settings::new("simulated", "simulated-1")
-        }
+        Settings::new("simulated", "simulated-1").with(|it| {
+            it.instructions = String::from("Be brief.");
+            it.mode = self.mode;
+            it.permissions = self.permissions;
+            it.rules = self.rules.clone();
+            it.hooks = self.hooks.clone();
+            it.window = self.window;
+            it.price = self.price;
+            it.tools = self.declared().map(tool).collect();
+            it.limits = self.limits;
+            it.options = RequestOptions::default().with(|it| {
+                it.output_schema = self.shape.map(shape);
+                it.program = self.program.map(|calls| programs::mode(calls, self.corrections));
+            });
+        })
     }
 
     /// The ceiling of a process whose sessions are to have this posture.
@@ -256,19 +255,14 @@ impl fmt::Display for Posture {
 
 /// An agent without tools.
 fn agent(samples: u32, wakes: bool) -> Box<AgentSpec> {
-    Box::new(AgentSpec {
-        instructions: String::from("Be briefer."),
-        tools: Vec::new(),
-        samples,
-        tokens: 0,
-        cost_micros: 0,
-        when_parent_ends: if wakes { ParentEndPolicy::Detach } else { ParentEndPolicy::Stop },
-        background: false,
-        when_detached_ends: match wakes {
+    Box::new(AgentSpec::new("Be briefer.").with(|it| {
+        it.samples = samples;
+        it.when_parent_ends = if wakes { ParentEndPolicy::Detach } else { ParentEndPolicy::Stop };
+        it.when_detached_ends = match wakes {
             true => DetachedEndPolicy::Wake,
             false => DetachedEndPolicy::Wait,
-        },
-    })
+        };
+    }))
 }
 
 /// The shape of an answer. No world reads it: the script says what does not fit.

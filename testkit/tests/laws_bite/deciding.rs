@@ -24,20 +24,19 @@ fn turning(session: &Session, change: impl FnOnce(&mut windlass_core::Turn)) -> 
 
 /// A decision that looks at no limit of the turn or of the process.
 fn limitless(session: &Session, _: &Limits, input: Incoming<Input>) -> Decided {
-    let wide = Limits {
-        samples: u32::MAX,
-        attempts: u32::MAX,
-        restarts: u32::MAX,
-        parallel_calls: u32::MAX,
-        queue: u32::MAX,
-        backoff_max_ms: u64::MAX,
-        retry_after_ms: u64::MAX,
-        continuations: u32::MAX,
-        empty_answers: u32::MAX,
-        compactions: u32::MAX,
-        context_bytes: u64::MAX,
-        ..Limits::default()
-    };
+    let wide = Limits::default().with(|it| {
+        it.samples = u32::MAX;
+        it.attempts = u32::MAX;
+        it.restarts = u32::MAX;
+        it.parallel_calls = u32::MAX;
+        it.queue = u32::MAX;
+        it.backoff_max_ms = u64::MAX;
+        it.retry_after_ms = u64::MAX;
+        it.continuations = u32::MAX;
+        it.empty_answers = u32::MAX;
+        it.compactions = u32::MAX;
+        it.context_bytes = u64::MAX;
+    });
     let mut session = turning(session, |turn| turn.limits = wide);
     Arc::make_mut(&mut session.settings).limits = wide;
     decide(&session, &wide, input)

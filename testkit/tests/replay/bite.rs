@@ -146,7 +146,7 @@ fn a_turn_that_would_run_on_is_told() {
 
 /// Opens turns with no more than three samples.
 fn thrifty(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
-    let limits = limits.within(&Limits { samples: 3, ..*limits });
+    let limits = limits.within(&(*limits).with(|it| it.samples = 3));
     decide(session, &limits, input)
 }
 

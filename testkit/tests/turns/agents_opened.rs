@@ -17,16 +17,10 @@ fn parent() -> Session {
 }
 
 fn agent(tools: &[&str]) -> AgentSpec {
-    AgentSpec {
-        instructions: "Look.".into(),
-        tools: tools.iter().map(|&tool| tool.into()).collect(),
-        samples: 3,
-        tokens: 0,
-        cost_micros: 0,
-        when_parent_ends: windlass_core::ParentEndPolicy::Stop,
-        background: false,
-        when_detached_ends: windlass_core::DetachedEndPolicy::Wait,
-    }
+    AgentSpec::new("Look.").with(|it| {
+        it.tools = tools.iter().map(|&tool| tool.into()).collect();
+        it.samples = 3;
+    })
 }
 
 fn opening(parent: &Session, agent: &AgentSpec) -> OpenSession {
@@ -72,7 +66,7 @@ fn a_child_with_more_than_its_parent_is_refused() {
 
 #[test]
 fn a_child_has_no_more_time_than_its_call_was_lent() {
-    let turn = |ms: u64| Limits { turn_ms: ms, ..Limits::default() };
+    let turn = |ms: u64| Limits::default().with(|it| it.turn_ms = ms);
     let lent = |turn_ms: u64| BudgetGrant { samples: 1, tokens: 0, cost_micros: 0, turn_ms };
     assert_eq!(lent(700).limits(&turn(1_000)).turn_ms, 700);
     assert_eq!(lent(700).limits(&turn(0)).turn_ms, 700);
@@ -122,10 +116,8 @@ fn a_child_gets_no_further_tool_unless_somebody_means_it() {
 
 #[test]
 fn what_agents_are_to_have_is_there_for_them() {
-    let named = |name: &str, tools: &[&str]| ToolSpec {
-        agent: Some(Box::new(agent(tools))),
-        ..plain(name)
-    };
+    let named =
+        |name: &str, tools: &[&str]| plain(name).with(|it| it.agent = Some(Box::new(agent(tools))));
     let read = plain("read");
     let whole = [named("a", &["b", "read", "a"]), named("b", &["read"]), read.clone()];
     assert_eq!(unavailable_tool(&whole), None);

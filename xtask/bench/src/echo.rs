@@ -1,7 +1,7 @@
 //! The tool of the bench: `echo`, in this process, which gives its argument back.
 
 use async_trait::async_trait;
-use windlass_core::{Concurrency, EffectClass, Observation, ObservationStatus, ToolSpec};
+use windlass_core::{EffectClass, Observation, ObservationStatus, ToolSpec};
 use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 
 use crate::wire::{ECHO_DESCRIPTION, ECHO_SCHEMA, EchoArguments};
@@ -12,17 +12,10 @@ pub(crate) struct Echo;
 
 /// Declaration of `echo` for the model.
 pub(crate) fn spec() -> ToolSpec {
-    ToolSpec {
-        name: "echo".to_owned(),
-        description: ECHO_DESCRIPTION.to_owned(),
-        parameters: ECHO_SCHEMA.to_owned(),
-        effect: EffectClass::ReadOnly,
-        concurrency: Concurrency::Parallel,
-        timeout_ms: None,
-        reconciles: false,
-        client: false,
-        agent: None,
-    }
+    ToolSpec::new("echo", EffectClass::ReadOnly).with(|it| {
+        it.description = ECHO_DESCRIPTION.to_owned();
+        it.parameters = ECHO_SCHEMA.to_owned();
+    })
 }
 
 #[async_trait]

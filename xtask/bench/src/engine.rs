@@ -50,13 +50,12 @@ pub(crate) struct Told {
 impl Contender {
     /// An engine that asks this provider for this model.
     pub(crate) fn new(provider: Arc<dyn Provider>, keep: Keep, model: &str) -> Self {
-        let settings = Settings {
-            instructions: INSTRUCTIONS.to_owned(),
-            permissions: Permissions::Auto,
-            tools: vec![spec()],
-            limits: limits(),
-            ..Settings::new(provider.name(), model)
-        };
+        let settings = Settings::new(provider.name(), model).with(|it| {
+            it.instructions = INSTRUCTIONS.to_owned();
+            it.permissions = Permissions::Auto;
+            it.tools = vec![spec()];
+            it.limits = limits();
+        });
         Self { provider, keep, settings }
     }
 
@@ -135,7 +134,7 @@ impl Contender {
             clock: Arc::new(SystemClock::new()),
             programs: windlass_engine::ports::ProgramRuntimes::none(),
         };
-        let config = Config { limits: limits(), ..Config::default() };
+        let config = Config::default().with(|it| it.limits = limits());
         let id = SessionId::new(session)?;
         let opened = Engine::new(ports, config).open(&id, &scope(), start).await;
         opened.with_context(|| format!("opening session {session}"))
@@ -197,7 +196,11 @@ fn take(told: &mut Told, fact: &Fact) -> anyhow::Result<bool> {
 
 /// Limits out of the way of long scripts; the times stay as they are for everybody.
 fn limits() -> Limits {
-    Limits { samples: u32::MAX, calls: u32::MAX, compactions: u32::MAX, ..Limits::default() }
+    Limits::default().with(|it| {
+        it.samples = u32::MAX;
+        it.calls = u32::MAX;
+        it.compactions = u32::MAX;
+    })
 }
 
 fn scope() -> Scope {

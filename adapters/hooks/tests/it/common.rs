@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use windlass_core::{
-    Concurrency, EffectClass, HookOccurrence, HookPoint, HookReply, HookSpec, Mode, Observation,
+    EffectClass, HookOccurrence, HookPoint, HookReply, HookSpec, Mode, Observation,
     ObservationStatus, Permissions, Scope, SessionId, Timestamp, ToolSpec, TurnId,
 };
 use windlass_hooks::{CommandHooks, LoadError, ToolAlias};
@@ -79,16 +79,8 @@ pub(crate) fn parse(text: &str) -> Result<CommandHooks, LoadError> {
 
 pub(crate) fn tools() -> Vec<ToolSpec> {
     let names = ["shell", "write_file", "edit_file", "deploy"];
-    let tool = |name: &str| ToolSpec {
-        name: name.to_owned(),
-        description: String::new(),
-        parameters: String::from("{}"),
-        effect: EffectClass::Effectful,
-        concurrency: Concurrency::Exclusive,
-        timeout_ms: None,
-        reconciles: false,
-        client: false,
-        agent: None,
+    let tool = |name: &str| {
+        ToolSpec::new(name, EffectClass::Effectful).with(|it| it.parameters = String::from("{}"))
     };
     names.map(tool).into()
 }

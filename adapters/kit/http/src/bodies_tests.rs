@@ -41,7 +41,7 @@ impl Encoder for Words {
 }
 
 pub(crate) fn request(session: &str, words: &[String]) -> SampleRequest {
-    let settings = Settings { provider: "p".into(), ..windlass_testkit::settings() };
+    let settings = windlass_testkit::settings().with(|it| it.provider = "p".into());
     let item = |text: &String| PromptItem::User { text: text.as_str().into() };
     let prompt = Prompt { settings: Arc::new(settings), items: words.iter().map(item).collect() };
     SampleRequest::new(SessionId::new(session).unwrap(), TurnId(1), Seq(2), prompt)

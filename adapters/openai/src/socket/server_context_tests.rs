@@ -5,11 +5,10 @@ use windlass_core::{CallItem, Observation, ObservationStatus, Opaque, ReasoningI
 use super::*;
 
 fn settings(instructions: &str) -> Arc<Settings> {
-    Arc::new(Settings {
-        provider: "p".into(),
-        instructions: instructions.into(),
-        ..windlass_testkit::settings()
-    })
+    Arc::new(windlass_testkit::settings().with(|it| {
+        it.provider = "p".into();
+        it.instructions = instructions.into();
+    }))
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> Arc<CallItem> {

@@ -17,19 +17,18 @@ use crate::quirks::Quirks;
 pub(crate) const ENDPOINT: &str = "http://host/v1";
 
 pub(crate) fn settings(model: &str) -> Settings {
-    Settings {
-        provider: "openai".into(),
-        model: model.into(),
-        instructions: "Be brief.".into(),
-        tools: vec![windlass_testkit::tool_spec(
+    windlass_testkit::settings().with(|it| {
+        it.provider = "openai".into();
+        it.model = model.into();
+        it.instructions = "Be brief.".into();
+        it.tools = vec![windlass_testkit::tool_spec(
             "echo",
             "Says it again.",
             r#"{"type":"object","properties":{"b":{},"a":{}}}"#,
-        )],
-        max_output_tokens: Some(100),
-        effort: Some("low".into()),
-        ..windlass_testkit::settings()
-    }
+        )];
+        it.max_output_tokens = Some(100);
+        it.effort = Some("low".into());
+    })
 }
 
 pub(crate) fn reasoning(endpoint: &str, payload: &str) -> PromptItem {

@@ -29,11 +29,10 @@ pub(crate) fn user(text: &str) -> PromptItem {
 }
 
 fn settings() -> Arc<Settings> {
-    Arc::new(Settings {
-        provider: "openai".into(),
-        instructions: "Be brief.".into(),
-        ..windlass_testkit::settings()
-    })
+    Arc::new(windlass_testkit::settings().with(|it| {
+        it.provider = "openai".into();
+        it.instructions = "Be brief.".into();
+    }))
 }
 
 pub(crate) fn request(session: &str, items: &[PromptItem]) -> SampleRequest {

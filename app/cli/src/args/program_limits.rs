@@ -40,11 +40,10 @@ impl ProgramSharingArgs {
 
     /// Applies the arguments to the configuration of an engine.
     pub(crate) fn apply(self, config: Config) -> Config {
-        Config {
-            programs_at_once: self.programs_at_once.unwrap_or(config.programs_at_once),
-            program_idle_ms: self.program_idle.map_or(config.program_idle_ms, milliseconds),
-            ..config
-        }
+        config.with(|it| {
+            it.programs_at_once = self.programs_at_once.unwrap_or(config.programs_at_once);
+            it.program_idle_ms = self.program_idle.map_or(config.program_idle_ms, milliseconds);
+        })
     }
 }
 

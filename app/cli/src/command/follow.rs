@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_engine::core::{
-    ContextPart, Delivery, Goal, Phase, Seq, Session, Settings, TurnId, View,
-};
+use windlass_engine::core::{ContextPart, Goal, Phase, Seq, Session, Settings, TurnId, View};
 use windlass_engine::{AwaitedTurn, Event, NewInput, SessionHandle, TurnReport};
 
 use super::turn::{TurnRequest, TurnTask};
@@ -57,16 +55,12 @@ impl TurnFollower<'_> {
                     None => Some(Seq::ZERO),
                 };
                 let events = session.subscribe(from);
-                let input = session.send(NewInput {
-                    scope: super::me(),
-                    text,
-                    delivery: Delivery::Turn,
-                    context: self.context,
-                    images: self.images,
-                    key: None,
-                    dry_run: self.task.dry_run,
-                    turn: None,
+                let input = NewInput::new(super::me(), text).with(|it| {
+                    it.context = self.context;
+                    it.images = self.images;
+                    it.dry_run = self.task.dry_run;
                 });
+                let input = session.send(input);
                 session.follow(events, input.await?)
             }
             None => match unfinished(session).await? {

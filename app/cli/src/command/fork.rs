@@ -95,6 +95,7 @@ impl From<ForkError> for Failure {
                 Self::new(ExitKind::Store, error.to_string())
             }
             ForkError::ShutDown(_) => Self::new(ExitKind::Failed, error.to_string()),
+            _ => Self::new(ExitKind::Failed, error.to_string()),
         }
     }
 }

@@ -115,11 +115,10 @@ pub(crate) fn build_runtime(
     };
     // The person at the terminal sets the limits, so the upper bounds equal them. The process
     // itself determines the grace period after a signal.
-    let config = sharing.apply(Config {
-        limits: most(&settings.limits),
-        programs: programs::ceiling(&settings),
-        ..Config::default()
-    });
+    let config = sharing.apply(Config::default().with(|it| {
+        it.limits = most(&settings.limits);
+        it.programs = programs::ceiling(&settings);
+    }));
     let engine = Engine::new(ports, config);
     engine.set_ceiling(ceiling);
     engine.set_grants(Arc::new(grants));
@@ -132,5 +131,5 @@ pub(crate) fn clock() -> SystemClock {
 }
 
 fn most(limits: &Limits) -> Limits {
-    Limits { grace_ms: signals::TURN_GRACE_MS, ..settings::ceiling(limits) }
+    settings::ceiling(limits).with(|it| it.grace_ms = signals::TURN_GRACE_MS)
 }

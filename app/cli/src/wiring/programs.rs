@@ -115,11 +115,10 @@ mod tests {
     use windlass_engine::core::{Permissions, ProgramTransport};
 
     fn settings() -> Settings {
-        Settings {
-            instructions: "be good".to_owned(),
-            permissions: Permissions::Auto,
-            ..Settings::new("demo", "m")
-        }
+        Settings::new("demo", "m").with(|it| {
+            it.instructions = "be good".to_owned();
+            it.permissions = Permissions::Auto;
+        })
     }
 
     #[test]

@@ -32,18 +32,17 @@ pub(crate) fn new_settings(
     offered: AvailableExtensions,
     permissions: Permissions,
 ) -> Result<Settings, Failure> {
-    let settings = Settings {
-        instructions: INSTRUCTIONS.to_owned(),
-        mode: MODE,
-        permissions,
-        hooks: offered.hooks,
-        redaction: offered.redaction,
+    let settings = Settings::new(chosen.name.clone(), model(shape, chosen)?).with(|it| {
+        it.instructions = INSTRUCTIONS.to_owned();
+        it.mode = MODE;
+        it.permissions = permissions;
+        it.hooks = offered.hooks;
+        it.redaction = offered.redaction;
         // Without a usable answer of the model, a plain list takes the summary's place.
-        window: ContextWindow { strategy: CompactionStrategy::Summary, ..Default::default() },
-        tools: offered.tools,
-        base_url: chosen.base_url.clone(),
-        ..Settings::new(chosen.name.clone(), model(shape, chosen)?)
-    };
+        it.window = ContextWindow { strategy: CompactionStrategy::Summary, ..Default::default() };
+        it.tools = offered.tools;
+        it.base_url = chosen.base_url.clone();
+    });
     let mut settings = with(settings, shape)?;
     if shape.window.is_none() {
         // Known capabilities of the model are used; unknown ones show by a rejection.
@@ -113,13 +112,12 @@ pub(super) fn current_settings(
     base_url: Option<String>,
     offered: AvailableExtensions,
 ) -> Settings {
-    let mut settings = Settings {
-        tools: offered.tools,
-        hooks: offered.hooks,
-        redaction: offered.redaction,
-        base_url,
-        ..recorded.clone()
-    };
+    let mut settings = recorded.clone().with(|it| {
+        it.tools = offered.tools;
+        it.hooks = offered.hooks;
+        it.redaction = offered.redaction;
+        it.base_url = base_url;
+    });
     settings.options.offered = OfferedTools::Allowed;
     programs::runtimes().write_guide(&mut settings);
     settings
@@ -208,17 +206,16 @@ fn limits(limits: &mut Limits, shape: &SettingsArgs) {
 /// Returns the limits of a process whose command or configuration names these.
 pub(crate) fn ceiling(named: &Limits) -> Limits {
     let default = Limits::default();
-    Limits {
-        samples: named.samples.max(default.samples),
-        session_bytes: named.session_bytes,
-        reask_after_ms: named.reask_after_ms,
-        retry_after_ms: named.retry_after_ms,
-        connect_ms: named.connect_ms.max(default.connect_ms),
-        first_byte_ms: named.first_byte_ms.max(default.first_byte_ms),
-        idle_ms: named.idle_ms.max(default.idle_ms),
-        sample_ms: named.sample_ms.max(default.sample_ms),
-        ..default
-    }
+    default.with(|it| {
+        it.samples = named.samples.max(default.samples);
+        it.session_bytes = named.session_bytes;
+        it.reask_after_ms = named.reask_after_ms;
+        it.retry_after_ms = named.retry_after_ms;
+        it.connect_ms = named.connect_ms.max(default.connect_ms);
+        it.first_byte_ms = named.first_byte_ms.max(default.first_byte_ms);
+        it.idle_ms = named.idle_ms.max(default.idle_ms);
+        it.sample_ms = named.sample_ms.max(default.sample_ms);
+    })
 }
 
 /// Returns the command's model, else the provider's default one.

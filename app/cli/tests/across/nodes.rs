@@ -3,9 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use windlass_engine::core::{
-    Lineage, OpenSession, RecordedFact, Scope, Seq, SessionId, Settings, Timestamp,
-};
+use windlass_engine::core::{Lineage, OpenSession, RecordedFact, Scope, Seq, SessionId, Timestamp};
 use windlass_engine::ports::{
     LiveBus, LogStore, Mailbox, NoApprover, NoBlobStore, NoHooks, Ports, Tenants, ToolExecutor as _,
 };
@@ -54,10 +52,8 @@ pub(crate) fn hello() -> NewInput {
 
 /// A new session, with these tools.
 pub(crate) fn start(tools: &[ScriptedTool]) -> Start {
-    let settings = Settings {
-        tools: ScriptedTools::new(tools.to_vec()).tools(),
-        ..windlass_testkit::settings()
-    };
+    let settings = windlass_testkit::settings()
+        .with(|it| it.tools = ScriptedTools::new(tools.to_vec()).tools());
     Start::New(Box::new(OpenSession {
         owner: me(),
         workspace: None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use windlass_engine::core::{
-    Fact, Limits, Lineage, OpenSession, RecordedFact, Scope, Seq, SessionId, Settings, Timestamp,
+    Fact, Limits, Lineage, OpenSession, RecordedFact, Scope, Seq, SessionId, Timestamp,
 };
 use windlass_engine::ports::{
     LogStore as _, NoApprover, NoBlobStore, NoHooks, Ports, Tenants, ToolExecutor as _,
@@ -85,16 +85,14 @@ impl Node {
     }
 
     pub(crate) async fn open(&self, name: &str) -> SessionHandle {
-        let settings = Settings {
-            tools: self.tools.tools(),
-            limits: Limits {
-                sample_ms: 3_600_000,
-                idle_ms: 3_600_000,
-                first_byte_ms: 3_600_000,
-                ..Limits::default()
-            },
-            ..windlass_testkit::settings()
-        };
+        let settings = windlass_testkit::settings().with(|it| {
+            it.tools = self.tools.tools();
+            it.limits = Limits::default().with(|it| {
+                it.sample_ms = 3_600_000;
+                it.idle_ms = 3_600_000;
+                it.first_byte_ms = 3_600_000;
+            });
+        });
         let start = Start::Either(Box::new(OpenSession {
             owner: me(),
             workspace: None,

@@ -253,14 +253,14 @@ fn ways() -> Vec<Way> {
                     if bare && !choice.is_auto() {
                         continue;
                     }
-                    let options = RequestOptions {
-                        offered: OfferedTools::default(),
-                        output_schema: answer.clone(),
-                        tool_choice: choice.clone(),
-                        parallel_calls,
-                        reasoning_summary: None,
-                        program: None,
-                    };
+                    let options = RequestOptions::default().with(|it| {
+                        it.offered = OfferedTools::default();
+                        it.output_schema = answer.clone();
+                        it.tool_choice = choice.clone();
+                        it.parallel_calls = parallel_calls;
+                        it.reasoning_summary = None;
+                        it.program = None;
+                    });
                     ways.push(Way { bare, effort, options });
                 }
             }

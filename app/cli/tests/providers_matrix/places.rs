@@ -233,13 +233,12 @@ impl Place {
     }
 
     async fn request(&self, items: &[PromptItem], way: &Way) -> SampleRequest {
-        let settings = Settings {
-            provider: self.provider.name().into(),
-            model: self.model.into(),
-            effort: way.effort.map(str::to_owned),
-            options: way.options.clone(),
-            ..settings(way.bare)
-        };
+        let settings = settings(way.bare).with(|it| {
+            it.provider = self.provider.name().into();
+            it.model = self.model.into();
+            it.effort = way.effort.map(str::to_owned);
+            it.options = way.options.clone();
+        });
         let items: AppendList<PromptItem> = items.iter().cloned().collect();
         let prompt = Prompt { settings: Arc::new(settings), items };
         let session = SessionId::new("s").unwrap();
@@ -259,14 +258,13 @@ fn settings(bare: bool) -> Settings {
             r#"{"type":"object","properties":{"path":{"type":"string"}}}"#,
         )
     };
-    Settings {
-        provider: String::new(),
-        model: String::new(),
-        instructions: if bare { String::new() } else { "Be brief.".into() },
-        tools: if bare { Vec::new() } else { vec![tool("read"), tool("list")] },
-        max_output_tokens: Some(4_000),
-        ..windlass_testkit::settings()
-    }
+    windlass_testkit::settings().with(|it| {
+        it.provider = String::new();
+        it.model = String::new();
+        it.instructions = if bare { String::new() } else { "Be brief.".into() };
+        it.tools = if bare { Vec::new() } else { vec![tool("read"), tool("list")] };
+        it.max_output_tokens = Some(4_000);
+    })
 }
 
 /// A wire that keeps what is sent, and answers with what it was given.

@@ -197,20 +197,21 @@ impl Case {
             corrections: 0,
         };
         let tokens = self.row["run"]["token_limit"].as_u64().unwrap_or(0) * TOKENS;
-        Settings {
-            instructions: "Write programs.".into(),
-            window: match self.compacts() {
+        windlass_testkit::settings().with(|it| {
+            it.instructions = "Write programs.".into();
+            it.window = match self.compacts() {
                 true => ContextWindow { tokens: 250, strategy: CompactionStrategy::Slide },
                 false => ContextWindow::default(),
-            },
-            tools,
-            limits: Limits { samples: self.work() + self.retries(), tokens, ..Limits::default() },
-            options: RequestOptions {
-                output_schema: answer,
-                program: Some(program),
-                ..RequestOptions::default()
-            },
-            ..windlass_testkit::settings()
-        }
+            };
+            it.tools = tools;
+            it.limits = Limits::default().with(|it| {
+                it.samples = self.work() + self.retries();
+                it.tokens = tokens;
+            });
+            it.options = RequestOptions::default().with(|it| {
+                it.output_schema = answer;
+                it.program = Some(program);
+            });
+        })
     }
 }

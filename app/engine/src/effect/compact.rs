@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use windlass_core::{
     Assembler, AssemblerLimits, AssemblerOutput, CompactionResult, CompactionStarted, EffectKey,
-    FailureKind, History, Input, Item, Limits, Prompt, Retry, SampleFailure, Settings, StopReason,
+    FailureKind, History, Input, Item, Prompt, Retry, SampleFailure, Settings, StopReason,
     SummaryAnswer, SummaryRequests, SummaryStep, plan_compaction,
 };
 use windlass_ports::{CancelSignal, Clock, Hooks, Provider, SampleRequest, StreamState};
@@ -50,7 +50,7 @@ impl CompactEffect {
         let (key, turn) = (self.key, self.request.turn);
         let CompactionStarted { strategy, target_bytes, .. } = self.started;
         let plan = plan_compaction(&self.history, &self.settings, turn, strategy, target_bytes);
-        let limits = Limits { attempts: self.attempts, ..self.request.limits };
+        let limits = self.request.limits.with(|it| it.attempts = self.attempts);
         let max_text = self.size.max_text();
         let mut compaction =
             match SummaryRequests::new(&plan, &self.history, turn, limits, max_text) {

@@ -121,6 +121,7 @@ pub struct UserInput {
 
 /// A user input to send.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct NewInput {
     /// Scope of the sender.
     pub scope: Scope,
@@ -239,6 +240,13 @@ impl NewInput {
             dry_run: false,
             turn: None,
         }
+    }
+
+    /// Returns this input with changes.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
     }
 
     /// Converts into a command and its scope, with the images as they were stored.

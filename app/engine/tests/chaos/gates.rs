@@ -18,13 +18,11 @@ use crate::world::{Time, World, pause};
 
 /// One hook for every point, and two more to be asked beside and after another.
 pub(crate) fn specs() -> Vec<HookSpec> {
-    let spec = |name: &str, point, order| HookSpec {
-        name: name.into(),
-        point,
-        only: None,
-        order,
-        on_failure: HookFailurePolicy::Open,
-        timeout_ms: 500,
+    let spec = |name: &str, point, order| {
+        HookSpec::new(name, point, 500).with(|it| {
+            it.order = order;
+            it.on_failure = HookFailurePolicy::Open;
+        })
     };
     let (one, beside) = (HookOrder::Sequential, HookOrder::Parallel);
     vec![

@@ -39,18 +39,15 @@ pub(crate) fn live(world: &World) {
 }
 
 pub(crate) fn settings(world: &World) -> Settings {
-    Settings {
-        instructions: "Be brief.".into(),
-        permissions: Permissions::Ask,
-        hooks: gates::specs(),
-        tools: tools::specs(),
-        limits: limits(world.time),
-        options: RequestOptions {
-            program: world.programs.map(programs::mode),
-            ..RequestOptions::default()
-        },
-        ..windlass_testkit::settings()
-    }
+    windlass_testkit::settings().with(|it| {
+        it.instructions = "Be brief.".into();
+        it.permissions = Permissions::Ask;
+        it.hooks = gates::specs();
+        it.tools = tools::specs();
+        it.limits = limits(world.time);
+        it.options =
+            RequestOptions::default().with(|it| it.program = world.programs.map(programs::mode));
+    })
 }
 
 fn runtime(time: Time) -> Runtime {
@@ -82,15 +79,14 @@ fn engine(world: &World, counters: &Counters) -> Engine {
         // Longer than anything may take: that is what fails, and it says nothing about speed.
         Time::Threads => u64::try_from(FAIR.as_millis()).unwrap() * 2,
     };
-    let config = Config {
-        limits: limits(world.time),
-        shutdown_ms,
-        command_buffer: 2,
+    let config = Config::default().with(|it| {
+        it.limits = limits(world.time);
+        it.shutdown_ms = shutdown_ms;
+        it.command_buffer = 2;
         // Small, so that a lazy subscriber lags and pages.
-        event_buffer: 16,
-        read_page: 7,
-        ..Config::default()
-    };
+        it.event_buffer = 16;
+        it.read_page = 7;
+    });
     Engine::new(ports, config)
 }
 

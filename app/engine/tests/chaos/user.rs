@@ -98,12 +98,11 @@ async fn send(world: &World, conversation: &SessionHandle) -> bool {
         3..5 => Delivery::FollowUp,
         _ => Delivery::Turn,
     };
-    let sending = conversation.send(NewInput {
-        delivery,
-        key,
-        dry_run: luck.percent(10),
-        ..NewInput::new(me(), text)
-    });
+    let sending = conversation.send(NewInput::new(me(), text).with(|it| {
+        it.delivery = delivery;
+        it.key = key;
+        it.dry_run = luck.percent(10);
+    }));
     let impatient = luck.percent(15);
     let answer = tokio::select! {
         answer = sending => answer,

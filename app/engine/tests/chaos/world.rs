@@ -129,26 +129,25 @@ pub(crate) fn limits(time: Time) -> Limits {
         Time::Virtual => (50, 500),
         Time::Threads => (0, 1),
     };
-    Limits {
-        samples: 8,
-        calls_per_sample: 5,
-        calls: 20,
-        attempts: 3,
-        restarts: 4,
-        parallel_calls: 3,
-        turn_ms: 200_000,
-        approval_ms: 3_000,
-        queue: 6,
-        backoff_ms,
-        backoff_max_ms,
-        connect_ms: 1_000,
-        first_byte_ms: 1_000,
-        idle_ms: 1_000,
-        sample_ms: 5_000,
-        call_ms: 2_000,
-        grace_ms: 100,
-        ..Limits::default()
-    }
+    Limits::default().with(|it| {
+        it.samples = 8;
+        it.calls_per_sample = 5;
+        it.calls = 20;
+        it.attempts = 3;
+        it.restarts = 4;
+        it.parallel_calls = 3;
+        it.turn_ms = 200_000;
+        it.approval_ms = 3_000;
+        it.queue = 6;
+        it.backoff_ms = backoff_ms;
+        it.backoff_max_ms = backoff_max_ms;
+        it.connect_ms = 1_000;
+        it.first_byte_ms = 1_000;
+        it.idle_ms = 1_000;
+        it.sample_ms = 5_000;
+        it.call_ms = 2_000;
+        it.grace_ms = 100;
+    })
 }
 
 /// Waits: so many milliseconds of virtual time, or some yields.

@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use windlass_engine::core::{
-    AgentSpec, Concurrency, DetachedEndPolicy, EffectClass, Fact, InterruptSource, Limits, Lineage,
-    ObservationStatus, OpenSession, ParentEndPolicy, RecordedFact, SessionId, StopTiming, ToolSpec,
-    TurnOutcome,
+    AgentSpec, Concurrency, EffectClass, Fact, InterruptSource, Lineage, ObservationStatus,
+    OpenSession, RecordedFact, SessionId, StopTiming, ToolSpec, TurnOutcome,
 };
 use windlass_engine::{SessionHandle, Start};
 use windlass_testkit::Gate;
@@ -61,16 +60,10 @@ async fn sends_out(fleet: &Fleet, member: &Member) -> SessionHandle {
 
 /// An agent that is waited for.
 pub(crate) fn scout() -> AgentSpec {
-    AgentSpec {
-        instructions: "You are a scout.".into(),
-        tools: vec!["write".into()],
-        samples: 4,
-        tokens: 0,
-        cost_micros: 0,
-        when_parent_ends: ParentEndPolicy::Stop,
-        background: false,
-        when_detached_ends: DetachedEndPolicy::Wait,
-    }
+    AgentSpec::new("You are a scout.").with(|it| {
+        it.tools = vec!["write".into()];
+        it.samples = 4;
+    })
 }
 
 /// Has a node drive session `s`, whose model then calls this agent.
@@ -80,20 +73,15 @@ pub(crate) async fn sends_out_as(
     agent: AgentSpec,
 ) -> SessionHandle {
     let mut settings = fleet.settings();
-    settings.limits = Limits { samples: SAMPLES, ..settings.limits };
-    settings.tools.push(ToolSpec {
-        name: "scout".into(),
-        description: "Looks around.".into(),
-        parameters:
+    settings.limits = settings.limits.with(|it| it.samples = SAMPLES);
+    settings.tools.push(ToolSpec::new("scout", EffectClass::Idempotent).with(|it| {
+        it.description = "Looks around.".into();
+        it.parameters =
             r#"{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}"#
-                .into(),
-        effect: EffectClass::Idempotent,
-        concurrency: Concurrency::Parallel,
-        timeout_ms: None,
-        reconciles: false,
-        client: false,
-        agent: Some(Box::new(agent)),
-    });
+                .into();
+        it.concurrency = Concurrency::Parallel;
+        it.agent = Some(Box::new(agent));
+    }));
     let start = Start::New(Box::new(OpenSession {
         owner: me(),
         workspace: None,

@@ -173,11 +173,10 @@ impl Fleet {
 
     /// What it is opened with.
     pub(crate) fn settings(&self) -> Settings {
-        Settings {
-            permissions: self.permissions,
-            tools: self.tools.tools(),
-            ..windlass_testkit::settings()
-        }
+        windlass_testkit::settings().with(|it| {
+            it.permissions = self.permissions;
+            it.tools = self.tools.tools();
+        })
     }
 
     /// Has a node drive session `s`, new or not, for as long as the answer is held.

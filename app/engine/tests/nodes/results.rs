@@ -15,7 +15,7 @@ use crate::agents::{child, count, fleet_over, scout, sends_out_as};
 use crate::fleet::{Fleet, id, said, soon, until};
 
 fn background() -> AgentSpec {
-    AgentSpec { background: true, ..scout() }
+    scout().with(|it| it.background = true)
 }
 
 /// The results that have entered session `s`.

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use serde_json::json;
+use windlass_engine::Toolbox;
 use windlass_engine::core::{
     EffectClass, Fact, Observation, ObservationStatus, ToolSpec, TurnOutcome,
 };
 use windlass_engine::ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
-use windlass_engine::{NewInput, Toolbox};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, call, say};
@@ -151,7 +151,7 @@ async fn a_dry_run_has_tools_say_what_they_would_do() {
     let payment = Payment::new(Knows::Nothing);
     let world = payment.world();
     let conversation = world.open("s").await;
-    let dry = NewInput { dry_run: true, ..hello() };
+    let dry = hello().with(|it| it.dry_run = true);
     let input = conversation.send(dry).await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);

@@ -14,7 +14,7 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\nand a picture";
 const GIF: &[u8] = b"GIF89a and a picture";
 
 fn showing(images: &[&[u8]]) -> NewInput {
-    NewInput { images: images.iter().map(|bytes| bytes.to_vec()).collect(), ..hello() }
+    hello().with(|it| it.images = images.iter().map(|bytes| bytes.to_vec()).collect())
 }
 
 /// A provider that reads each image of its prompt from what it is handed, and says what it found.

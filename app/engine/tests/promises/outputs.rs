@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::json;
-use windlass_engine::core::{
-    Concurrency, EffectClass, Observation, ObservationStatus, StoredOutput, ToolSpec,
-};
+use windlass_engine::core::{EffectClass, Observation, ObservationStatus, StoredOutput, ToolSpec};
 use windlass_engine::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
@@ -21,17 +19,10 @@ struct StoringTool;
 #[async_trait]
 impl ToolExecutor for StoringTool {
     fn tools(&self) -> Vec<ToolSpec> {
-        vec![ToolSpec {
-            name: "keep".into(),
-            description: "Keeps.".into(),
-            parameters: r#"{"type":"object"}"#.into(),
-            effect: EffectClass::Effectful,
-            concurrency: Concurrency::Exclusive,
-            timeout_ms: None,
-            reconciles: false,
-            client: false,
-            agent: None,
-        }]
+        vec![
+            ToolSpec::new("keep", EffectClass::Effectful)
+                .with(|it| it.description = "Keeps.".into()),
+        ]
     }
 
     async fn run(&self, _call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {

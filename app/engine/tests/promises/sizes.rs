@@ -1,9 +1,9 @@
 //! What is larger than a fact may be never reaches the store, and ends nothing.
 
 use serde_json::json;
+use windlass_engine::SendError;
 use windlass_engine::core::{EffectClass, FailureKind, TurnOutcome, Widening};
 use windlass_engine::ports::LogStore as _;
-use windlass_engine::{NewInput, SendError};
 use windlass_testkit::provider::{call, say};
 use windlass_testkit::tools::ScriptedTool;
 
@@ -15,10 +15,10 @@ async fn an_input_is_refused_and_the_session_goes_on() {
     let max = world.store.capabilities().max_fact_bytes;
     let conversation = world.open("s").await;
     for text in ["x".repeat(max), "\u{1}".repeat(max / 5)] {
-        let refused = conversation.send(NewInput { text, ..hello() }).await;
+        let refused = conversation.send(hello().with(|it| it.text = text)).await;
         assert!(matches!(refused, Err(SendError::TooLarge(_))), "{refused:?}");
     }
-    let fits = NewInput { text: "x".repeat(max / 2), ..hello() };
+    let fits = hello().with(|it| it.text = "x".repeat(max / 2));
     let input = conversation.send(fits).await.unwrap();
     assert_eq!(soon(conversation.outcome(input)).await.unwrap().answer, "there");
 }

@@ -123,7 +123,7 @@ async fn a_follow_up_comes_before_those_that_wait() {
     heard(&conversation, &gate).await;
     let waits = conversation.send(NewInput::new(me(), "later")).await.unwrap();
     let next =
-        conversation.send(NewInput { delivery: Delivery::FollowUp, ..NewInput::new(me(), "next") });
+        conversation.send(NewInput::new(me(), "next").with(|it| it.delivery = Delivery::FollowUp));
     let next = next.await.unwrap();
     gate.open();
     let (next, waits) = (

@@ -117,7 +117,7 @@ async fn callers_who_go_away_leave_nothing_behind() {
     let tools = Arc::new(ScriptedTools::new([]));
     let world = World::over(stuck(2, &gate), provider, tools);
     let conversation = world.open("s").await;
-    let keyed = || windlass_engine::NewInput { key: Some("k".into()), ..hello() };
+    let keyed = || hello().with(|it| it.key = Some("k".into()));
     conversation.flush().await.unwrap();
     for _ in 0..2_000 {
         let tried = tokio::time::timeout(ms(1), conversation.send(keyed())).await;

@@ -87,18 +87,17 @@ pub(crate) fn hello() -> NewInput {
 
 /// Limits of which each is told from the others.
 pub(crate) fn limits() -> Limits {
-    Limits {
-        attempts: 1,
-        backoff_ms: 400,
-        backoff_max_ms: 400,
-        connect_ms: 1_100,
-        first_byte_ms: 1_200,
-        idle_ms: 1_300,
-        sample_ms: 10_000,
-        call_ms: 5_000,
-        grace_ms: 700,
-        ..Limits::default()
-    }
+    Limits::default().with(|it| {
+        it.attempts = 1;
+        it.backoff_ms = 400;
+        it.backoff_max_ms = 400;
+        it.connect_ms = 1_100;
+        it.first_byte_ms = 1_200;
+        it.idle_ms = 1_300;
+        it.sample_ms = 10_000;
+        it.call_ms = 5_000;
+        it.grace_ms = 700;
+    })
 }
 
 impl World {
@@ -135,8 +134,11 @@ impl World {
             clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
             programs: ProgramRuntimes::none().with(Arc::new(ScriptedRuntime)),
         };
-        let config =
-            Config { event_buffer: 8, read_page: 3, shutdown_ms: 30_000, ..Config::default() };
+        let config = Config::default().with(|it| {
+            it.event_buffer = 8;
+            it.read_page = 3;
+            it.shutdown_ms = 30_000;
+        });
         Self {
             engine: Engine::new(ports.clone(), config),
             ports,
@@ -185,12 +187,11 @@ impl World {
     }
 
     pub(crate) fn start(&self) -> Start {
-        let mut settings = Settings {
-            hooks: self.cast.hooks.hooks(),
-            tools: self.cast.tools.tools(),
-            limits: self.limits,
-            ..windlass_testkit::settings()
-        };
+        let mut settings = windlass_testkit::settings().with(|it| {
+            it.hooks = self.cast.hooks.hooks();
+            it.tools = self.cast.tools.tools();
+            it.limits = self.limits;
+        });
         (self.tuned)(&mut settings);
         Start::Either(Box::new(OpenSession {
             owner: me(),

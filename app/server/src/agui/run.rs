@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use windlass_engine::NewInput;
-use windlass_engine::core::{CallId, ContextPart, Delivery, EffectClass, GrantLifetime, Seq};
+use windlass_engine::core::{CallId, ContextPart, EffectClass, GrantLifetime, Seq};
 
 use super::client::{AguiClient, RequestedRun};
 use super::follow::before;
@@ -317,16 +317,12 @@ fn new_input(
     let context = context
         .into_iter()
         .map(|part| ContextPart { from: part.description, text: part.value.into() });
-    Ok(NewInput {
-        scope: seen.caller.scope().clone(),
-        text,
-        delivery: Delivery::Turn,
-        context: context.collect(),
-        images: images(&shown)?,
-        key,
-        dry_run: false,
-        turn: None,
-    })
+    let images = images(&shown)?;
+    Ok(NewInput::new(seen.caller.scope().clone(), text).with(|it| {
+        it.context = context.collect();
+        it.images = images;
+        it.key = key;
+    }))
 }
 
 fn refuse(detail: &'static str) -> Problem {

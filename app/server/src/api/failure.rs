@@ -46,6 +46,7 @@ pub(crate) fn start(error: &StartError) -> Problem {
             Problem::new(ProblemCode::Busy, error.to_string()).retry_after(1)
         }
         StartError::ShutDown(_) => draining(),
+        _ => defect(error),
     }
 }
 
@@ -68,6 +69,7 @@ pub(crate) fn fork(error: &ForkError) -> Problem {
         }
         ForkError::Store(error) => store(error),
         ForkError::ShutDown(_) => draining(),
+        _ => defect(error),
     }
 }
 
@@ -95,6 +97,7 @@ pub(crate) fn send(error: &SendError) -> Problem {
                           understand this one: check the session before you retry";
             Problem::new(ProblemCode::HeldElsewhere, detail)
         }
+        _ => defect(error),
     }
 }
 
@@ -141,6 +144,7 @@ pub(crate) fn ended(error: &DriverEnd) -> Problem {
         DriverEnd::Superseded(_) => driven_elsewhere(),
         DriverEnd::Store(error) => store(error),
         DriverEnd::Defect(_) => defect(error),
+        _ => defect(error),
     }
 }
 

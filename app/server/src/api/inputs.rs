@@ -170,16 +170,15 @@ async fn submit(
     key: &ClientKey,
     input: InputRequest,
 ) -> Result<impl IntoResponse + use<>, Problem> {
-    let send = NewInput {
-        scope: seen.caller.scope().clone(),
-        text: input.text,
-        delivery: input.delivery,
-        context: input.context,
-        images: images(&input.images)?,
-        key: key.for_input(),
-        dry_run: input.dry_run,
-        turn: input.turn,
-    };
+    let images = images(&input.images)?;
+    let send = NewInput::new(seen.caller.scope().clone(), input.text).with(|it| {
+        it.delivery = input.delivery;
+        it.context = input.context;
+        it.images = images;
+        it.key = key.for_input();
+        it.dry_run = input.dry_run;
+        it.turn = input.turn;
+    });
     let taken = accept(app, seen, send, input.client_tools.as_deref()).await?;
     Ok((StatusCode::ACCEPTED, Json(taken)))
 }

@@ -427,6 +427,7 @@ fn damaged(error: &StartError, first: &RecordedFact) -> Result<SessionDetails, P
         | StartError::Store(_)
         | StartError::Unfinished { .. }
         | StartError::ShutDown(_) => return Err(failure::start(error)),
+        _ => return Err(failure::start(error)),
     };
     let view = SessionView {
         id: first.session.clone(),

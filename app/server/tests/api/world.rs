@@ -130,11 +130,10 @@ impl World {
             clock: self.clock.clone(),
             programs: ProgramRuntimes::none().with(Arc::new(ScriptedRuntime)),
         };
-        let config = Config {
-            remote_command_ms: self.remote_command_ms,
-            fork_bytes: self.bounds.fork_bytes,
-            ..Config::default()
-        };
+        let config = Config::default().with(|it| {
+            it.remote_command_ms = self.remote_command_ms;
+            it.fork_bytes = self.bounds.fork_bytes;
+        });
         let Some(node) = node else {
             return Engine::new(ports, config);
         };
@@ -314,16 +313,15 @@ impl TenantFactory for TestTenantFactory {
                 corrections: 0,
             });
         }
-        Ok(Settings {
-            model,
-            instructions: today.instructions.clone(),
-            mode: wish.mode.unwrap_or(Mode::Build),
-            permissions: wish.permissions.unwrap_or(Permissions::Auto),
-            tools: self.tools.tools(),
-            limits: wish.limits.unwrap_or_default().within(&Limits::default()),
-            options,
-            ..windlass_testkit::settings()
-        })
+        Ok(windlass_testkit::settings().with(|it| {
+            it.model = model;
+            it.instructions = today.instructions.clone();
+            it.mode = wish.mode.unwrap_or(Mode::Build);
+            it.permissions = wish.permissions.unwrap_or(Permissions::Auto);
+            it.tools = self.tools.tools();
+            it.limits = wish.limits.unwrap_or_default().within(&Limits::default());
+            it.options = options;
+        }))
     }
 
     fn current_settings(&self, recorded: &Settings) -> Result<Settings, Refusal> {
@@ -331,11 +329,10 @@ impl TenantFactory for TestTenantFactory {
         if today.refuses {
             return Err(Refusal("the provider is gone".into()));
         }
-        Ok(Settings {
-            instructions: today.instructions.clone(),
-            tools: self.tools.tools(),
-            ..recorded.clone()
-        })
+        Ok(recorded.clone().with(|it| {
+            it.instructions = today.instructions.clone();
+            it.tools = self.tools.tools();
+        }))
     }
 
     fn models(&self) -> Vec<String> {

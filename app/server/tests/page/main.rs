@@ -254,6 +254,9 @@ fn it_can_be_read_in_narrow_windows_and_in_the_dark_and_by_screen_readers() {
 #[test]
 fn a_long_log_does_not_hang_the_tab() {
     let look = ScriptedTool::new("look", EffectClass::ReadOnly).says("nothing there");
-    let limits = Limits { samples: 4_000, calls: 8_000, ..Limits::default() };
+    let limits = Limits::default().with(|it| {
+        it.samples = 4_000;
+        it.calls = 8_000;
+    });
     World::new(busy(1_700)).tool(look).limits(limits).drive("long_log");
 }

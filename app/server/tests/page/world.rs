@@ -131,7 +131,7 @@ impl World {
         };
         let tenant = Tenant {
             name: "acme".into(),
-            engine: Engine::new(ports, Config { limits: self.limits, ..Config::default() }),
+            engine: Engine::new(ports, Config::default().with(|it| it.limits = self.limits)),
             store,
             blobs,
             workspace: None,
@@ -253,22 +253,21 @@ struct OneTenantFactory {
 
 impl TenantFactory for OneTenantFactory {
     fn new_settings(&self, wish: &SessionOptions) -> Result<Settings, Refusal> {
-        Ok(Settings {
-            model: wish.model.clone().unwrap_or_else(|| "m".into()),
-            instructions: "Be brief.".into(),
-            mode: wish.mode.unwrap_or(Mode::Build),
-            permissions: wish.permissions.unwrap_or(self.permissions),
-            window: ContextWindow { tokens: 100_000, strategy: CompactionStrategy::Clear },
-            price: Some(Price {
+        Ok(windlass_testkit::settings().with(|it| {
+            it.model = wish.model.clone().unwrap_or_else(|| "m".into());
+            it.instructions = "Be brief.".into();
+            it.mode = wish.mode.unwrap_or(Mode::Build);
+            it.permissions = wish.permissions.unwrap_or(self.permissions);
+            it.window = ContextWindow { tokens: 100_000, strategy: CompactionStrategy::Clear };
+            it.price = Some(Price {
                 input_micros: 2_500_000,
                 cached_input_micros: 250_000,
                 cache_write_micros: None,
                 output_micros: 10_000_000,
-            }),
-            tools: self.tools.tools(),
-            limits: wish.limits.unwrap_or(self.limits).within(&self.limits),
-            ..windlass_testkit::settings()
-        })
+            });
+            it.tools = self.tools.tools();
+            it.limits = wish.limits.unwrap_or(self.limits).within(&self.limits);
+        }))
     }
 
     fn current_settings(&self, recorded: &Settings) -> Result<Settings, Refusal> {

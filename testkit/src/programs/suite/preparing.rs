@@ -1,29 +1,22 @@
 //! Cases about what comes before a run: the guide, extraction, and what is refused.
 
 use serde_json::json;
-use windlass_core::{Concurrency, EffectClass, ProgramTransport, ToolSpec};
+use windlass_core::{EffectClass, ProgramTransport, ToolSpec};
 use windlass_ports::ProgramGuide;
 
 use super::checks::{ensure, json, run, run_sample, well_formed, written};
 use super::{Checked, ProgramFixture, Sample, World};
 
 fn spec(name: &str, description: &str) -> ToolSpec {
-    ToolSpec {
-        name: name.into(),
-        description: description.into(),
-        parameters: json!({
+    ToolSpec::new(name, EffectClass::ReadOnly).with(|it| {
+        it.description = description.into();
+        it.parameters = json!({
             "type": "object",
             "properties": { "path": { "type": "string" } },
             "required": ["path"],
         })
-        .to_string(),
-        effect: EffectClass::ReadOnly,
-        concurrency: Concurrency::Parallel,
-        timeout_ms: None,
-        reconciles: false,
-        client: false,
-        agent: None,
-    }
+        .to_string();
+    })
 }
 
 /// The guide is the same text for the same tools, names each of them and what it does, and says

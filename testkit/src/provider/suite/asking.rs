@@ -130,7 +130,7 @@ pub(super) fn with_tools() -> Settings {
             "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}}}",
         )
     };
-    Settings { tools: vec![tool("read_file"), tool("f")], ..settings() }
+    settings().with(|it| it.tools = vec![tool("read_file"), tool("f")])
 }
 
 /// The most tokens that a request asks for are those of the settings, or fewer that the turn's budget
@@ -147,7 +147,7 @@ pub fn no_longer_answer_is_asked_for_than_is_left(fixture: &dyn ProviderFixture)
             (Some(400), Some(300), 300),
             (Some(400), None, 400),
         ] {
-            let settings = Settings { max_output_tokens: most, ..settings() };
+            let settings = settings().with(|it| it.max_output_tokens = most);
             let asked = request(settings, &[user("hi")])?;
             let asked = SampleRequest { output_bound: bound, ..asked };
             let sent = talk.sent(asked, "a limit").await?.max_tokens;
@@ -166,7 +166,7 @@ pub fn no_longer_answer_is_asked_for_than_is_left(fixture: &dyn ProviderFixture)
 /// # Errors
 /// A violation when it is not.
 pub fn requests_keep_the_grammar(fixture: &dyn ProviderFixture) -> Checked {
-    let bare = Settings { instructions: String::new(), ..settings() };
+    let bare = settings().with(|it| it.instructions = String::new());
     run(async {
         let talk = Talk::new(fixture, Script::respond(|_| Reply::say("Hello.")))?;
         let mut asked = 0;

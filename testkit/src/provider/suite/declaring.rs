@@ -22,7 +22,7 @@ type Says = fn(&ModelRequest) -> bool;
 /// it.
 fn needs(talk: &Talk) -> [(&'static str, bool, Settings, Says); 2] {
     let declared = talk.provider.capabilities();
-    let effort = Settings { effort: Some(EFFORT.into()), ..settings() };
+    let effort = settings().with(|it| it.effort = Some(EFFORT.into()));
     [
         ("tools", declared.tools, with_tools(), |sent| !sent.tools.is_empty()),
         ("an effort", declared.effort, effort, |sent| sent.effort.is_some()),

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use windlass_core::{
     FailureKind, Image, ImageMedia, ObservationStatus, OutputSchema, PromptItem, SessionId,
-    Settings, StoredOutput, ToolChoice,
+    StoredOutput, ToolChoice,
 };
 use windlass_ports::{
     BlobCapabilities, BlobError, BlobReader, BlobStore, BlobWriter, NoBlobStore, SampleRequest,
@@ -36,7 +36,7 @@ pub fn the_instructions_are_sent(fixture: &dyn ProviderFixture) -> Checked {
     run(async {
         let talk = talk(fixture)?;
         for instructions in ["Be brief.", "Zwei\nZeilen: \"é\" \u{1f9ca}"] {
-            let settings = Settings { instructions: instructions.into(), ..settings() };
+            let settings = settings().with(|it| it.instructions = instructions.into());
             let sent = talk.sent(request(settings, &[user("hi")])?, "instructions").await?;
             ensure!(
                 sent.system.as_deref() == Some(instructions),
@@ -49,7 +49,7 @@ pub fn the_instructions_are_sent(fixture: &dyn ProviderFixture) -> Checked {
                 sent.parts
             );
         }
-        let settings = Settings { instructions: String::new(), ..settings() };
+        let settings = settings().with(|it| it.instructions = String::new());
         let sent = talk.sent(request(settings, &[user("hi")])?, "no instructions").await?;
         let none = sent.system.as_deref().unwrap_or_default().is_empty();
         ensure!(none, "no instructions were given, and {:?} was sent", sent.system);
@@ -83,7 +83,7 @@ pub fn each_tool_is_sent_whole(fixture: &dyn ProviderFixture) -> Checked {
         if !talk.provider.capabilities().tools {
             return Ok(());
         }
-        let settings = Settings { tools: tools.iter().map(spec).collect(), ..settings() };
+        let settings = settings().with(|it| it.tools = tools.iter().map(spec).collect());
         let sent = talk.sent(request(settings, &[user("hi")])?, "tools").await?;
         ensure!(sent.tools == tools, "the tools {tools:?} were sent as {:?}", sent.tools);
         Ok(())
@@ -133,7 +133,7 @@ pub fn each_effort_is_sent(fixture: &dyn ProviderFixture) -> Checked {
         }
         let mut sent = Vec::new();
         for effort in [None, Some("low"), Some("medium"), Some("high")] {
-            let settings = Settings { effort: effort.map(String::from), ..settings() };
+            let settings = settings().with(|it| it.effort = effort.map(String::from));
             let one = talk.sent(request(settings, &[user("hi")])?, "an effort").await?.effort;
             ensure!(one.is_some() == effort.is_some(), "the effort {effort:?} was sent as {one:?}");
             ensure!(!sent.contains(&one), "the effort {effort:?} was sent as another: {one:?}");

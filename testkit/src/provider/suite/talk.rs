@@ -299,10 +299,9 @@ pub(super) fn request(
 }
 
 pub(super) fn settings() -> Settings {
-    Settings {
-        provider: "suite".into(),
-        model: MODEL.into(),
-        instructions: "Be brief.".into(),
-        ..crate::settings()
-    }
+    crate::settings().with(|it| {
+        it.provider = "suite".into();
+        it.model = MODEL.into();
+        it.instructions = "Be brief.".into();
+    })
 }

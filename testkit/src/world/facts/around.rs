@@ -15,7 +15,7 @@ use windlass_core::{
 use serde_json::json;
 
 use super::parts::{digest, edit, key, number, places, result_form, scope, text, usage};
-use crate::store::facts as fixed;
+use crate::world::fixed;
 
 /// A fact about the parts around the samples.
 pub(super) fn fact() -> impl Strategy<Value = Fact> {

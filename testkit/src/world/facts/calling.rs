@@ -14,7 +14,7 @@ use windlass_core::{
 
 use super::call_item;
 use super::parts::{arguments_digest, edit, key, number, result_form, scope, text};
-use crate::store::facts as fixed;
+use crate::world::fixed;
 
 /// A fact about a call.
 pub(super) fn fact() -> impl Strategy<Value = Fact> {

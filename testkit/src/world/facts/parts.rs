@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
     ArgumentsDigest, Digest, Edit, InputId, InterruptSource, LoweredPart, LoweringAction,
-    LoweringReason, LoweringRecord, Opaque, Reason, RequestOptions, RequestRecord, RequestRoute,
-    ResultForm, Scope, Seq, SessionId, Settings, Sha256, ToolChoice, Usage,
+    LoweringReason, LoweringRecord, Opaque, Reason, RequestRecord, RequestRoute, ResultForm, Scope,
+    Seq, SessionId, Settings, Sha256, ToolChoice, Usage,
 };
 
 use crate::world::random::posture;
@@ -80,13 +80,18 @@ pub(super) fn settings() -> impl Strategy<Value = Settings> {
         let settings = posture.settings();
         let (choice, parallel_calls, reasoning_summary) = options;
         let (effort, redaction, base_url, max_output_tokens) = rest;
-        let options = RequestOptions {
-            tool_choice: choice,
-            parallel_calls,
-            reasoning_summary,
-            ..settings.options
-        };
-        Settings { effort, redaction, base_url, max_output_tokens, options, ..settings }
+        let options = settings.options.clone().with(|it| {
+            it.tool_choice = choice;
+            it.parallel_calls = parallel_calls;
+            it.reasoning_summary = reasoning_summary;
+        });
+        settings.with(|it| {
+            it.effort = effort;
+            it.redaction = redaction;
+            it.base_url = base_url;
+            it.max_output_tokens = max_output_tokens;
+            it.options = options;
+        })
     })
 }
 

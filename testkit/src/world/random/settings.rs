@@ -114,30 +114,29 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
             let (.., queue, continuations, compactions) = counts;
             let (tokens, cost_micros, context_bytes, turn_ms, approval_ms, ..) = times;
             let (.., backoff_ms, backoff_max_ms, call_ms, grace_ms) = times;
-            Limits {
-                samples,
-                calls_per_sample,
-                calls,
-                attempts,
-                restarts,
-                parallel_calls,
-                tokens,
-                cost_micros,
-                continuations,
-                empty_answers,
-                compactions,
-                context_bytes,
-                turn_ms,
-                approval_ms,
-                queue,
-                reask_after_ms,
-                session_bytes,
-                backoff_ms,
-                backoff_max_ms,
-                call_ms,
-                grace_ms,
-                ..ours
-            }
+            ours.with(|it| {
+                it.samples = samples;
+                it.calls_per_sample = calls_per_sample;
+                it.calls = calls;
+                it.attempts = attempts;
+                it.restarts = restarts;
+                it.parallel_calls = parallel_calls;
+                it.tokens = tokens;
+                it.cost_micros = cost_micros;
+                it.continuations = continuations;
+                it.empty_answers = empty_answers;
+                it.compactions = compactions;
+                it.context_bytes = context_bytes;
+                it.turn_ms = turn_ms;
+                it.approval_ms = approval_ms;
+                it.queue = queue;
+                it.reask_after_ms = reask_after_ms;
+                it.session_bytes = session_bytes;
+                it.backoff_ms = backoff_ms;
+                it.backoff_max_ms = backoff_max_ms;
+                it.call_ms = call_ms;
+                it.grace_ms = grace_ms;
+            })
         },
     )
 }

@@ -8,8 +8,8 @@ use windlass_core::{
     AfterDenial, ApprovalAnswer, CallId, Compacted, ContextSource, Delivery, Edit, EffectKey, Fact,
     HookDecided, HookOccurrence, HookVerdict, HooksAsked, Incoming, Input, InputBlocked, InputId,
     InterruptRequested, InterruptSource, Limits, Phase, RecordedFact, Reject, Retained, SampleCut,
-    SampleStarted, Scope, Seq, Session, SessionStart, Settings, Stage, StopTiming, TurnOutcome,
-    TurnSettled, VisiblePart, decide, desired_effects, evolve,
+    SampleStarted, Scope, Seq, Session, SessionStart, Stage, StopTiming, TurnOutcome, TurnSettled,
+    VisiblePart, decide, desired_effects, evolve,
 };
 use windlass_testkit::world::{Script, Transitions, run};
 
@@ -218,7 +218,7 @@ fn taken(session: &Session, input: Input) -> Result<Vec<Fact>, Reject> {
 fn with_answers_of(script: &str, tokens: u64) -> Vec<Fact> {
     let mut state = session(script);
     state.settings =
-        Arc::new(Settings { max_output_tokens: Some(tokens), ..(*state.settings).clone() });
+        Arc::new((*state.settings).clone().with(|it| it.max_output_tokens = Some(tokens)));
     let send = Input::Send {
         scope: Scope::local("person"),
         text: String::from("more"),

@@ -40,10 +40,8 @@ struct Any;
 
 impl TenantFactory for Any {
     fn new_settings(&self, wish: &SessionOptions) -> Result<Settings, Refusal> {
-        Ok(Settings {
-            permissions: Permissions::Auto,
-            ..Settings::new("openai-chat", wish.model.clone().unwrap_or_default())
-        })
+        Ok(Settings::new("openai-chat", wish.model.clone().unwrap_or_default())
+            .with(|it| it.permissions = Permissions::Auto))
     }
 
     fn current_settings(&self, recorded: &Settings) -> Result<Settings, Refusal> {

@@ -5,11 +5,10 @@ use super::*;
 #[test]
 fn the_budget_of_a_turn_bounds_the_answer_and_its_thinking() {
     let asked = |bound: u64| {
-        let settings = Settings {
-            effort: Some("high".into()),
-            max_output_tokens: None,
-            ..settings("claude-sonnet-4-5")
-        };
+        let settings = settings("claude-sonnet-4-5").with(|it| {
+            it.effort = Some("high".into());
+            it.max_output_tokens = None;
+        });
         let prompt = prompt(settings, &[user("hi")]);
         let request = SampleRequest { output_bound: Some(bound), ..request(&prompt) };
         let body = written(&bodies(), &request).unwrap().body.to_bytes();

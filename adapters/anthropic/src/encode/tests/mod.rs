@@ -21,18 +21,17 @@ const ENDPOINT: &str = "https://api.anthropic.com/v1";
 const SONNET: &str = "claude-sonnet-4-6";
 
 fn settings(model: &str) -> Settings {
-    Settings {
-        provider: "anthropic".into(),
-        model: model.into(),
-        instructions: "Be brief.".into(),
-        tools: vec![windlass_testkit::tool_spec(
+    windlass_testkit::settings().with(|it| {
+        it.provider = "anthropic".into();
+        it.model = model.into();
+        it.instructions = "Be brief.".into();
+        it.tools = vec![windlass_testkit::tool_spec(
             "echo",
             "Says it again.",
             r#"{"type":"object","properties":{"b":{},"a":{}}}"#,
-        )],
-        max_output_tokens: Some(100),
-        ..windlass_testkit::settings()
-    }
+        )];
+        it.max_output_tokens = Some(100);
+    })
 }
 
 fn opaque(endpoint: &str, model: &str, payload: &str) -> PromptItem {

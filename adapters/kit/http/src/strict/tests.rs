@@ -174,7 +174,7 @@ fn the_order_of_properties_and_numbers_stay_as_they_are_written() {
 
 fn calls(schema: &str) -> StrictCalls {
     let tools = vec![windlass_testkit::tool_spec("go", "Goes.", schema)];
-    StrictCalls::new(Arc::new(Settings { tools, ..windlass_testkit::settings() }))
+    StrictCalls::new(Arc::new(windlass_testkit::settings().with(|it| it.tools = tools)))
 }
 
 /// The pieces and the end of a call of `tool`, whose arguments come in these pieces.

@@ -70,11 +70,10 @@ pub(super) fn tenant(
     };
     // Without configured tenants the server is the user's own, as `windlass run` is.
     let owner = kept.configured.then_some(name);
-    let config = Config {
-        programs: house.max_program_limits(),
-        fork_bytes: kept.fork_bytes,
-        ..config(house.usual())
-    };
+    let config = config(house.usual()).with(|it| {
+        it.programs = house.max_program_limits();
+        it.fork_bytes = kept.fork_bytes;
+    });
     let config = kept.sharing.apply(config);
     let peers = kept.cluster.as_ref().map(|(shared, load)| Peers {
         mailbox: shared.mailbox.clone(),
@@ -100,5 +99,5 @@ pub(super) fn tenant(
 /// Creates the configuration of the engine. The operator sets the limits, so the upper bounds equal
 /// them.
 fn config(usual: &Settings) -> Config {
-    Config { limits: ceiling(&usual.limits), ..Config::default() }
+    Config::default().with(|it| it.limits = ceiling(&usual.limits))
 }

@@ -9,7 +9,7 @@ use super::*;
 
 /// A world whose model has an agent in the background, and the tools for it.
 fn reaches(provider: ScriptedProvider) -> World {
-    let spec = AgentSpec { background: true, ..agent(&["look"], 4) };
+    let spec = agent(&["look"], 4).with(|it| it.background = true);
     let world = world(FaultyStore::new(), provider, looks(), spec.clone(), 20);
     world.tuned(move |settings| {
         settings.tools.push(scout(spec.clone()));

@@ -134,7 +134,7 @@ async fn shared(
     let world = world(FaultyStore::new(), provider, looks(), agent(&[], 99), samples);
     let world = world.tuned(|settings| {
         settings.tools.push(scout(agent(&[], 99)));
-        settings.tools.push(ToolSpec { name: "guide".into(), ..scout(agent(&[], 1)) });
+        settings.tools.push(scout(agent(&[], 1)).with(|it| it.name = "guide".into()));
     });
     let (report, _) = world.turn().await;
     assert_eq!(report.outcome, TurnOutcome::Completed);

@@ -106,10 +106,9 @@ async fn cut_off(effect: EffectClass) -> (World, ScriptedTools) {
     });
     let first = world(FaultyStore::new(), provider, writes.clone(), agent(&["write"], 4), 9);
     let first = first.tuned(move |settings| {
-        settings.tools.push(ToolSpec {
-            effect: effect.min(EffectClass::Idempotent),
-            ..scout(agent(&["write"], 4))
-        });
+        settings.tools.push(
+            scout(agent(&["write"], 4)).with(|it| it.effect = effect.min(EffectClass::Idempotent)),
+        );
     });
     let conversation = first.open("s").await;
     conversation.send(hello()).await.unwrap();
@@ -181,7 +180,7 @@ async fn interrupted_before_a_crash(policy: ParentEndPolicy) -> Option<TurnOutco
     });
     let asked = |store: &FaultyStore| count(&store.log(&id("s")), "InterruptRequested") == 1;
     let store = stuck_once(asked, &armed, &stuck);
-    let agent = AgentSpec { when_parent_ends: policy, ..agent(&["look"], 4) };
+    let agent = agent(&["look"], 4).with(|it| it.when_parent_ends = policy);
     let first = world(store, provider, looks(), agent, 9);
     let conversation = first.open("s").await;
     conversation.send(hello()).await.unwrap();
@@ -231,7 +230,7 @@ async fn left_behind(policy: ParentEndPolicy) -> (World, Gate) {
     let asked =
         move |store: &FaultyStore| stops && count(&store.log(&id("s")), "InterruptRequested") == 1;
     let store = stuck_once(asked, &armed, &stuck);
-    let agent = AgentSpec { when_parent_ends: policy, ..agent(&["look"], 4) };
+    let agent = agent(&["look"], 4).with(|it| it.when_parent_ends = policy);
     let first = world(store, provider, looks(), agent, 9);
     let conversation = first.open("s").await;
     conversation.send(hello()).await.unwrap();

@@ -50,7 +50,7 @@ fn background(store: FaultyStore, gate: &Gate) -> World {
         ("s", _) => say("started"),
         _ => say("a tree").end_after(&held),
     });
-    world(store, provider, looks(), AgentSpec { background: true, ..agent(&["look"], 4) }, 9)
+    world(store, provider, looks(), agent(&["look"], 4).with(|it| it.background = true), 9)
 }
 
 /// Sends the agent out, and waits until its turn has settled.

@@ -9,7 +9,10 @@ use super::crashes::stuck_once;
 use super::*;
 
 fn background(when_detached_ends: DetachedEndPolicy) -> AgentSpec {
-    AgentSpec { background: true, when_detached_ends, ..agent(&["look"], 4) }
+    agent(&["look"], 4).with(|it| {
+        it.background = true;
+        it.when_detached_ends = when_detached_ends;
+    })
 }
 
 /// The results that have entered a session: the call, the text, and whether it was accepted.

@@ -12,7 +12,7 @@ async fn interrupted(policy: ParentEndPolicy) -> (World, Vec<RecordedFact>) {
         ("s", 0) => send_out(),
         _ => say("found").end_after(&held),
     });
-    let agent = AgentSpec { when_parent_ends: policy, ..agent(&["look"], 4) };
+    let agent = agent(&["look"], 4).with(|it| it.when_parent_ends = policy);
     let world = world(FaultyStore::new(), provider, looks(), agent, 9);
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();

@@ -41,7 +41,7 @@ fn given(agents: &[(&str, &[&str])]) -> World {
     let world = World::over(FaultyStore::new(), Arc::new(provider), Arc::new(tools));
     let agents = agents
         .iter()
-        .map(|(name, tools)| ToolSpec { name: (*name).into(), ..scout(agent(tools, 4)) });
+        .map(|(name, tools)| scout(agent(tools, 4)).with(|it| it.name = (*name).into()));
     let agents: Vec<ToolSpec> = agents.collect();
     world.tuned(move |settings| settings.tools.extend(agents.clone()))
 }
@@ -112,7 +112,7 @@ async fn what_a_session_is_narrowed_to_its_next_agents_are() {
     let world = world.tuned(|settings| {
         settings
             .tools
-            .push(ToolSpec { effect: EffectClass::ReadOnly, ..scout(agent(&["look"], 4)) });
+            .push(scout(agent(&["look"], 4)).with(|it| it.effect = EffectClass::ReadOnly));
     });
     let conversation = world.open("s").await;
     let first = conversation.send(hello()).await.unwrap();

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use serde_json::json;
 use windlass_engine::core::{
     AgentSpec, ApprovalAnswer, CallId, Concurrency, DetachedEndPolicy, EffectClass, Fact,
-    InterruptSource, Limits, Lineage, Observation, ObservationStatus, ParentEndPolicy, Permissions,
+    InterruptSource, Lineage, Observation, ObservationStatus, ParentEndPolicy, Permissions,
     RecordedFact, SessionId, StopTiming, ToolSpec, TurnOutcome,
 };
 use windlass_engine::ports::ToolExecutor;
@@ -34,32 +34,21 @@ use crate::world::{World, hello, id, limits, me, ms, soon, until};
 pub(super) const CHILD: &str = "s.6";
 
 pub(super) fn agent(tools: &[&str], samples: u32) -> AgentSpec {
-    AgentSpec {
-        instructions: "You are a scout.".into(),
-        tools: tools.iter().map(|&tool| tool.into()).collect(),
-        samples,
-        tokens: 0,
-        cost_micros: 0,
-        when_parent_ends: ParentEndPolicy::Stop,
-        background: false,
-        when_detached_ends: DetachedEndPolicy::Wait,
-    }
+    AgentSpec::new("You are a scout.").with(|it| {
+        it.tools = tools.iter().map(|&tool| tool.into()).collect();
+        it.samples = samples;
+    })
 }
 
 pub(super) fn scout(agent: AgentSpec) -> ToolSpec {
-    ToolSpec {
-        name: "scout".into(),
-        description: "Looks around.".into(),
-        parameters:
+    ToolSpec::new("scout", EffectClass::Idempotent).with(|it| {
+        it.description = "Looks around.".into();
+        it.parameters =
             r#"{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}"#
-                .into(),
-        effect: EffectClass::Idempotent,
-        concurrency: Concurrency::Parallel,
-        timeout_ms: None,
-        reconciles: false,
-        client: false,
-        agent: Some(Box::new(agent)),
-    }
+                .into();
+        it.concurrency = Concurrency::Parallel;
+        it.agent = Some(Box::new(agent));
+    })
 }
 
 pub(super) fn send_out() -> Step {
@@ -97,7 +86,10 @@ pub(super) fn world(
 ) -> World {
     let tools: Arc<dyn ToolExecutor> = Arc::new(tools);
     let world = World::over(store, Arc::new(provider), tools);
-    let world = world.limited(Limits { samples, call_ms: 60_000, ..limits() });
+    let world = world.limited(limits().with(|it| {
+        it.samples = samples;
+        it.call_ms = 60_000;
+    }));
     world.tuned(move |settings| settings.tools.push(scout(agent.clone())))
 }
 
@@ -241,7 +233,7 @@ async fn a_person_answers_for_an_agent_in_the_agents_session() {
         ..cast
     };
     let world = World::of(FaultyStore::new(), cast.approver(waits));
-    let world = world.limited(Limits { call_ms: 60_000, ..limits() });
+    let world = world.limited(limits().with(|it| it.call_ms = 60_000));
     let world = world.tuned(|settings| {
         settings.permissions = Permissions::Ask;
         settings.tools.push(scout(agent(&["write"], 4)));

@@ -28,7 +28,7 @@ fn planning(change: fn(&mut ToolSpec), mode: Mode, permissions: Permissions) -> 
 /// What a dry run says of the agent's call.
 async fn dry_run(world: &World) -> (Observation, u32) {
     let conversation = world.open("s").await;
-    let send = windlass_engine::NewInput { dry_run: true, ..hello() };
+    let send = hello().with(|it| it.dry_run = true);
     let input = conversation.send(send).await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);

@@ -7,7 +7,7 @@ use super::*;
 /// A world whose one agent may run for so long.
 fn timed(world: World, agent: AgentSpec, timeout_ms: Option<u64>) -> World {
     world.tuned(move |settings| {
-        settings.tools.push(ToolSpec { timeout_ms, ..scout(agent.clone()) });
+        settings.tools.push(scout(agent.clone()).with(|it| it.timeout_ms = timeout_ms));
     })
 }
 
@@ -19,7 +19,7 @@ async fn an_agent_that_takes_too_long_is_stopped() {
         _ => stall(),
     });
     let world = world(FaultyStore::new(), provider, looks(), agent(&[], 4), 9);
-    let world = world.limited(Limits { first_byte_ms: 30_000, ..limits() });
+    let world = world.limited(limits().with(|it| it.first_byte_ms = 30_000));
     let world = timed(world, agent(&[], 4), Some(2_000));
     let (report, _) = world.turn().await;
     assert_eq!(report.outcome, TurnOutcome::Completed);
@@ -41,8 +41,11 @@ async fn an_agent_has_as_long_as_its_turn_where_nothing_else_is_declared() {
     });
     let world = world(FaultyStore::new(), provider, looks(), agent(&[], 4), 9);
     // Much longer than a tool may take: its model is slow, or somebody is asked.
-    let world =
-        world.limited(Limits { call_ms: 2_000, idle_ms: 60_000, sample_ms: 60_000, ..limits() });
+    let world = world.limited(limits().with(|it| {
+        it.call_ms = 2_000;
+        it.idle_ms = 60_000;
+        it.sample_ms = 60_000;
+    }));
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
     soon(gate.reached()).await;
@@ -69,16 +72,15 @@ async fn a_detached_agent_has_the_time_that_its_turn_had_left() {
     let looks = ScriptedTools::new([ScriptedTool::new("look", EffectClass::ReadOnly)
         .says("a tree")
         .after(&slow)]);
-    let detached = AgentSpec { when_parent_ends: ParentEndPolicy::Detach, ..agent(&[], 4) };
+    let detached = agent(&[], 4).with(|it| it.when_parent_ends = ParentEndPolicy::Detach);
     let world = world(FaultyStore::new(), provider, looks, detached.clone(), 9);
-    let world = world.limited(Limits {
-        turn_ms: 10_000,
-        call_ms: 60_000,
-        idle_ms: 60_000,
-        first_byte_ms: 60_000,
-        sample_ms: 60_000,
-        ..limits()
-    });
+    let world = world.limited(limits().with(|it| {
+        it.turn_ms = 10_000;
+        it.call_ms = 60_000;
+        it.idle_ms = 60_000;
+        it.first_byte_ms = 60_000;
+        it.sample_ms = 60_000;
+    }));
     let world = timed(world, detached, Some(1_000));
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
@@ -120,7 +122,7 @@ async fn a_detached_agent_whose_time_is_over_before_it_was_told_is_told_first() 
         (Operation::Claim, 2) => vec![Fault::Wait(held.clone())],
         _ => Vec::new(),
     });
-    let detached = AgentSpec { when_parent_ends: ParentEndPolicy::Detach, ..agent(&[], 4) };
+    let detached = agent(&[], 4).with(|it| it.when_parent_ends = ParentEndPolicy::Detach);
     let world = world(store, provider, looks(), detached.clone(), 9);
     let world = timed(world, detached, Some(1_000));
     let conversation = world.open("s").await;

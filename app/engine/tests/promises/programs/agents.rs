@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use windlass_engine::agent_session;
-use windlass_engine::core::{Fact, Limits, TurnOutcome};
+use windlass_engine::core::{Fact, TurnOutcome};
 use windlass_testkit::provider::{ScriptedProvider, Step, say, stall};
 
 use super::{Stage, acting, returned, run};
@@ -26,7 +26,10 @@ fn sends(
     });
     let stage = acting([], [], |cast| Cast { provider: Arc::new(provider), ..cast });
     let mut stage = stage.tuned(|settings| settings.tools.push(scout(agent(&[], 1))));
-    stage.world = stage.world.limited(Limits { samples, call_ms: 60_000, ..limits() });
+    stage.world = stage.world.limited(limits().with(|it| {
+        it.samples = samples;
+        it.call_ms = 60_000;
+    }));
     stage
 }
 

@@ -233,7 +233,7 @@ async fn a_dry_run_goes_on_after_what_it_plans_and_says_so() {
     let source = "call look {}\nlet seen = $LAST\ncall pay {\"n\":1}\nvalue [\"$seen\",\"$LAST\"]";
     let stage = stage([run(source), say("so be it")], [pay.tool(), look()]);
     let conversation = stage.world.open("s").await;
-    let planned = windlass_engine::NewInput { dry_run: true, ..hello() };
+    let planned = hello().with(|it| it.dry_run = true);
     let input = conversation.send(planned).await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!((report.answer.as_str(), pay.total()), ("so be it", 0));

@@ -2,7 +2,7 @@
 
 use windlass_engine::core::Fact;
 use windlass_engine::core::{
-    EffectClass, FailureKind, Limits, OutputSchema, ProgramEnd, SampleKind, Settings, TurnOutcome,
+    EffectClass, FailureKind, OutputSchema, ProgramEnd, SampleKind, Settings, TurnOutcome,
 };
 use windlass_testkit::provider::say;
 use windlass_testkit::tools::{CounterTool, ScriptedTool};
@@ -29,7 +29,7 @@ fn kinds(stage: &Stage) -> Vec<SampleKind> {
 }
 
 fn few(mut stage: Stage, samples: u32) -> Stage {
-    stage.world = stage.world.limited(Limits { samples, ..limits() });
+    stage.world = stage.world.limited(limits().with(|it| it.samples = samples));
     stage
 }
 

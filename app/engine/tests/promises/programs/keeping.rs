@@ -1,6 +1,6 @@
 //! Keeping: what programs leave is recorded as changes, and listed for their model.
 
-use windlass_engine::core::{Limits, RetainedChange};
+use windlass_engine::core::RetainedChange;
 
 use super::{returned, run, stage};
 use crate::world::limits;
@@ -22,7 +22,7 @@ async fn a_small_change_beside_a_mebibyte_is_a_small_fact_and_all_is_listed() {
         run("return $kept.small"),
     ];
     let mut stage = stage(script, []);
-    stage.world = stage.world.limited(Limits { samples: 6, ..limits() });
+    stage.world = stage.world.limited(limits().with(|it| it.samples = 6));
     let (report, _) = stage.world.turn().await;
     assert_eq!(report.answer, "1");
     assert_eq!(stage.ends()[4], returned("1"));

@@ -74,8 +74,8 @@ fn long(
         ..Cast::new([], [])
     };
     let window = ContextWindow { tokens: 6_000, strategy };
-    let world = World::of(FaultyStore::new(), cast)
-        .limited(windlass_engine::core::Limits { samples: SAMPLES, ..limits() });
+    let world =
+        World::of(FaultyStore::new(), cast).limited(limits().with(|it| it.samples = SAMPLES));
     let world = world.tuned(move |settings| {
         mode(settings);
         settings.options.program.as_mut().unwrap().transport = transport;

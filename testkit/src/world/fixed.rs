@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ArgumentPattern, CallId, CompactionStrategy, Concurrency, ContextPart, ContextWindow, Delivery,
-    Draft, Edit, EffectClass, Fact, FailureKind, HookFailurePolicy, HookOrder, HookPoint, HookSpec,
-    Image, ImageMedia, InputAccepted, InputBlocked, InputEdited, InputId, InputMoved, InputQueued,
+    ArgumentPattern, CallId, CompactionStrategy, ContextPart, ContextWindow, Delivery, Draft, Edit,
+    EffectClass, Fact, FailureKind, HookFailurePolicy, HookOrder, HookPoint, HookSpec, Image,
+    ImageMedia, InputAccepted, InputBlocked, InputEdited, InputId, InputMoved, InputQueued,
     InputWithdrawn, InterruptRequested, InterruptSource, LimitKind, Limits, Lineage, Mode,
     OfferedTools, OutputSchema, Permissions, PermissionsNarrowed, Price, ProgramLimits,
     ProgramMode, ProgramTransport, Reason, RecordedFact, RequestOptions, ResultForm, Rule,
@@ -84,7 +84,7 @@ fn newer(known: &RecordedFact, added: &str) -> RecordedFact {
 }
 
 /// As [`numbered_facts`], with other texts for other words.
-pub(super) fn saying(
+pub(crate) fn saying(
     session: &SessionId,
     after: Seq,
     count: u64,
@@ -107,7 +107,7 @@ pub fn fact_of_size(session: &SessionId, after: Seq, bytes: usize) -> Option<Arc
     Some(Arc::new(queued(session, seq, "x".repeat(filling))))
 }
 
-pub(super) fn queued(session: &SessionId, seq: Seq, text: String) -> RecordedFact {
+pub(crate) fn queued(session: &SessionId, seq: Seq, text: String) -> RecordedFact {
     let fact = Fact::InputQueued(InputQueued {
         scope: Scope::local("someone").into(),
         text: text.into(),
@@ -256,59 +256,49 @@ pub(crate) fn principal(text: &str) -> Scope {
     }
 }
 
-pub(super) fn settings(text: &str) -> Settings {
-    Settings {
-        provider: text.into(),
-        model: text.into(),
-        instructions: text.into(),
-        mode: Mode::Plan,
-        permissions: Permissions::ReadOnly,
-        rules: vec![rule(text)],
-        hooks: vec![HookSpec {
-            name: text.into(),
-            point: HookPoint::BeforeTool,
-            only: Some(vec![text.into()]),
-            order: HookOrder::Parallel,
-            on_failure: HookFailurePolicy::Open,
-            timeout_ms: u64::MAX,
-        }],
-        redaction: Some(text.into()),
-        window: ContextWindow { tokens: u64::MAX, strategy: CompactionStrategy::Slide },
-        price: Some(Price {
+pub(crate) fn settings(text: &str) -> Settings {
+    Settings::new(text, text).with(|it| {
+        it.instructions = text.into();
+        it.mode = Mode::Plan;
+        it.permissions = Permissions::ReadOnly;
+        it.rules = vec![rule(text)];
+        it.hooks = vec![HookSpec::new(text, HookPoint::BeforeTool, u64::MAX).with(|it| {
+            it.only = Some(vec![text.into()]);
+            it.order = HookOrder::Parallel;
+            it.on_failure = HookFailurePolicy::Open;
+        })];
+        it.redaction = Some(text.into());
+        it.window = ContextWindow { tokens: u64::MAX, strategy: CompactionStrategy::Slide };
+        it.price = Some(Price {
             input_micros: u64::MAX,
             cached_input_micros: 0,
             cache_write_micros: Some(2),
             output_micros: 1,
-        }),
-        tools: vec![ToolSpec {
-            name: text.into(),
-            description: text.into(),
-            parameters: text.into(),
-            effect: EffectClass::Effectful,
-            concurrency: Concurrency::Exclusive,
-            timeout_ms: Some(1),
-            reconciles: true,
-            client: false,
-            agent: None,
-        }],
-        limits: Limits::default(),
-        max_output_tokens: Some(u64::MAX),
-        effort: Some(text.into()),
-        base_url: Some(text.into()),
-        options: RequestOptions {
-            output_schema: Some(OutputSchema {
+        });
+        it.tools = vec![ToolSpec::new(text, EffectClass::Effectful).with(|it| {
+            it.description = text.into();
+            it.parameters = text.into();
+            it.timeout_ms = Some(1);
+            it.reconciles = true;
+        })];
+        it.limits = Limits::default();
+        it.max_output_tokens = Some(u64::MAX);
+        it.effort = Some(text.into());
+        it.base_url = Some(text.into());
+        it.options = RequestOptions::default().with(|it| {
+            it.output_schema = Some(OutputSchema {
                 name: text.into(),
                 schema: text.into(),
                 strict: true,
                 max_re_asks: u32::MAX,
-            }),
-            tool_choice: ToolChoice::Tool(text.into()),
-            parallel_calls: Some(false),
-            reasoning_summary: Some(text.into()),
-            program: Some(program(text)),
-            offered: OfferedTools::Allowed,
-        },
-    }
+            });
+            it.tool_choice = ToolChoice::Tool(text.into());
+            it.parallel_calls = Some(false);
+            it.reasoning_summary = Some(text.into());
+            it.program = Some(program(text));
+            it.offered = OfferedTools::Allowed;
+        });
+    })
 }
 
 fn program(text: &str) -> ProgramMode {

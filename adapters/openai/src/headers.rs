@@ -1,8 +1,6 @@
-//! The headers of every request. async-openai knows OpenAI's own; each value is checked before,
-//! because it takes them on trust.
+//! The headers of every request: who asks, and for which organisation and project.
 
-use async_openai::config::{Config as _, OpenAIConfig};
-use windlass_kit_http::{Headers, Secret, checked};
+use windlass_kit_http::{Headers, Secret};
 use windlass_ports::ProviderError;
 
 use crate::config::OpenAiConfig;
@@ -12,25 +10,22 @@ pub(crate) fn headers(config: &OpenAiConfig) -> Result<Headers, ProviderError> {
     let key = config.api_key.as_ref().map_or("", Secret::expose).trim();
     let organisation = config.organisation.as_deref().unwrap_or_default();
     let project = config.project.as_deref().unwrap_or_default();
-    for (what, text) in [("API key", key), ("organisation", organisation), ("project", project)] {
-        checked(what, text)?;
-    }
-    let auth = config.quirks().auth;
-    let bearer = if auth == Auth::Bearer { key } else { "" };
-    let known = OpenAIConfig::default()
-        .with_api_base(config.base_url.as_str())
-        .with_api_key(bearer)
-        .with_org_id(organisation)
-        .with_project_id(project);
+    let bearer = format!("Bearer {key}");
+    let (name, value) = match config.quirks().auth {
+        Auth::Bearer => ("authorization", bearer.as_str()),
+        Auth::ApiKey => ("api-key", key),
+    };
     let mut headers = Headers::new();
-    for (name, value) in &known.headers() {
-        let value = value.to_str().unwrap_or_default();
-        if !(bearer.is_empty() && name.as_str() == "authorization") {
-            headers.set(name.as_str(), name.as_str(), value)?;
-        }
+    if !key.is_empty() {
+        headers.set("API key", name, value)?;
     }
-    if auth == Auth::ApiKey && !key.is_empty() {
-        headers.set("API key", "api-key", key)?;
+    for (what, name, value) in [
+        ("organisation", "openai-organization", organisation),
+        ("project", "openai-project", project),
+    ] {
+        if !value.is_empty() {
+            headers.set(what, name, value)?;
+        }
     }
     if let Some(key) = &config.api_key {
         headers.hide(key.clone());

@@ -2,6 +2,7 @@
 
 mod body;
 mod config;
+#[cfg(feature = "websocket")]
 mod socket;
 
 use std::error::Error;
@@ -18,8 +19,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 use reqwest::{Client, Method, Request, Response, Url, redirect};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{
-    Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireOpenOutcome,
-    WireRequest, WireResponse,
+    Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireRequest, WireResponse,
 };
 
 use crate::body::SizedBody;
@@ -93,11 +93,12 @@ impl Wire for HttpWire {
         Ok(answered(in_time(head_ms, response).await?))
     }
 
+    #[cfg(feature = "websocket")]
     async fn open(
         &self,
         request: WireRequest,
         most_bytes: usize,
-    ) -> Result<WireOpenOutcome, WireError> {
+    ) -> Result<windlass_ports::WireOpenOutcome, WireError> {
         socket::open(&self.client, request, most_bytes).await
     }
 }

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
 use windlass_core::{
     AgentSpec, Edit, EffectClass, Rule, RuleVerdict, Settings, ToolSpec, program_tool,
@@ -13,6 +12,7 @@ use windlass_ports::arguments_sha256;
 use windlass_ports::json::duplicate_key;
 use windlass_ports::{ArgumentPath, ToolCall, ToolExecutor};
 
+use crate::json_schema::{JsonSchema, SchemaFault};
 use crate::output_schema::OutputValidator;
 use crate::rules::{ComparedCall, MatchedRules, TextFormat, TextFormats};
 use crate::{program, rules};
@@ -25,7 +25,7 @@ const MAX_VIOLATION_CHARS: usize = 300;
 /// Compiled schemas of one set of tools, and of the answer if the settings have an output schema.
 pub(crate) struct Checker {
     settings: Arc<Settings>,
-    tools: HashMap<String, Validator>,
+    tools: HashMap<String, JsonSchema>,
     formats: HashMap<String, TextFormats>,
     /// Arguments that ask to run outside of the sandbox, by tool.
     outside: HashMap<String, String>,
@@ -50,10 +50,6 @@ impl Checker {
             let broken = |why: String| format!("the JSON Schema of tool {}: {why}", tool.name);
             let schema: Value = serde_json::from_str(&tool.parameters)
                 .map_err(|error| broken(error.to_string()))?;
-            let validator = jsonschema::options()
-                .with_pattern_options(PatternOptions::regex())
-                .build(&schema)
-                .map_err(|error| broken(error.to_string()))?;
             if tool.client && (tool.agent.is_some() || tool.reconciles) {
                 return Err(format!(
                     "the tool {}: a client runs no agent, and is not asked what \
@@ -67,7 +63,8 @@ impl Checker {
             }
             formats.insert(tool.name.clone(), rules::text_formats(&schema));
             outside.extend(outside_argument(&schema).map(|name| (tool.name.clone(), name)));
-            if tools.insert(tool.name.clone(), validator).is_some() {
+            let compiled = JsonSchema::compile(schema).map_err(broken)?;
+            if tools.insert(tool.name.clone(), compiled).is_some() {
                 return Err(format!("two tools are named {}", tool.name));
             }
         }
@@ -100,7 +97,7 @@ impl Checker {
     /// Describes the faults of a call's arguments for the model. Returns `None` if they are valid,
     /// or if the tool is unknown, which the core reports itself.
     pub(crate) fn fault(&self, tool: &str, arguments: &str) -> Option<String> {
-        let validator = self.tools.get(tool)?;
+        let schema = self.tools.get(tool)?;
         let value: Value = match serde_json::from_str(arguments) {
             Ok(value) => value,
             Err(error) => return Some(format!("They are not JSON: {error}.")),
@@ -110,9 +107,8 @@ impl Checker {
             return Some(format!("They can be read in two ways: the key {key:?} appears twice."));
         }
         let mut faults = Vec::new();
-        for error in validator.iter_errors(&value).take(MAX_VIOLATIONS) {
-            let words: String = error.to_string().chars().take(MAX_VIOLATION_CHARS).collect();
-            let place = error.instance_path().to_string();
+        for SchemaFault { place, words } in schema.faults(&value, MAX_VIOLATIONS) {
+            let words: String = words.chars().take(MAX_VIOLATION_CHARS).collect();
             let place = if place.is_empty() { "the arguments".to_owned() } else { place };
             faults.push(format!("{place}: {words}"));
         }

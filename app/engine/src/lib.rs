@@ -32,6 +32,7 @@ mod fork;
 mod grants;
 mod hub;
 mod images;
+mod json_schema;
 mod live;
 mod live_check;
 mod live_state;

@@ -1,10 +1,11 @@
 //! Output schema: validates a model's last answer against the JSON Schema of the settings, before
 //! the end of the answer is a fact. Pure.
 
-use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 use windlass_core::OutputSchema;
 use windlass_ports::json::duplicate_key;
+
+use crate::json_schema::{JsonSchema, SchemaFault};
 
 /// Most violations that one message names.
 const MAX_VIOLATIONS: usize = 5;
@@ -18,7 +19,7 @@ const FENCE: &str = "```";
 /// A compiled output schema.
 #[derive(Debug)]
 pub(crate) struct OutputValidator {
-    validator: Validator,
+    schema: JsonSchema,
 }
 
 impl OutputValidator {
@@ -36,11 +37,7 @@ impl OutputValidator {
         let broken = |why: String| format!("the JSON Schema {name} of the answer: {why}");
         let schema: Value =
             serde_json::from_str(&shape.schema).map_err(|error| broken(error.to_string()))?;
-        let validator = jsonschema::options()
-            .with_pattern_options(PatternOptions::regex())
-            .build(&schema)
-            .map_err(|error| broken(error.to_string()))?;
-        Ok(Self { validator })
+        Ok(Self { schema: JsonSchema::compile(schema).map_err(broken)? })
     }
 
     /// Describes the fault of an answer for the model, within a bounded length; `None` if it is
@@ -55,22 +52,19 @@ impl OutputValidator {
             let key = shorten(&key);
             return Some(format!("It can be read in two ways: the key {key:?} appears twice."));
         }
-        let mut errors = self.validator.iter_errors(&value);
+        let found = self.schema.faults(&value, MAX_VIOLATIONS + 1);
         let mut faults = Vec::new();
-        for error in errors.by_ref().take(MAX_VIOLATIONS) {
-            let place = match error.instance_path().to_string() {
-                place if place.is_empty() => "the value".to_owned(),
-                place => shorten(&place),
+        for SchemaFault { place, words } in found.iter().take(MAX_VIOLATIONS) {
+            let place = match place.is_empty() {
+                true => "the value".to_owned(),
+                false => shorten(place),
             };
-            faults.push(format!("{place}: {}", shorten(&error.to_string())));
+            faults.push(format!("{place}: {}", shorten(words)));
         }
         if faults.is_empty() {
             return None;
         }
-        let more = match errors.next() {
-            Some(_) => "; and more",
-            None => "",
-        };
+        let more = if found.len() > MAX_VIOLATIONS { "; and more" } else { "" };
         Some(format!("It does not fit the schema: {}{more}.", faults.join("; ")))
     }
 }

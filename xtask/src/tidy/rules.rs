@@ -97,7 +97,7 @@ pub(super) const HOMES: &[(&str, &[&str])] = &[
     ("http-body-util", &["adapters/demo"]),
     ("hyper", &["adapters/demo", "app/server"]),
     ("hyper-util", &["adapters/demo", "app/server"]),
-    ("jsonschema", &["app/engine"]),
+    ("jsonschema-regex", &["app/engine"]),
     ("landlock", &["adapters/sandbox"]),
     ("mimalloc", &["app/cli"]),
     ("oxc_allocator", &["adapters/javascript"]),

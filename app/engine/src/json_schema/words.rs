@@ -1,0 +1,52 @@
+//! Descriptions of faults. A model reads them, and corrects its value by them.
+
+use serde_json::Value;
+
+/// Most options that are listed.
+const MOST_OPTIONS: usize = 3;
+
+/// Options that a value is none of.
+pub(super) fn options(value: &Value, options: &[Value]) -> String {
+    let shown = |options: &[Value]| {
+        let texts: Vec<String> = options.iter().map(Value::to_string).collect();
+        texts.join(", ")
+    };
+    let listed = match options.split_last() {
+        None => String::new(),
+        Some((only, [])) => only.to_string(),
+        Some((last, first)) if options.len() <= MOST_OPTIONS => {
+            format!("{} or {last}", shown(first))
+        }
+        Some(_) => {
+            let (first, rest) = options.split_at(MOST_OPTIONS - 1);
+            format!("{} or {} other candidates", shown(first), rest.len())
+        }
+    };
+    format!("{value} is not one of {listed}")
+}
+
+/// Types that a value is of none of.
+pub(super) fn types(value: &Value, kind: &Value) -> String {
+    match kind.as_array().map(Vec::as_slice) {
+        None => format!("{value} is not of type {kind}"),
+        Some([kind]) => format!("{value} is not of type {kind}"),
+        Some(kinds) => {
+            let mut kinds: Vec<String> = kinds.iter().map(Value::to_string).collect();
+            kinds.sort();
+            format!("{value} is not of types {}", kinds.join(", "))
+        }
+    }
+}
+
+/// Parts of a value that are not allowed.
+pub(super) fn unexpected(what: &str, names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    let were = if names.len() == 1 { "was" } else { "were" };
+    format!("{what} are not allowed ({} {were} unexpected)", quoted.join(", "))
+}
+
+/// A count that is above or below its limit.
+pub(super) fn count(value: &Value, side: &str, limit: u64, (one, many): (&str, &str)) -> String {
+    let noun = if limit == 1 { one } else { many };
+    format!("{value} {side} {limit} {noun}")
+}

@@ -90,7 +90,8 @@ impl Answer {
     }
 
     /// Returns the name of the model that answers.
-    pub(crate) fn model_name(&self) -> &str {
+    #[must_use]
+    pub fn model_name(&self) -> &str {
         self.model.as_deref().unwrap_or(MODEL)
     }
 
@@ -243,8 +244,9 @@ impl Answer {
         self.parts.iter().filter(call).count()
     }
 
-    /// A text cut into the pieces that one event each carries.
-    pub(crate) fn pieces<'a>(&self, text: &'a str) -> Vec<&'a str> {
+    /// Returns a text of a part, cut into the pieces that one event each carries.
+    #[must_use]
+    pub fn pieces<'a>(&self, text: &'a str) -> Vec<&'a str> {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((at, _)) = rest.char_indices().nth(self.piece) {

@@ -63,7 +63,7 @@ impl Answer {
             out.push(StreamEvent::Usage(usage(&chunk["usage"])));
         }
         let choice = &chunk["choices"][0];
-        self.delta(&choice["delta"], fault, out);
+        self.delta(&choice["delta"], fault, out)?;
         if let Some(reason) = choice["finish_reason"].as_str() {
             self.finish = Some(match reason {
                 _ if fault == Fault::StopsForOneReason => StopReason::Stop,
@@ -76,7 +76,12 @@ impl Answer {
         Ok(Meaning::More)
     }
 
-    fn delta(&mut self, delta: &Value, fault: Fault, out: &mut Vec<StreamEvent>) {
+    fn delta(
+        &mut self,
+        delta: &Value,
+        fault: Fault,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), ProviderError> {
         let said = |key: &str| {
             let text = delta[key].as_str().filter(|text| !text.is_empty());
             text.map(String::from)
@@ -94,28 +99,38 @@ impl Answer {
             out.push(StreamEvent::Refusal { slot, text });
         }
         for call in delta["tool_calls"].as_array().into_iter().flatten() {
-            self.call(call, fault, out);
+            self.call(call, fault, out)?;
         }
+        Ok(())
     }
 
-    fn call(&mut self, call: &Value, fault: Fault, out: &mut Vec<StreamEvent>) {
+    fn call(
+        &mut self,
+        call: &Value,
+        fault: Fault,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), ProviderError> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let index = call["index"].as_u64().unwrap_or(0);
         if index > 0 && fault == Fault::TellsOnlyTheFirstCall {
-            return;
+            return Ok(());
         }
         let (id, name) = (text(&call["id"]), text(&call["function"]["name"]));
         let opens = !name.is_empty();
         if opens && !self.ids.insert(id.clone()) && fault == Fault::TellsOneCallAnId {
-            return;
+            return Ok(());
         }
         let key = if fault == Fault::OpensACallAnew {
             format!("call {}", self.parts.len() - usize::from(!opens))
         } else {
             format!("call {index}")
         };
-        if !opens && !self.parts.contains(&key) && fault == Fault::TellsOneCallAnId {
-            return;
+        if !opens && !self.parts.contains(&key) {
+            let passes_over = [Fault::TellsOneCallAnId, Fault::PassesOverLostOpenings];
+            return match passes_over.contains(&fault) {
+                true => Ok(()),
+                false => Err(protocol("arguments came of a call that was not opened")),
+            };
         }
         let (slot, new) = self.slot(&key);
         if new {
@@ -128,6 +143,7 @@ impl Answer {
         if !text.is_empty() {
             out.push(StreamEvent::CallArguments { slot, text });
         }
+        Ok(())
     }
 
     /// Takes a body that is the answer, in place of a stream of it.

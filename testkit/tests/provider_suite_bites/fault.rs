@@ -32,6 +32,8 @@ pub(crate) enum Fault {
     TakesAResetForTheEnd,
     TellsHalfACall,
     OpensACallAnew,
+    PassesOverLostOpenings,
+    DropsContext,
     PassesOverDamagedData,
     PassesOverErrors,
     TakesNothingForAnAnswer,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use windlass_core::{
-    ObservationStatus, PromptItem, Seq, ToolChoice, program_report_text, result_text,
+    ObservationStatus, Opaque, PromptItem, Seq, ToolChoice, program_report_text, result_text,
 };
 use windlass_ports::SampleRequest;
 
@@ -119,6 +119,7 @@ fn add(
             }
             None => json!({ "role": "user", "content": "an image" }),
         }),
+        PromptItem::Context { .. } if fault == Fault::DropsContext => {}
         PromptItem::Context { text } => {
             messages.push(json!({ "role": "system", "content": text }));
         }
@@ -150,7 +151,8 @@ fn add(
             let function = json!({ "name": name, "arguments": arguments });
             let mut call_sent =
                 json!({ "id": short(id), "type": "function", "function": function });
-            if let Some(opaque) = &call.opaque {
+            let own = |opaque: &&Opaque| opaque.model == "reference";
+            if let Some(opaque) = call.opaque.as_ref().filter(own) {
                 call_sent["seal"] = opaque.payload.as_str().into();
             }
             let said = of_sample(*by, sample, messages);

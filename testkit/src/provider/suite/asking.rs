@@ -23,7 +23,8 @@ pub(super) fn said(sample: u64, text: &str) -> PromptItem {
 
 pub(super) fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
     let call = CallItem {
-        provider_id: id.into(),
+        // The engine makes another id of one that is there twice.
+        provider_id: format!("wire-{id}"),
         name: name.into(),
         arguments: arguments.into(),
         fault: None,
@@ -50,7 +51,7 @@ pub(super) fn result(
     }
 }
 
-fn thought(sample: u64, by: &str) -> PromptItem {
+pub(super) fn thought(sample: u64, by: &str) -> PromptItem {
     let opaque = Opaque {
         provider: by.into(),
         endpoint: by.into(),
@@ -64,7 +65,7 @@ fn thought(sample: u64, by: &str) -> PromptItem {
 }
 
 /// What nobody said, in its frame.
-fn framed(text: &str) -> Arc<str> {
+pub(super) fn framed(text: &str) -> Arc<str> {
     format!("<context from=\"suite\">\n{text}\n</context>").into()
 }
 
@@ -184,6 +185,12 @@ pub fn requests_keep_the_grammar(fixture: &dyn ProviderFixture) -> Checked {
                     let fault = protocol.fault(sent);
                     ensure!(fault.is_none(), "{}", fault.unwrap_or_default());
                     ensure!(protocol.serves(sent), "{} is of another protocol", sent.path);
+                    let model = sent.read().model;
+                    ensure!(
+                        model.as_deref() == Some(talk.model.as_str()),
+                        "the model {} was asked for as {model:?}",
+                        talk.model
+                    );
                     let (seen, wanted) = (sent.asked(), last_words(&items));
                     ensure!(
                         seen.user == wanted,

@@ -34,6 +34,38 @@ pub fn a_repeated_event_is_told_once(fixture: &dyn ProviderFixture) -> Checked {
     })
 }
 
+/// An answer that lacks an event which opens or ends a part has all of its parts, or is an error. It is no
+/// answer without that part, or with half of it.
+///
+/// # Errors
+/// A violation when another answer is told.
+pub fn an_event_that_is_missing_is_no_shorter_answer(fixture: &dyn ProviderFixture) -> Checked {
+    let answer = Answer::new().text("Hello.").call("f", json!({ "a": 1 })).call("g", json!({}));
+    let protocol = fixture.protocol();
+    let events = protocol.events(&answer);
+    run(async {
+        for (at, event) in events.iter().enumerate() {
+            // A piece that is missing leaves no trace.
+            if protocol.effect(event).adds {
+                continue;
+            }
+            let talk = Talk::new(fixture, Reply::answer(answer.clone()).omit_event(at))?;
+            let told = talk.ask().await?;
+            let (mut told, whole) = (parts(&told.items), told.end.is_ok());
+            // A part without its end may come after later ones.
+            told.sort_by_key(|part| format!("{part:?}"));
+            let mut given = given(&answer, Some(protocol));
+            given.sort_by_key(|part| format!("{part:?}"));
+            ensure!(
+                !whole || told == given,
+                "an answer without {} passed for an answer: {told:?}",
+                event.trim_end()
+            );
+        }
+        Ok(())
+    })
+}
+
 /// Data that cannot be read is an error: it may have been a part of the answer, which without it
 /// is another one.
 ///

@@ -1,10 +1,10 @@
 //! Cases about what a provider declares: a wrong declaration fails either way.
 
 use serde_json::json;
-use windlass_core::{FailureKind, Item, ObservationStatus, PromptItem, Seq, Settings};
+use windlass_core::{CallItem, FailureKind, Item, ObservationStatus, PromptItem, Seq, Settings};
 
 use super::ProviderFixture;
-use super::asking::{result, user, with_tools};
+use super::asking::{result, thought, user, with_tools};
 use super::talk::{Talk, classed, request, settings};
 use crate::answer::Answer;
 use crate::http::{ModelRequest, Reply, RequestPart, Script};
@@ -80,7 +80,8 @@ pub fn what_is_not_declared_is_unsupported(fixture: &dyn ProviderFixture) -> Che
 pub fn reasoning_comes_back_as_declared(fixture: &dyn ProviderFixture) -> Checked {
     let answer = Answer::new().sealed_reasoning("hm", SEALED).text("Hello.");
     run(async {
-        let talk = Talk::new(fixture, [Reply::answer(answer.clone()), Reply::say("Bye.")])?;
+        let replies = [Reply::answer(answer.clone()), Reply::say("Bye."), Reply::say("Bye.")];
+        let talk = Talk::new(fixture, replies)?;
         let declared = talk.provider.capabilities().reasoning;
         let told = talk.ask().await?;
         let reasoning = told.items.iter().find_map(|item| match item {
@@ -102,6 +103,12 @@ pub fn reasoning_comes_back_as_declared(fixture: &dyn ProviderFixture) -> Checke
             PromptItem::Text { sample, text },
             user("and now?"),
         ];
+        let foreign = [&[user("hi"), thought(2, "another")], &items[2..]].concat();
+        let told = talk.ask_for(request(settings(), &foreign)?).await?;
+        told.is(&Answer::new().text("Bye."), "the answer after another provider's reasoning")?;
+        let body = talk.server.samples().pop().map(|sent| sent.body).unwrap_or_default();
+        let sent = String::from_utf8_lossy(&body).contains("another provider");
+        ensure!(!sent, "the reasoning of another provider was sent, and is none of this one's");
         let told = talk.ask_for(request(settings(), &items)?).await?;
         told.is(&Answer::new().text("Bye."), "the answer after it")?;
         let request = talk.server.samples().pop();
@@ -140,7 +147,8 @@ pub fn the_opaque_part_of_a_call_comes_back(fixture: &dyn ProviderFixture) -> Ch
     let able = fixture.protocol().capabilities().sealed_calls;
     let answer = Answer::new().call("f", json!({ "a": 1 })).sealed(SEALED);
     run(async {
-        let talk = Talk::new(fixture, [Reply::answer(answer.clone()), Reply::say("Bye.")])?;
+        let replies = [Reply::answer(answer.clone()), Reply::say("Bye."), Reply::say("Bye.")];
+        let talk = Talk::new(fixture, replies)?;
         let told = talk.ask_for(request(with_tools(), &[user("hi")])?).await?;
         let call = told.items.iter().find_map(|item| match item {
             Item::Call(call) => Some(call.clone()),
@@ -155,11 +163,23 @@ pub fn the_opaque_part_of_a_call_comes_back(fixture: &dyn ProviderFixture) -> Ch
             "a call of a protocol with opaque parts ({able}) is told with {:?}",
             call.opaque
         );
-        let items = [
-            user("hi"),
-            PromptItem::Call { sample: Seq(2), id: "a".into(), call },
-            result("a", ObservationStatus::Done, "one", None),
-        ];
+        let called = |call| {
+            let call = PromptItem::Call { sample: Seq(2), id: "a".into(), call };
+            [user("hi"), call, result("a", ObservationStatus::Done, "one", None)]
+        };
+        let mut foreign = CallItem::clone(&call);
+        if let Some(opaque) = &mut foreign.opaque {
+            opaque.model = "another".into();
+        }
+        talk.sent(request(with_tools(), &called(foreign.into()))?, "a call of another model")
+            .await?;
+        let body = talk.server.samples().pop().map(|sent| sent.body).unwrap_or_default();
+        let sent = String::from_utf8_lossy(&body).contains(SEALED);
+        ensure!(
+            !sent,
+            "the opaque part of another model's call was sent, and is none of this one's"
+        );
+        let items = called(call);
         talk.sent(request(with_tools(), &items)?, "a sealed call").await?;
         let body = talk.server.samples().pop().map(|sent| sent.body).unwrap_or_default();
         let back = String::from_utf8_lossy(&body).contains(SEALED);

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use windlass_core::{
-    FailureKind, Image, ImageMedia, ObservationStatus, OutputSchema, PromptItem, SessionId,
-    StoredOutput, ToolChoice,
+    CallId, CallOutcome, FailureKind, Image, ImageMedia, Observation, ObservationStatus,
+    OutputSchema, PromptItem, ReportedCall, ReportedCalls, Seq, SessionId, StoredOutput,
+    ToolChoice, program_report_text,
 };
 use windlass_ports::{
     BlobCapabilities, BlobError, BlobReader, BlobStore, BlobWriter, NoBlobStore, SampleRequest,
 };
 
 use super::ProviderFixture;
-use super::asking::{call, result, said, user, with_tools};
+use super::asking::{call, framed, result, said, user, with_tools};
 use super::talk::{Talk, classed, request, settings};
 use crate::http::{ModelRequest, OfferedTool, Reply, RequestPart, Script};
 use crate::store::{Checked, Violation, ensure, run};
@@ -255,13 +256,19 @@ pub fn failed_results_say_so(fixture: &dyn ProviderFixture) -> Checked {
     use ObservationStatus as Status;
     let able = fixture.protocol().capabilities().failed_results;
     let items = [
-        user("three"),
+        user("six"),
         call(2, "a", "f", "{}"),
         call(2, "b", "f", "{}"),
         call(2, "c", "f", "{}"),
         result("a", Status::Done, "one", None),
         result("b", Status::Failed, "two", None),
         result("c", Status::Denied, "three", None),
+        call(7, "d", "f", "{}"),
+        call(7, "e", "f", "{}"),
+        call(7, "g", "f", "{}"),
+        result("d", Status::Aborted, "four", None),
+        result("e", Status::Unknown, "five", None),
+        result("g", Status::NotStarted, "six", None),
     ];
     run(async {
         let talk = talk(fixture)?;
@@ -277,8 +284,8 @@ pub fn failed_results_say_so(fixture: &dyn ProviderFixture) -> Checked {
         };
         let said: Vec<bool> = sent.parts.iter().filter_map(failed).collect();
         ensure!(
-            said == [false, able, able],
-            "results that are done, failed and denied say of failing {said:?}"
+            said == [false, able, able, able, able, able],
+            "one result is done, the others failed, and they say of failing {said:?}"
         );
         Ok(())
     })
@@ -294,6 +301,59 @@ pub fn a_conversation_keeps_its_order(fixture: &dyn ProviderFixture) -> Checked 
         let sent = conversation(&talk(fixture)?).await?;
         let given = parts(able);
         ensure!(sent.parts == given, "the conversation {given:?} was sent as {:?}", sent.parts);
+        Ok(())
+    })
+}
+
+/// Nothing of a conversation is left out or shortened: context, reports, refusals, white space, texts of
+/// many characters.
+///
+/// # Errors
+/// A violation when something is missing or another.
+pub fn all_that_was_said_is_sent(fixture: &dyn ProviderFixture) -> Checked {
+    let able = fixture.protocol().capabilities().call_ids;
+    let id = if able { "a" } else { "" };
+    let (words, output) = ("  two\n lines \n", "line \u{e9}\n".repeat(8_000));
+    let report = ReportedCalls {
+        calls: vec![ReportedCall { call: "f {}".into(), outcome: CallOutcome::Done }],
+        more: 0,
+    };
+    let of_program = Observation::new(ObservationStatus::Failed, "the program ended");
+    let items = [
+        PromptItem::Context { text: framed("the workspace is empty") },
+        user(words),
+        call(2, "a", "f", "{}"),
+        result("a", ObservationStatus::Done, &output, None),
+        PromptItem::CallReport { calls: Arc::new(report.clone()) },
+        PromptItem::Refusal { sample: Seq(5), text: "No.".into() },
+        user(&output),
+        said(9, "Yes."),
+        PromptItem::ProgramReport { call: CallId(9), observation: Arc::new(of_program.clone()) },
+        user("go on"),
+    ];
+    let called = RequestPart::Call { id: id.into(), name: "f".into(), arguments: "{}".into() };
+    let given = [
+        RequestPart::Context(framed("the workspace is empty").to_string()),
+        RequestPart::User(words.into()),
+        called,
+        RequestPart::Result { id: id.into(), output: output.clone(), failed: false },
+        RequestPart::Context(report.text()),
+        RequestPart::Text("No.".into()),
+        RequestPart::User(output.clone()),
+        RequestPart::Text("Yes.".into()),
+        RequestPart::Context(program_report_text(&of_program)),
+        RequestPart::User("go on".into()),
+    ];
+    run(async {
+        let sent =
+            talk(fixture)?.sent(request(with_tools(), &items)?, "a long conversation").await?;
+        for (at, (given, sent)) in given.iter().zip(&sent.parts).enumerate() {
+            let shown =
+                |part: &RequestPart| format!("{part:?}").chars().take(120).collect::<String>();
+            ensure!(given == sent, "part {at}, {}, was sent as {}", shown(given), shown(sent));
+        }
+        let (sent, given) = (sent.parts.len(), given.len());
+        ensure!(sent == given, "a conversation of {given} parts was sent as {sent}");
         Ok(())
     })
 }

@@ -83,6 +83,7 @@ pub fn usage_and_the_reason_to_stop_are_told(fixture: &dyn ProviderFixture) -> C
         StopReason::Length,
         StopReason::ContentFilter,
         StopReason::Unfinished,
+        StopReason::Other("suite_stop".into()),
     ];
     reasons.retain(|reason| able.stops(reason));
     run(async {

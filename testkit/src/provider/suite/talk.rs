@@ -68,10 +68,12 @@ impl Talk {
             .await?
             .end
             .map_err(|error| Violation::new(format!("{what} could not be sent: {error}")))?;
-        let sent = self.server.samples().pop();
-        sent.map(|sent| sent.read()).ok_or_else(|| {
+        let sent = self.server.samples().pop().map(|sent| sent.read()).ok_or_else(|| {
             Violation::new(format!("{what}: no request came to the protocol's path"))
-        })
+        })?;
+        let (asked, wanted) = (sent.model.as_deref(), self.model.as_str());
+        ensure!(asked == Some(wanted), "{what}: the model {wanted} was asked for as {asked:?}");
+        Ok(sent)
     }
 
     /// Asks, and takes the error that must come.

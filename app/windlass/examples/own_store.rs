@@ -1,14 +1,15 @@
 //! Own store: one journal file for all sessions, a line for each append, read into memory on opening.
 //!
-//! It has no checksums, so a line that was changed behind its back is read as it is: a store for more
-//! than an example adds them. The suite `windlass_testkit::log_store_suite` holds it to the other
-//! promises of the port, in `tests/own_store.rs`.
+//! A line begins with the link of its session's chain: a line that was changed, moved or removed behind
+//! its back is found when the journal is opened, or verified. The suite
+//! `windlass_testkit::log_store_suite` holds it to the promises of the port, in `tests/own_store.rs`.
 
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -17,19 +18,27 @@ use windlass::core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass::file::FileBlobs;
 use windlass::memory::MemoryStore;
 use windlass::ports::{
-    Durability, LogStore, LogVerification, SessionClaim, SessionFilter, SessionListing,
-    StoreCapabilities, StoreError, StoreErrorKind,
+    ChainLink, Durability, LogStore, LogVerification, SessionClaim, SessionFilter, SessionListing,
+    StoreCapabilities, StoreError, StoreErrorKind, codec,
 };
+
+/// Separator between the texts of a line, which no JSON text contains.
+const SEPARATOR: u8 = 0x1e;
 
 /// Store of one process over a journal.
 pub(crate) struct JournalStore {
     /// Facts of the journal. It checks claims, positions and repeated appends.
     memory: MemoryStore,
+    path: PathBuf,
     journal: Mutex<Journal>,
 }
 
+/// Last position of each log, with its link.
+type Ends = BTreeMap<SessionId, (Seq, ChainLink)>;
+
 struct Journal {
     file: File,
+    ends: Ends,
     /// True after a failed write: memory then has more than the file, until it is opened again.
     is_broken: bool,
 }
@@ -49,23 +58,9 @@ impl JournalStore {
         // A line without its end is an append that nobody was told of.
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         file.set_len(whole as u64).map_err(io)?;
-        let memory = MemoryStore::new();
-        for line in bytes[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let facts: Vec<RecordedFact> = serde_json::from_slice(line).map_err(|error| {
-                let kind = StoreErrorKind::Corrupt { after: Seq::ZERO, offset: None };
-                StoreError::new(kind, "a line of the journal cannot be read").caused_by(error)
-            })?;
-            let facts: Vec<Arc<RecordedFact>> = facts.into_iter().map(Arc::new).collect();
-            let Some(session) = facts.first().map(|fact| fact.session.clone()) else { continue };
-            let claim = memory.claim(&session).await?;
-            // A repeated append was written a second time.
-            if facts[0].seq > claim.last {
-                memory.append(&session, claim.epoch, claim.last, &facts).await?;
-            }
-            memory.release(&session, claim.epoch).await?;
-        }
-        let journal = Mutex::new(Journal { file, is_broken: false });
-        Ok(Self { memory, journal })
+        let (memory, ends) = replayed(&bytes[..whole]).await?;
+        let journal = Mutex::new(Journal { file, ends, is_broken: false });
+        Ok(Self { memory, path: path.to_owned(), journal })
     }
 
     /// Waits until memory and journal are the same.
@@ -110,8 +105,17 @@ impl LogStore for JournalStore {
     ) -> Result<(), StoreError> {
         let mut journal = self.settled().await?;
         self.memory.append(session, epoch, after, facts).await?;
-        let facts: Vec<&RecordedFact> = facts.iter().map(AsRef::as_ref).collect();
-        journal.write(serde_json::to_vec(&facts).map_err(std::io::Error::other))
+        if facts.last().map(|fact| fact.seq) <= journal.ends.get(session).map(|(last, _)| *last) {
+            return Ok(()); // asked for again: its line is there
+        }
+        let texts = facts.iter().map(|fact| codec::encode(fact)).collect::<Result<Vec<_>, _>>();
+        let texts = texts.map_err(|error| failed("encoding", std::io::Error::other(error)))?;
+        let end = end_after(&journal.ends, session, &texts);
+        let mut line = format!("{} ", end.1).into_bytes();
+        line.extend(texts.join(&SEPARATOR));
+        journal.write(line)?;
+        journal.ends.insert(session.clone(), end);
+        Ok(())
     }
 
     async fn read(
@@ -125,7 +129,7 @@ impl LogStore for JournalStore {
     }
 
     async fn probe(&self) -> Result<(), StoreError> {
-        self.settled().await?.write(Ok(Vec::new()))
+        self.settled().await?.write(Vec::new())
     }
 
     async fn sessions(
@@ -140,17 +144,59 @@ impl LogStore for JournalStore {
 
     async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         let _settled = self.settled().await?;
-        self.memory.verify(session).await
+        // What is in the file, not what memory has of it.
+        let bytes = std::fs::read(&self.path);
+        let bytes = bytes.map_err(|error| failed("reading the journal", error))?;
+        replayed(&bytes).await?.0.verify(session).await
     }
+}
+
+/// Reads the lines of a journal into memory.
+async fn replayed(lines: &[u8]) -> Result<(MemoryStore, Ends), StoreError> {
+    let (memory, mut ends) = (MemoryStore::new(), Ends::new());
+    for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let (link, session, texts, facts) = parsed(line).ok_or_else(|| corrupt(Seq::ZERO))?;
+        let claim = memory.claim(&session).await?;
+        let end = end_after(&ends, &session, &texts);
+        if end.1 != link {
+            return Err(corrupt(claim.last));
+        }
+        memory.append(&session, claim.epoch, claim.last, &facts).await?;
+        memory.release(&session, claim.epoch).await?;
+        ends.insert(session, end);
+    }
+    Ok((memory, ends))
+}
+
+/// The end of a log once facts with these texts are appended.
+fn end_after(ends: &Ends, session: &SessionId, texts: &[impl AsRef<[u8]>]) -> (Seq, ChainLink) {
+    let begin = (Seq::ZERO, ChainLink::genesis(session));
+    let end = ends.get(session).copied().unwrap_or(begin);
+    texts.iter().fold(end, |(last, link), text| (last.plus(1), link.next(text.as_ref())))
+}
+
+/// A line: the link after its last fact, their session, their texts, and the facts.
+type Line<'a> = (ChainLink, SessionId, Vec<&'a [u8]>, Vec<Arc<RecordedFact>>);
+
+fn parsed(line: &[u8]) -> Option<Line<'_>> {
+    let (link, texts) = line.split_at(line.iter().position(|byte| *byte == b' ')?);
+    let link = ChainLink::parse(std::str::from_utf8(link).ok()?)?;
+    let texts: Vec<&[u8]> = texts[1..].split(|byte| *byte == SEPARATOR).collect();
+    let facts = texts.iter().map(|text| Some(Arc::new(codec::decode(text).ok()?)));
+    let facts: Vec<Arc<RecordedFact>> = facts.collect::<Option<_>>()?;
+    Some((link, facts.first()?.session.clone(), texts, facts))
+}
+
+fn corrupt(after: Seq) -> StoreError {
+    let context = "a line of the journal is not what was written; restore it from a copy";
+    StoreError::new(StoreErrorKind::Corrupt { after, offset: None }, context)
 }
 
 impl Journal {
     /// Writes a line. It is whole or, without its end, absent.
-    fn write(&mut self, line: std::io::Result<Vec<u8>>) -> Result<(), StoreError> {
-        let written = line.and_then(|mut line| {
-            line.push(b'\n');
-            self.file.write_all(&line)
-        });
+    fn write(&mut self, mut line: Vec<u8>) -> Result<(), StoreError> {
+        line.push(b'\n');
+        let written = self.file.write_all(&line);
         self.is_broken = written.is_err();
         written.map_err(|error| failed("writing the journal", error))
     }

@@ -55,7 +55,10 @@ fn turns_run_on_its_store_with_its_provider() {
     assert_eq!((resumed.code, resumed.out.as_str()), (0, "five four\n"), "{}", resumed.err);
 
     let listed = run(&place, &["sessions", "--store", STORE]);
-    assert!(listed.code == 0 && listed.out.contains('s'), "{listed:?}");
+    let rows: Vec<Vec<&str>> =
+        listed.out.lines().map(|row| row.split_whitespace().collect()).collect();
+    let row = ["s", "completed", "2", "turns", "one", "two", "three"];
+    assert_eq!((listed.code, rows), (0, vec![row.to_vec()]), "{listed:?}");
     let verified = run(&place, &["verify", "--store", STORE]);
     assert_eq!(verified.code, 0, "{}", verified.err);
     let shown = run(&place, &["show", "s", "--store", STORE]);

@@ -86,6 +86,9 @@ enum Command {
     /// Show that each law kills a mutation of the core that no other law kills
     #[command(disable_help_flag = true)]
     Mutants(Passed),
+    /// Walk a newcomer's way: a crate outside of the workspace with the quick start, an own store and an own
+    /// provider runs the suites, then defects are seeded in both, and each must be found
+    Newcomer,
     /// Simulate many sessions over a faulty log, as a release build: `--seeds N [--from SEED]`
     #[command(disable_help_flag = true)]
     Sim(Passed),
@@ -124,6 +127,7 @@ fn main() -> ExitCode {
         Command::Laws(passed) => Own::Kit.command("laws", &passed.arguments),
         Command::Golden(passed) => Own::Kit.command("golden", &passed.arguments),
         Command::Mutants(passed) => Own::Mutants.run("mutants", &passed.arguments),
+        Command::Newcomer => newcomer(),
         Command::Sim(passed) => Own::Kit.command("sim", &passed.arguments),
         Command::Soak(passed) => Own::Soak.run("soak", &passed.arguments),
     };
@@ -133,6 +137,11 @@ fn main() -> ExitCode {
     complain(format_args!("xtask: {error:#}"));
     let code = error.downcast_ref::<StepFailed>().and_then(|failed| u8::try_from(failed.code).ok());
     ExitCode::from(code.unwrap_or(1).max(1))
+}
+
+/// Walks the way of a newcomer.
+fn newcomer() -> anyhow::Result<()> {
+    Own::Mutants.run("newcomer", &["--newcomer".to_owned()])
 }
 
 #[cfg(test)]

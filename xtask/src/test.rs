@@ -109,7 +109,7 @@ fn nightly(arguments: &[String]) -> anyhow::Result<()> {
     Own::Kit.command("laws", &words(&["--worlds", "100000"]))?;
     Own::Kit.command("sim", &words(&["--seeds", "20000"]))?;
     Own::Mutants.run("mutants", &[])?;
-    Own::Mutants.run("mutants", &["--store".to_owned()])
+    crate::newcomer()
 }
 
 fn words(words: &[&str]) -> Vec<String> {

@@ -1,16 +1,16 @@
 //! `cargo xtask mutants`: shows that each law kills a mutation of the core that no other law kills;
-//! with `--general`, that the tests kill every mutation that cargo-mutants makes; with `--store`, that the
-//! log store suite finds each mutation of the guide's store.
+//! with `--general`, that the tests kill every mutation that cargo-mutants makes. With `--newcomer` it walks
+//! the way of a newcomer: `cargo xtask newcomer`.
 //!
-//! Both work on copies of the tree below the target folder, which are kept, so that a further run
+//! The first two work on copies of the tree below the target folder, which are kept, so that a further run
 //! builds only what changed.
 
 mod data;
 mod each;
 mod general;
 mod list;
+mod newcomer;
 mod programs;
-mod store;
 mod switch;
 mod tree;
 mod trial;
@@ -29,9 +29,9 @@ struct Options {
     /// Use the mutations that cargo-mutants makes of the core instead of those of the laws.
     #[arg(long)]
     general: bool,
-    /// Use the mutations of the store of docs/adapters.md, against the log store suite.
+    /// Build a newcomer's crate, and seed defects in its store and its provider.
     #[arg(long, conflicts_with_all = ["general", "law"])]
-    store: bool,
+    newcomer: bool,
     /// Number of mutations that are tested at the same time [default: one for each processor].
     #[arg(long, requires = "general")]
     jobs: Option<NonZeroUsize>,
@@ -57,8 +57,8 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> anyhow::Result<()> {
-    if options.store {
-        store::run()
+    if options.newcomer {
+        newcomer::run()
     } else if options.general {
         let processors = thread::available_parallelism().ok();
         let jobs = options.jobs.or(processors).map_or(1, NonZeroUsize::get);

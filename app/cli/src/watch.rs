@@ -152,10 +152,10 @@ impl TurnWatch<'_> {
     fn unfollowed(&self, error: AwaitError) -> Failure {
         match error {
             AwaitError::Ended(ended) => self.unfinished(&ended),
-            error @ (AwaitError::Store(_) | AwaitError::NoTurn(_) | AwaitError::Withdrawn(_)) => {
-                error.into()
-            }
-            error => error.into(),
+            error @ (AwaitError::Store(_)
+            | AwaitError::NoTurn(_)
+            | AwaitError::Withdrawn(_)
+            | _) => error.into(),
         }
     }
 

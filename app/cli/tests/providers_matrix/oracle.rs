@@ -203,9 +203,9 @@ impl Seen {
                     id: call["id"].as_str().map(str::to_owned),
                     name: text(&call["name"]).into(),
                     arguments: call["args"].clone(),
-                    extra: match signature {
-                        Value::Null => Value::Null,
-                        signature => serde_json::json!({ "thoughtSignature": signature }),
+                    extra: match signature.is_null() {
+                        true => Value::Null,
+                        false => serde_json::json!({ "thoughtSignature": signature }),
                     },
                 }),
                 None => self.thoughts += usize::from(signature.is_string()),

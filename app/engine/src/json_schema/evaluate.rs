@@ -167,10 +167,8 @@ impl<'a> Run<'a> {
                 }
             }
             "anyOf" | "oneOf" => self.alternatives(at, value, place, evaluated),
-            "not" => {
-                if self.fitting(at.operand, value, place).is_some() {
-                    self.fault(place, format!("{} is not allowed for {value}", at.operand));
-                }
+            "not" if self.fitting(at.operand, value, place).is_some() => {
+                self.fault(place, format!("{} is not allowed for {value}", at.operand));
             }
             "if" => {
                 let branch = match self.fitting(at.operand, value, place) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use schemars::JsonSchema;
 use serde_json::{Value, json};
-use windlass_core::{Settings, StreamEvent};
+use windlass_core::StreamEvent;
 
 use super::{StrictCalls, strict_form};
 
@@ -190,10 +190,10 @@ fn ended(calls: &mut StrictCalls, tool: &str, pieces: &[&str]) -> (String, Strin
     }
     let mut end = None;
     for event in &events {
-        match event {
-            StreamEvent::CallArguments { slot: 3, text } => streamed.push_str(text),
-            StreamEvent::Done { slot: 3, text, .. } => end = Some(text.clone()),
-            _ => {}
+        if let StreamEvent::CallArguments { slot: 3, text } = event {
+            streamed.push_str(text);
+        } else if let StreamEvent::Done { slot: 3, text, .. } = event {
+            end = Some(text.clone());
         }
     }
     let end = end.expect("the call ends");

@@ -263,11 +263,14 @@ impl Hub {
         self.entered.notify_waiters();
     }
 
-    /// Removes the driver.
+    /// Removes the driver. The follower publishes nothing that the driver has published, so whoever
+    /// subscribes from here on reads that in the log.
     pub(crate) fn vacate(&self) {
         let mut state = self.state.lock();
         state.driven = false;
-        state.bus = None;
+        if let Some(bus) = state.bus.take() {
+            state.seen = state.seen.max(bus.durable());
+        }
     }
 
     /// Begins another feed for a subscriber, at the present moment. It replaces a pending one.

@@ -336,3 +336,19 @@ async fn whose_a_session_is_is_looked_up_from_its_first_fact_and_once() {
     world.engine.lookup(&id("s"), &me()).await.unwrap();
     assert_eq!(*reads.lock().unwrap(), (before.0 + 3, before.1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_begins_when_a_driver_has_left_receives_what_that_published() {
+    let world = answering(FaultyStore::new());
+    turn(&world).await;
+    let before = last(&world);
+    // Its follower begins here, and publishes nothing that a driver in this engine publishes.
+    let mut first = world.engine.subscribe(&id("s"), &me(), Some(Seq(before)));
+    let silent = tokio::time::timeout(Duration::from_millis(100), first.next()).await;
+    assert!(silent.is_err(), "{silent:?}");
+    turn(&world).await;
+    up_to(&mut first, last(&world)).await;
+    let mut second = world.engine.subscribe(&id("s"), &me(), Some(Seq(before)));
+    let (facts, _, _) = up_to(&mut second, last(&world)).await;
+    assert_eq!(facts.first().map(|fact| fact.seq), Some(Seq(before + 1)));
+}

@@ -55,13 +55,13 @@ const STORE_FAILED: i32 = 5;
 /// Of the kinds of calls, a command is killed at every so many in the sample.
 const SAMPLE_OF_KILLS: usize = 4;
 /// Of the kinds of errors, a command has every so many in the sample.
-const SAMPLE_OF_ERRORS: usize = 12;
+const SAMPLE_OF_ERRORS: usize = 24;
 /// Of the commands, every so many has short reads and writes in the sample.
 const SAMPLE_OF_SHORT: usize = 4;
 /// Of the calls of a kind, every so many, unless all are asked for.
-const SAMPLE: u64 = 15;
+const SAMPLE: u64 = 40;
 /// Opening files is the most frequent call, and changes something only where it creates one.
-const SAMPLE_OF_OPENS: u64 = 47;
+const SAMPLE_OF_OPENS: u64 = 97;
 
 /// A folder with stores and files.
 pub(crate) struct Place(TempDir);

@@ -33,7 +33,7 @@ const HELD_US: u32 = 50_000;
 /// No thread makes so many calls in a turn.
 const MOST: u64 = 2_000;
 /// Of the calls, every so many, unless all are asked for.
-const SAMPLE: u64 = 7;
+const SAMPLE: u64 = 13;
 
 /// What is done at a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

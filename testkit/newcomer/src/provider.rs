@@ -224,6 +224,9 @@ impl DeskEvents {
         }
         let opens = slot == self.parts;
         self.parts = slot + 1;
+        if opens && event.get("arguments").is_some() {
+            return Err(DecodeError::Protocol(format!("part {slot} has arguments and no call")));
+        }
         if let Some(call) = event.get("call") {
             let id = string(call, "id").unwrap_or_default();
             let name = string(call, "name").unwrap_or_default();

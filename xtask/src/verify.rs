@@ -1,9 +1,10 @@
 //! `cargo xtask verify`: all checks that a change must pass before it is merged.
 
+use crate::own::Own;
 use crate::{test, tidy};
 use xtask::step::{cargo, step};
 
-/// Checks format, the project's own rules, lints, features, tests, documentation and packages, in that
+/// Checks format, the project's own rules, lints, features, the search, tests, documentation and packages, in that
 /// order.
 ///
 /// # Errors
@@ -24,6 +25,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
         check.args(["clippy", "--package", package, features, "--", "-D", "warnings"]);
         step("features", &mut check)?;
     }
+    // The search of the bounded worlds, whole: the tests have a small one.
+    Own::Kit.command("explore", &["--jobs".to_owned(), "2".to_owned()])?;
     test::run(&test::Options::default())?;
     step(
         "documentation",

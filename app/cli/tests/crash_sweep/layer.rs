@@ -15,7 +15,7 @@ use crate::task::{Language, Stood, Task};
 use crate::turn::{Kept, Program, SESSION, Turn, finished};
 
 /// Of the pairs of kills, every so many; all of them with `WINDLASS_CRASH=full`.
-const SAMPLE: u64 = 17;
+const SAMPLE: u64 = 9;
 
 const KILLS: [Fault; 2] = [Fault::KillBefore, Fault::KillAfter];
 

@@ -1,11 +1,11 @@
 //! Checks the form of a schema once, so that values are then compared with keywords of a known form.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::JsonSchema;
+use super::{JsonSchema, referenced};
 
 /// Names of types.
 const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "object", "string"];
@@ -20,12 +20,19 @@ pub(super) fn compile(root: Value) -> Result<JsonSchema, String> {
     let counts_siblings = !HIDING.iter().any(|hiding| draft.contains(hiding));
     let mut checked = Checked::default();
     checked.schema(&root, &mut String::new(), 0)?;
-    let Checked { patterns, anchors, references, asks_evaluated } = checked;
-    let schema = JsonSchema { root, patterns, anchors, counts_siblings, asks_evaluated };
-    match references.iter().find(|reference| schema.referenced(reference).is_none()) {
-        Some(lost) => Err(format!("{lost:?} refers to nothing in it, and nothing is fetched")),
-        None => Ok(schema),
+    let mut followed = 0;
+    while let Some(reference) = checked.references.get(followed).cloned() {
+        followed += 1;
+        let Some(target) = referenced(&root, &checked.anchors, &reference) else {
+            return Err(format!("{reference:?} refers to nothing in it, and nothing is fetched"));
+        };
+        // It may stand where no keyword has schemas, for example below `components`.
+        if !checked.seen.contains(&std::ptr::from_ref(target)) {
+            checked.schema(target, &mut reference.trim_start_matches('#').to_owned(), 1)?;
+        }
     }
+    let Checked { patterns, anchors, asks_evaluated, .. } = checked;
+    Ok(JsonSchema { root, patterns, anchors, counts_siblings, asks_evaluated })
 }
 
 /// What was found in a schema.
@@ -34,6 +41,8 @@ struct Checked {
     patterns: HashMap<String, Regex>,
     anchors: HashMap<String, String>,
     references: Vec<String>,
+    /// Schemas that were checked, by their place in memory.
+    seen: HashSet<*const Value>,
     asks_evaluated: bool,
 }
 
@@ -49,6 +58,7 @@ impl Checked {
         let Some(fields) = schema.as_object() else {
             return Err(format!("{schema} is no schema at {at:?}"));
         };
+        self.seen.insert(std::ptr::from_ref(schema));
         self.named(fields, at, depth)?;
         for (keyword, value) in fields {
             let wrong = || format!("{value} is no value of {keyword:?} at {at:?}");

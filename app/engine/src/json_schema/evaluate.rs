@@ -7,11 +7,13 @@ use serde_json::{Map, Value};
 
 use super::check::escaped;
 use super::keyword::{Keyword, natural};
+use super::words::Shown;
 use super::{JsonSchema, SchemaFault, words};
 
 /// Most schemas that are nested or referred to on the way to one value.
 const MOST_DEEP: usize = 200;
-/// Most comparisons with a schema in one check: so many for each part of the value, and some for any value.
+/// Most comparisons with a schema in one check: so many for each part of the value, and some for any value. One
+/// with a list or an object counts as many as it has items or properties, and one.
 const MOST_STEPS: (u64, u64) = (100, 20_000);
 /// Keywords that apply to the rest of a value, after all others.
 const LAST: [&str; 2] = ["unevaluatedItems", "unevaluatedProperties"];
@@ -30,6 +32,12 @@ fn parts(value: &Value) -> u64 {
     let items = value.as_array().into_iter().flatten();
     let properties = value.as_object().into_iter().flat_map(Map::values);
     items.chain(properties).map(parts).fold(1, u64::saturating_add)
+}
+
+/// Number of items or properties: each keyword looks at them.
+fn children(value: &Value) -> u64 {
+    let items = value.as_array().map_or(0, Vec::len);
+    (items + value.as_object().map_or(0, Map::len)) as u64
 }
 
 /// A place in the value.
@@ -94,14 +102,14 @@ impl<'a> Run<'a> {
         if self.faults.len() >= self.most {
             return evaluated;
         }
-        let left = self.steps.get();
-        self.steps.set(left.saturating_sub(1));
+        let (left, cost) = (self.steps.get(), 1 + children(value));
+        self.steps.set(left.saturating_sub(cost));
         if self.depth >= MOST_DEEP || left == 0 {
             self.fault(place, "its schema makes a check of it too long or too deep".to_owned());
             return evaluated;
         }
         if schema == &Value::Bool(false) {
-            self.fault(place, format!("False schema does not allow {value}"));
+            self.fault(place, format!("False schema does not allow {}", Shown(value)));
         }
         let Some(fields) = schema.as_object() else {
             return evaluated;
@@ -168,7 +176,7 @@ impl<'a> Run<'a> {
             }
             "anyOf" | "oneOf" => self.alternatives(at, value, place, evaluated),
             "not" if self.fitting(at.operand, value, place).is_some() => {
-                self.fault(place, format!("{} is not allowed for {value}", at.operand));
+                self.fault(place, format!("{} is not allowed for {}", at.operand, Shown(value)));
             }
             "if" => {
                 let branch = match self.fitting(at.operand, value, place) {
@@ -205,11 +213,14 @@ impl<'a> Run<'a> {
         }
         let (of, keyword) = ("of the schemas listed in the", at.keyword);
         if fitting == 0 {
-            self.fault(place, format!("{value} is not valid under any {of} '{keyword}' keyword"));
+            self.fault(
+                place,
+                format!("{} is not valid under any {of} '{keyword}' keyword", Shown(value)),
+            );
         } else if only_one && fitting > 1 {
             self.fault(
                 place,
-                format!("{value} is valid under more than one {of} '{keyword}' keyword"),
+                format!("{} is valid under more than one {of} '{keyword}' keyword", Shown(value)),
             );
         }
     }
@@ -261,7 +272,7 @@ impl<'a> Run<'a> {
         let bound = |name| at.fields.get(name).and_then(natural);
         let least = bound("minContains").unwrap_or(1);
         if found < least || bound("maxContains").is_some_and(|most| found > most) {
-            self.fault(place, format!("None of {value} are valid under the given schema"));
+            self.fault(place, format!("None of {} are valid under the given schema", Shown(value)));
         }
     }
 

@@ -1,11 +1,12 @@
 //! One keyword of a schema: its operand, the keywords beside it, and its fault if it needs no other schema.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value};
 
-use super::number::{compare, equal, is_integer, is_multiple};
-use super::words;
+use super::number::{canonical, compare, equal, is_integer, is_multiple};
+use super::words::{self, Shown};
 
 const CHARACTERS: (&str, &str) = ("character", "characters");
 const ITEMS: (&str, &str) = ("item", "items");
@@ -55,12 +56,11 @@ impl<'a> Keyword<'a> {
                 (!known).then(|| words::options(value, self.list()))
             }
             "const" => (!equal(operand, value)).then(|| format!("{operand} was expected")),
-            "uniqueItems" if operand == &Value::Bool(true) => {
-                repeats(value.as_array()?).then(|| format!("{value} has non-unique elements"))
-            }
+            "uniqueItems" if operand == &Value::Bool(true) => repeats(value.as_array()?)
+                .then(|| format!("{} has non-unique elements", Shown(value))),
             "pattern" => {
                 let fits = matches(operand.as_str()?, value.as_str()?);
-                (!fits).then(|| format!("{value} does not match {}", quoted(operand)))
+                (!fits).then(|| format!("{} does not match {}", Shown(value), quoted(operand)))
             }
             _ => self.sized(value).or_else(|| self.bounded(value)),
         }
@@ -105,7 +105,7 @@ impl<'a> Keyword<'a> {
             "multipleOf" => (!is_multiple(number, limit), "is not a multiple of"),
             _ => return None,
         };
-        broken.then(|| format!("{value} {side} {limit}"))
+        broken.then(|| format!("{} {side} {limit}", Shown(value)))
     }
 
     /// The limit, and the keyword whose meaning it has: in draft 4 a limit excludes itself by a keyword
@@ -142,13 +142,8 @@ fn is_of_type(value: &Value, kind: &Value) -> bool {
 
 /// Returns true if two items are equal.
 fn repeats(items: &[Value]) -> bool {
-    let scalar = |item: &&Value| item.is_string();
-    let texts: std::collections::BTreeSet<&str> = items.iter().filter_map(Value::as_str).collect();
-    if texts.len() < items.iter().filter(scalar).count() {
-        return true;
-    }
-    let others: Vec<&Value> = items.iter().filter(|item| !item.is_string()).collect();
-    others.iter().enumerate().any(|(at, item)| others.iter().skip(at + 1).any(|it| equal(item, it)))
+    let mut seen = BTreeSet::new();
+    !items.iter().all(|item| seen.insert(canonical(item)))
 }
 
 /// A text in quotation marks, as it is.

@@ -59,18 +59,27 @@ impl JsonSchema {
 
     /// Returns the schema that a reference names.
     fn referenced(&self, reference: &str) -> Option<&Value> {
-        let own = self.root.get("$id").or_else(|| self.root.get("id")).and_then(Value::as_str);
-        let own = own.map(|own| own.trim_end_matches('#')).filter(|own| !own.is_empty());
-        let local = own.and_then(|own| reference.strip_prefix(own)).unwrap_or(reference);
-        let fragment = match local {
-            "" => "",
-            local => local.strip_prefix('#')?,
-        };
-        let fragment = decoded(fragment)?;
-        match fragment.is_empty() || fragment.starts_with('/') {
-            true => self.root.pointer(&fragment),
-            false => self.root.pointer(self.anchors.get(&fragment)?),
-        }
+        referenced(&self.root, &self.anchors, reference)
+    }
+}
+
+/// Returns the schema that a reference in a document names.
+fn referenced<'a>(
+    root: &'a Value,
+    anchors: &HashMap<String, String>,
+    reference: &str,
+) -> Option<&'a Value> {
+    let own = root.get("$id").or_else(|| root.get("id")).and_then(Value::as_str);
+    let own = own.map(|own| own.trim_end_matches('#')).filter(|own| !own.is_empty());
+    let local = own.and_then(|own| reference.strip_prefix(own)).unwrap_or(reference);
+    let fragment = match local {
+        "" => "",
+        local => local.strip_prefix('#')?,
+    };
+    let fragment = decoded(fragment)?;
+    match fragment.is_empty() || fragment.starts_with('/') {
+        true => root.pointer(&fragment),
+        false => root.pointer(anchors.get(&fragment)?),
     }
 }
 

@@ -6,6 +6,8 @@ use serde_json::{Number, Value};
 
 /// Largest exponent by which a decimal is scaled.
 const MOST_SCALED: u32 = 30;
+/// Bound of floats that are written as whole numbers.
+const MOST_WHOLE: f64 = 1e38;
 
 /// Compares two numbers.
 pub(super) fn compare(a: &Number, b: &Number) -> Option<Ordering> {
@@ -50,6 +52,30 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
             a.len() == b.len() && a.iter().all(has)
         }
         _ => a == b,
+    }
+}
+
+/// Returns a text that two values have in common if they are equal, however their numbers are written.
+pub(super) fn canonical(value: &Value) -> String {
+    match value {
+        Value::Number(number) => match (whole(number), number.as_f64()) {
+            (Some(whole), _) => whole.to_string(),
+            (None, Some(float)) if float.fract() == 0.0 && float.abs() < MOST_WHOLE => {
+                (float as i128).to_string()
+            }
+            _ => number.to_string(),
+        },
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(canonical).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(fields) => {
+            let field = |(name, value): (&String, &Value)| format!("{name:?}:{}", canonical(value));
+            let mut fields: Vec<String> = fields.iter().map(field).collect();
+            fields.sort();
+            format!("{{{}}}", fields.join(","))
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => value.to_string(),
     }
 }
 

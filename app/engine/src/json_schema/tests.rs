@@ -175,6 +175,37 @@ fn a_schema_that_cannot_be_used_is_refused() {
 }
 
 #[test]
+fn a_reference_to_a_place_without_a_keyword_is_checked_too() {
+    let schema =
+        json!({ "$ref": "#/components/name", "components": { "name": { "pattern": "^a" } } });
+    assert!(words(&schema, &json!("ab")).is_empty());
+    assert_eq!(words(&schema, &json!("b")), [": \"b\" does not match \"^a\""]);
+    let broken =
+        json!({ "$ref": "#/components/name", "components": { "name": { "pattern": "[" } } });
+    assert!(JsonSchema::compile(broken).is_err());
+}
+
+#[test]
+fn a_long_list_of_unlike_items_is_compared_in_little_time() {
+    let items: Vec<Value> = (0..200_000).map(|number| json!({ "n": number })).collect();
+    let (unlike, mut alike) = (json!(items), items);
+    alike.push(json!({ "n": 77.0 }));
+    let schema = json!({ "uniqueItems": true });
+    assert!(words(&schema, &unlike).is_empty());
+    assert_eq!(words(&schema, &json!(alike)).len(), 1);
+}
+
+#[test]
+fn the_fault_of_a_long_value_follows_its_beginning() {
+    for long in ["x".repeat(100_000), "\u{1f9ca}".repeat(100_000)] {
+        let found = words(&json!({ "type": "integer" }), &json!(long));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert!(found.len() < 300, "{found}");
+        assert!(found.ends_with("... is not of type \"integer\""), "{found}");
+    }
+}
+
+#[test]
 fn names_that_are_keywords_are_names_where_names_stand() {
     let schema = json!({ "properties": { "type": { "type": "string" }, "$ref": { "const": 1 }, "$id": true } });
     assert_eq!(

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
 use tempfile::TempDir;
-use windlass::core::SessionId;
+use windlass::core::{Seq, SessionId};
 use windlass::encrypted::{
     EncryptedBlobs, EncryptedStore, FolderKeys, KeyStorage, MasterKeys, MemoryKeys, SessionKeys,
 };
@@ -16,7 +16,9 @@ use windlass::file::{BlobLimits, FileBlobs, FileStore};
 use windlass::memory::{MemoryBlobs, MemoryStore};
 use windlass::ports::{BlobStore, LogStore, StoreError};
 use windlass_testkit::blobs::BlobFixture;
-use windlass_testkit::store::{Loss, StoreFixture, copy_of};
+use windlass_testkit::store::{
+    FactDamage, FactDamageKind, Inspection, Loss, StoreFixture, copy_of, damage_files,
+};
 
 #[path = "encrypted/attacks.rs"]
 mod attacks;
@@ -98,6 +100,34 @@ mod log_in_files {
                 Ok(store) => Some(Ok(over(Arc::new(store), self.keys()).await)),
                 Err(error) => Some(Err(error)),
             }
+        }
+
+        async fn damage(
+            &self,
+            damage: FactDamage<'_>,
+        ) -> Inspection<Result<Arc<dyn LogStore>, StoreError>> {
+            if damage.kind == FactDamageKind::Removed {
+                return Inspection::Skipped(
+                    "the file store's own suite says why it has no records",
+                );
+            }
+            let copy = copy_of(&self.0.path().join("store"), self.0.path()).unwrap();
+            let inner = FileStore::open(copy.clone()).unwrap();
+            let before = Seq(damage.seq.0 - 1);
+            let stored = inner.read(damage.session, before, 1).await.unwrap();
+            drop(inner);
+            // The text of the fact is nowhere in the files: its ciphertext is.
+            damage_files(&copy, &stored[0].format.sealed.as_ref().unwrap().text).unwrap();
+            Inspection::Found(match FileStore::open(copy) {
+                Ok(store) => Ok(over(Arc::new(store), self.keys()).await),
+                Err(error) => Err(error),
+            })
+        }
+
+        async fn bytes(&self) -> Inspection<Vec<u8>> {
+            Inspection::Skipped(
+                "no text is in the files, before it is erased or after: see attacks.rs",
+            )
         }
     }
 

@@ -173,7 +173,10 @@ async fn a_call_is_run_again_once_its_earlier_run_has_ended() {
 #[tokio::test]
 async fn what_neither_has_the_mark_nor_the_group_is_killed_with_its_run() {
     let place = Place::new();
-    let line = "env -i setsid sleep 315 > /dev/null 2> /dev/null & echo $!";
+    // It is named by what it runs once `env` and `setsid` have become `sleep`.
+    let line = "env -i setsid sleep 315 > /dev/null 2> /dev/null & \
+                until [ \"$(tr '\\0' ' ' < /proc/$!/cmdline)\" = 'sleep 315 ' ]; do sleep 0.01; done; \
+                echo $!";
     let (ran, out) = sh(line, place.lock(7)).await;
     let ran = ran.unwrap();
     assert_eq!((ran.remaining.count, ran.held_open), (1, false), "{ran:?}");

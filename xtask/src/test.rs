@@ -25,6 +25,11 @@ const NEXTEST: Tool = Tool {
 /// All crates with all their features.
 const EVERYTHING: &[&str] = &["--workspace", "--all-features"];
 
+/// Arguments that choose packages, and those that choose features.
+const PACKAGES: &[&str] =
+    &["-p", "--package", "--workspace", "--exclude", "--manifest-path", "--archive-file"];
+const FEATURES: &[&str] = &["--features", "-F", "--all-features", "--no-default-features"];
+
 /// Folders of the code that the suites over the kit's own fakes look at.
 const KIT: &[&str] = &["ports", "testkit"];
 
@@ -54,7 +59,8 @@ pub(crate) struct Options {
     /// Run all tests with their widest sweeps, then searches, simulations and mutations.
     #[arg(long)]
     nightly: bool,
-    /// Arguments for `cargo nextest run`, for example `-p windlass-core`.
+    /// Arguments for `cargo nextest run`, for example `-p windlass-core`. Without a choice of packages
+    /// or features they apply to all.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
@@ -76,7 +82,7 @@ fn fast(arguments: &[String]) -> anyhow::Result<()> {
     let mut tests = nextest_run("fast")?;
     tests.env("PROPTEST_CASES", FEW_CASES);
     if !arguments.is_empty() {
-        return step("tests", tests.args(arguments));
+        return step("tests", tests.args(selected(arguments)));
     }
     if changed(KIT).unwrap_or(true) {
         say("the test kit or the ports changed: the suites over the kit's own fakes run first");
@@ -122,14 +128,27 @@ fn examples() -> anyhow::Result<()> {
     step("examples", examples.args(["--doc", "--quiet"]))
 }
 
-/// Runs nextest beside the servers that tests need; over everything without arguments.
+/// Runs nextest beside the servers that tests need.
 fn with_servers(tests: &mut Command, arguments: &[String]) -> anyhow::Result<()> {
-    if arguments.is_empty() {
-        tests.args(EVERYTHING);
-    }
     let servers = Servers::start(None, Size::One)?;
     servers.tell(tests);
-    step("tests", tests.args(arguments))
+    step("tests", tests.args(selected(arguments)))
+}
+
+/// Returns the arguments with all packages and all features, unless they choose among them.
+fn selected(arguments: &[String]) -> Vec<String> {
+    let chosen = |options: &[&str]| {
+        arguments.iter().any(|argument| {
+            options.iter().any(|option| match argument.strip_prefix(option) {
+                Some("") => true,
+                Some(rest) => rest.starts_with('=') || !option.starts_with("--"),
+                None => false,
+            })
+        })
+    };
+    let missing = EVERYTHING.iter().zip([PACKAGES, FEATURES]);
+    let added = missing.filter(|(_, options)| !chosen(options)).map(|(word, _)| (*word).to_owned());
+    added.chain(arguments.iter().cloned()).collect()
 }
 
 fn nextest_run(profile: &str) -> anyhow::Result<Command> {
@@ -170,4 +189,19 @@ fn git(arguments: &[&str]) -> anyhow::Result<String> {
 /// When it is missing and cannot be built.
 pub(crate) fn nextest() -> anyhow::Result<Command> {
     NEXTEST.command()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{selected, words};
+
+    #[test]
+    fn arguments_that_choose_no_package_or_feature_run_over_all() {
+        let all = |of: &[&str]| selected(&words(of)).join(" ");
+        assert_eq!(all(&[]), "--workspace --all-features");
+        assert_eq!(all(&["-E", "test(a)"]), "--workspace --all-features -E test(a)");
+        assert_eq!(all(&["-p", "a"]), "--all-features -p a");
+        assert_eq!(all(&["-pa", "--features=b"]), "-pa --features=b");
+        assert_eq!(all(&["--package=a", "--profile", "b"]), "--all-features --package=a --profile b");
+    }
 }

@@ -60,10 +60,6 @@ enum Command {
     Conform {
         /// Name of the adapter, for example `file` or `openai`
         name: Option<String>,
-        /// Build the tests of all packages first, as `cargo xtask test` does, and not those of the
-        /// adapter alone
-        #[arg(long)]
-        workspace: bool,
     },
     /// Find or fetch the programs that tests use: NATS, PostgreSQL, Chromium, Schemathesis
     Servers,
@@ -115,10 +111,7 @@ fn main() -> ExitCode {
         Command::Crash { store } => crash::run(store),
         Command::Faults(options) => faults::run(&options),
         Command::Attack => attack::run(),
-        Command::Conform { name, workspace } => {
-            let built = if workspace { conform::Built::Workspace } else { conform::Built::Package };
-            conform::run(name.as_deref(), built)
-        }
+        Command::Conform { name } => conform::run(name.as_deref(), conform::Built::Package),
         Command::Servers => servers::fetch(),
         Command::Clients(options) => clients::run(&options),
         Command::Coverage => coverage::run(),

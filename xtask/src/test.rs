@@ -202,6 +202,9 @@ mod tests {
         assert_eq!(all(&["-E", "test(a)"]), "--workspace --all-features -E test(a)");
         assert_eq!(all(&["-p", "a"]), "--all-features -p a");
         assert_eq!(all(&["-pa", "--features=b"]), "-pa --features=b");
-        assert_eq!(all(&["--package=a", "--profile", "b"]), "--all-features --package=a --profile b");
+        assert_eq!(
+            all(&["--package=a", "--profile", "b"]),
+            "--all-features --package=a --profile b"
+        );
     }
 }

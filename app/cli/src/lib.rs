@@ -15,6 +15,7 @@ mod attach;
 mod builder;
 mod command;
 mod exit;
+mod person;
 mod present;
 mod secrets;
 mod signals;

@@ -10,6 +10,7 @@ use windlass_engine::{
 };
 
 use crate::exit::{ExitKind, Failure};
+use crate::person::PersonAnswers;
 use crate::present::{Presenter, print_notice, waiting_words};
 use crate::signals::{ReceivedSignal, Signals};
 
@@ -23,6 +24,8 @@ pub(crate) struct TurnWatch<'a> {
     pub(crate) signals: &'a mut Signals,
     /// True if the session has a goal, for which more turns may open.
     pub(crate) goal: bool,
+    /// Answers to the model's questions.
+    pub(crate) person: PersonAnswers,
 }
 
 /// Continuation after a turn of a session with a goal.
@@ -59,6 +62,7 @@ impl TurnWatch<'_> {
             {
                 self.on_closed_output(error, &mut troubles).await?;
             }
+            self.person.on_event(&event);
             let Event::Fact(fact) = event else { continue };
             if let Fact::GoalEnded(_) = &fact.fact {
                 self.goal = false;

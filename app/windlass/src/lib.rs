@@ -73,6 +73,8 @@ pub use windlass_gemini as gemini;
 pub use windlass_hooks as hooks;
 #[cfg(feature = "http")]
 pub use windlass_http as http;
+#[cfg(feature = "interaction")]
+pub use windlass_interaction as interaction;
 #[cfg(feature = "javascript")]
 pub use windlass_javascript as javascript;
 #[cfg(feature = "localfs")]

@@ -18,10 +18,12 @@ use windlass_engine::ports::{
     Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, LogStore,
 };
 
+use windlass_interaction::Question;
+
 use crate::present::print_notice;
 use question::{
-    CallOrigin, TypedReply, denial_hint, format_question, keys, not_offered, parse_edit,
-    parse_reply,
+    ANSWER, CallOrigin, TypedReply, denial_hint, format_model_question, format_question, keys,
+    not_offered, parse_edit, parse_reply,
 };
 pub(crate) use terminal::Terminal;
 
@@ -89,12 +91,9 @@ impl TerminalApprover {
             // If the grant covers this call too, the question is withdrawn before it is shown.
             tokio::time::sleep(GRANT_WAIT).await;
         }
-        let answer = match &mut *held {
-            Some(terminal) => self.converse(terminal, request).await,
-            none => match Terminal::open() {
-                Ok(terminal) => self.converse(none.insert(terminal), request).await,
-                Err(error) => Err(error),
-            },
+        let answer = match opened(&mut held) {
+            Ok(terminal) => self.converse(terminal, request).await,
+            Err(error) => Err(error),
         };
         answer.map_err(|error| {
             // It gives no more answers; the next question opens it again.
@@ -104,6 +103,22 @@ impl TerminalApprover {
             }
             ApproverError::unavailable(format!("no terminal answers: {error}"))
         })
+    }
+
+    /// Asks what the model wants to know, and returns the answer. Cancel safe.
+    ///
+    /// # Errors
+    /// When there is no terminal, or it fails.
+    pub(crate) async fn ask_question(&self, question: &Question) -> io::Result<String> {
+        let mut held = self.terminal.lock().await;
+        let answer = match opened(&mut held) {
+            Ok(terminal) => ask_until_answered(terminal, question).await,
+            Err(error) => Err(error),
+        };
+        if answer.is_err() {
+            *held = None;
+        }
+        answer
     }
 
     async fn converse(
@@ -134,6 +149,26 @@ impl TerminalApprover {
                 },
                 TypedReply::Nothing => words = keys.to_owned(),
             }
+        }
+    }
+}
+
+/// Returns the terminal, which is opened if it is not.
+fn opened(held: &mut Option<Terminal>) -> io::Result<&mut Terminal> {
+    Ok(match held {
+        Some(terminal) => terminal,
+        none => none.insert(Terminal::open()?),
+    })
+}
+
+async fn ask_until_answered(terminal: &mut Terminal, question: &Question) -> io::Result<String> {
+    terminal.discard_input();
+    let mut words = format_model_question(question);
+    loop {
+        let typed = terminal.ask(words).await?;
+        match question.answer(&typed) {
+            Some(answer) => return Ok(answer.to_owned()),
+            None => words = ANSWER.to_owned(),
         }
     }
 }

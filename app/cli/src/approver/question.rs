@@ -7,6 +7,8 @@ use windlass_engine::ports::{
     ApprovalRequest, FileChange, GrantOffer, change_lines, outside_lines, question_lines,
 };
 
+use windlass_interaction::Question;
+
 use crate::present::visible;
 
 /// Description of the keys.
@@ -80,6 +82,24 @@ pub(super) fn format_question(
         warning(request),
         arguments(&request.arguments, request.change.as_ref())
     ) + &offer_line(&request.offer)
+}
+
+/// Prompt for an answer to a question of the model.
+pub(super) const ANSWER: &str = "your answer: ";
+
+/// Formats a question that the model asks, with the numbers of its choices.
+pub(super) fn format_model_question(asked: &Question) -> String {
+    let mut words = String::from("\n? The model asks:\n");
+    for line in visible(&asked.question).lines() {
+        words.push_str(&format!("  {line}\n"));
+    }
+    for (number, choice) in (1_u32..).zip(&asked.choices) {
+        words.push_str(&format!("  [{number}] {}\n", one_line(choice)));
+    }
+    if !asked.choices.is_empty() {
+        words.push_str("type a number, or other words\n");
+    }
+    words + ANSWER
 }
 
 /// Returns the warning of a call that would leave the sandbox.

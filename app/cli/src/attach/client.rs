@@ -80,6 +80,14 @@ pub(super) struct ServerQuestion {
     pub(super) grant_withheld: Option<String>,
 }
 
+/// Call of the session whose client is to return a result.
+#[derive(Debug, Deserialize)]
+pub(super) struct ServerCall {
+    pub(super) call: CallId,
+    pub(super) tool: String,
+    pub(super) arguments: String,
+}
+
 fn by_permissions() -> ApprovalReason {
     ApprovalReason::Permissions
 }
@@ -237,6 +245,22 @@ impl RemoteSession {
             }
         };
         self.command("POST", &format!("/approvals/{}", open.call), Some(&body)).await
+    }
+
+    /// Fetches the calls that wait for their clients.
+    pub(super) async fn client_calls(&self) -> Result<Vec<ServerCall>, RequestFailure> {
+        #[derive(Deserialize)]
+        struct All {
+            calls: Vec<ServerCall>,
+        }
+        let all: All = self.get("/client-calls").await?;
+        Ok(all.calls)
+    }
+
+    /// Returns the result of a call. The first result counts.
+    pub(super) async fn submit(&self, call: CallId, output: &str) -> Result<(), RequestFailure> {
+        self.command("POST", &format!("/client-calls/{call}"), Some(&json!({"output": output})))
+            .await
     }
 
     /// Sends a command, and waits until it is acknowledged.

@@ -1,5 +1,5 @@
-//! Questions: asks a session's open approvals at this terminal, and sends the answers to the
-//! server. The first answer counts, here or elsewhere.
+//! Questions: asks a session's open approvals and the model's own questions at this terminal, and
+//! sends the answers to the server. The first answer counts, here or elsewhere.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,6 +11,8 @@ use windlass_engine::ports::{
     ApprovalDecision, ApprovalRequest, Approver as _, CancelSource, GrantOffer,
 };
 
+use windlass_interaction::{ASK_USER_TOOL, Question};
+
 use super::client::{QuestionAnswer, RemoteSession, RequestFailure, ServerQuestion};
 use crate::approver::TerminalApprover;
 use crate::present::print_notice;
@@ -19,7 +21,7 @@ use crate::present::print_notice;
 pub(super) struct Questions {
     session: Arc<RemoteSession>,
     terminal: Arc<TerminalApprover>,
-    /// Approvals that are being asked here, with the positions of their `ApprovalAsked`.
+    /// Calls that are being asked about here, with the positions of the facts that ask.
     asked: BTreeMap<CallId, (Seq, CancelSource)>,
 }
 
@@ -32,19 +34,27 @@ impl Questions {
         }
     }
 
-    /// Asks the approvals that are open already.
+    /// Asks what is open already.
     pub(super) async fn ask_open(&mut self) -> Result<(), RequestFailure> {
         for open in self.session.open().await? {
             self.ask(open.call, open.asked);
         }
+        for open in self.session.client_calls().await? {
+            self.ask_for_model(open.call, Seq(open.call.0));
+        }
         Ok(())
     }
 
-    /// Asks new approvals, and stops asking answered ones.
+    /// Asks new questions, and stops asking answered ones.
     pub(super) fn on_fact(&mut self, fact: &RecordedFact) {
         let entry = TimelineEntry::of(fact);
         if let TimelineEntry::Call(call, CallEntry::Asked(_)) = entry {
             self.ask(call, fact.seq);
+        }
+        if let TimelineEntry::Call(call, CallEntry::Started(started)) = entry
+            && started.client
+        {
+            self.ask_for_model(call, fact.seq);
         }
         if let TimelineEntry::Call(call, CallEntry::Answered(_) | CallEntry::Observed(_)) = entry {
             self.stop(call);
@@ -62,14 +72,35 @@ impl Questions {
         }
     }
 
-    /// Asks about a call, unless this approval is being asked.
-    fn ask(&mut self, call: CallId, asked: Seq) {
+    /// Begins to ask about a call for the fact at this position, unless that is being done.
+    fn begin(&mut self, call: CallId, asked: Seq) -> Option<CancelSource> {
         if self.asked.get(&call).is_some_and(|(at, _)| *at >= asked) {
-            return;
+            return None;
         }
         self.stop(call);
         let cancel = CancelSource::new();
         self.asked.insert(call, (asked, cancel.clone()));
+        Some(cancel)
+    }
+
+    /// Asks the model's question, if the call is one.
+    fn ask_for_model(&mut self, call: CallId, started: Seq) {
+        let Some(cancel) = self.begin(call, started) else {
+            return;
+        };
+        let (far, terminal) = (self.session.clone(), self.terminal.clone());
+        tokio::spawn(async move {
+            if let Err(trouble) = model_question(&far, &terminal, call, &cancel).await {
+                print_notice(&format!("! cannot answer the model's question: {}", trouble.message));
+            }
+        });
+    }
+
+    /// Asks about an approval.
+    fn ask(&mut self, call: CallId, asked: Seq) {
+        let Some(cancel) = self.begin(call, asked) else {
+            return;
+        };
         let (far, terminal) = (self.session.clone(), self.terminal.clone());
         tokio::spawn(async move {
             let open = match far.open().await {
@@ -135,5 +166,32 @@ async fn one(
             "! cannot answer the question about {}: {}",
             open.tool, trouble.message
         ));
+    }
+}
+
+/// Asks a question of the model, if this call is one and still waits, and sends the answer.
+async fn model_question(
+    far: &RemoteSession,
+    terminal: &TerminalApprover,
+    call: CallId,
+    cancel: &CancelSource,
+) -> Result<(), RequestFailure> {
+    let open = far.client_calls().await?;
+    let asked = open.into_iter().find(|open| open.call == call && open.tool == ASK_USER_TOOL);
+    let Some(Ok(question)) = asked.map(|asked| Question::parse(&asked.arguments)) else {
+        return Ok(());
+    };
+    let answer = tokio::select! {
+        biased;
+        () = cancel.signal().cancelled() => return Ok(()),
+        answer = terminal.ask_question(&question) => answer,
+    };
+    match answer {
+        Ok(answer) => far.submit(call, &answer).await,
+        // It stays open for an answer from elsewhere.
+        Err(error) => {
+            print_notice(&format!("? cannot ask the model's question here: {error}"));
+            Ok(())
+        }
     }
 }

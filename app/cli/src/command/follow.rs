@@ -7,6 +7,7 @@ use windlass_engine::{AwaitedTurn, Event, NewInput, SessionHandle, TurnReport};
 
 use super::turn::{TurnRequest, TurnTask};
 use crate::exit::{ExitKind, Failure};
+use crate::person::PersonAnswers;
 use crate::present::Presenter;
 use crate::signals::Signals;
 use crate::watch::TurnWatch;
@@ -23,6 +24,8 @@ pub(super) struct TurnFollower<'a> {
     /// Context for the model beside a prompt.
     pub(super) context: Vec<ContextPart>,
     pub(super) images: Vec<Vec<u8>>,
+    /// Answers to the model's questions.
+    pub(super) person: PersonAnswers,
 }
 
 impl TurnFollower<'_> {
@@ -45,7 +48,8 @@ impl TurnFollower<'_> {
             let events = session.subscribe(None);
             let request = session.compact(focus.clone(), super::me()).await?;
             let turn = session.follow(events, AwaitedTurn::Compaction(request));
-            return TurnWatch { session, turn, signals, goal }.run(present).await;
+            let person = self.person;
+            return TurnWatch { session, turn, signals, goal, person }.run(present).await;
         }
         let turn = match prompt {
             Some(text) => {
@@ -71,7 +75,7 @@ impl TurnFollower<'_> {
                 None => return last(session, present).await,
             },
         };
-        let watch = TurnWatch { session, turn, signals, goal };
+        let watch = TurnWatch { session, turn, signals, goal, person: self.person };
         watch.run(present).await
     }
 

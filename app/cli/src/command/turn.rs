@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use windlass_engine::core::{ContextPart, Lineage, OpenSession, Session, SessionId, Settings};
 use windlass_engine::ports::{Clock as _, LogStore, StoreErrorKind};
-use windlass_engine::{Engine, Loaded, RecoveredCalls, SessionHandle, Start, StartError};
+use windlass_engine::{
+    AwaitedCall, Engine, Loaded, RecoveredCalls, SessionHandle, Start, StartError,
+};
 
 use super::follow::TurnFollower;
 use super::{prompt, session_checks};
@@ -14,6 +16,7 @@ use crate::args::{
     EscalationMode, InputArgs, LocationArgs, ProgramSharingArgs, RecordingArgs, SettingsArgs,
 };
 use crate::exit::{ExitKind, Failure};
+use crate::person::PersonAnswers;
 use crate::present::{
     HumanPresenter, JsonPresenter, Presenter, mode_name, permissions_name, print_error,
     print_notice,
@@ -107,12 +110,13 @@ async fn attempt(
     };
     let store = (task.adapters.layer)(opened.store);
     let opened = StoreHandle { store: store.clone(), ..opened };
-    let OpenedTurn { rig, handle, recorded } = match open_turn(task, id, &site, &opened).await {
-        // Another command created it since this one looked for it.
-        Err(OpenFailure::Exists) => open_turn(task, id, &site, &opened).await,
-        done => done,
-    }
-    .map_err(|failure| failure.of(id))?;
+    let OpenedTurn { rig, handle, recorded, approver, awaited } =
+        match open_turn(task, id, &site, &opened).await {
+            // Another command created it since this one looked for it.
+            Err(OpenFailure::Exists) => open_turn(task, id, &site, &opened).await,
+            done => done,
+        }
+        .map_err(|failure| failure.of(id))?;
     if rig.settings.options.output_schema.is_some() {
         present.expect_schema();
     }
@@ -133,6 +137,7 @@ async fn attempt(
             Some(_) => context(task, &site.workspace, instructions).await,
             None => Vec::new(),
         },
+        person: PersonAnswers::new(&handle, approver, awaited),
     };
     let exit = follow.run(prompt, &mut signals, present).await;
     // Released in any case, so that the next command finds the session free.
@@ -159,6 +164,10 @@ struct OpenedTurn {
     handle: SessionHandle,
     /// Session as the log had it; `None` for a new one.
     recorded: Option<Session>,
+    /// Person at the terminal.
+    approver: Arc<TerminalApprover>,
+    /// Calls whose clients were to return results in the log.
+    awaited: Vec<AwaitedCall>,
 }
 
 /// Reason why a session was not opened.
@@ -195,7 +204,7 @@ async fn open_turn(
     if let Some(session) = recorded.as_ref().filter(|_| !task.resumes) {
         site.reject_elsewhere(session)?;
     }
-    let rig = turn_runtime(task, site, opened.clone(), recorded.as_ref())?;
+    let (rig, approver) = turn_runtime(task, site, opened.clone(), recorded.as_ref())?;
     check(task, &rig.settings, recorded.as_ref())?;
     if let Some(loaded) = &loaded {
         let recovered = RecoveredCalls::of(&loaded.session, &loaded.history);
@@ -211,7 +220,13 @@ async fn open_turn(
         })),
     };
     match rig.engine.open(id, &super::me(), start).await {
-        Ok(handle) => Ok(OpenedTurn { rig, handle, recorded }),
+        Ok(handle) => Ok(OpenedTurn {
+            rig,
+            handle,
+            recorded,
+            approver,
+            awaited: loaded.as_ref().map(windlass_engine::awaited_calls).unwrap_or_default(),
+        }),
         Err(StartError::Exists(_)) => Err(OpenFailure::Exists),
         Err(error) => Err(error.into()),
     }
@@ -342,7 +357,7 @@ fn turn_runtime(
     site: &Workspace,
     kept: StoreHandle,
     recorded: Option<&Session>,
-) -> Result<Runtime, Failure> {
+) -> Result<(Runtime, Arc<TerminalApprover>), Failure> {
     let settings = recorded.map(|session| &*session.settings);
     let over = ProviderTransport::new(&task.recording, task.resumes)?;
     let chosen = task.adapters.choose_provider(&task.settings, &over, settings)?;
@@ -394,7 +409,9 @@ fn turn_runtime(
     let approver = Arc::new(approver);
     let grants = UserGrants::new(None, site.recorded(), &site.store);
     let bounds = (ceiling, grants);
-    Ok(wiring::build_runtime(kept, chosen, own, approver, settings, bounds, task.sharing))
+    let (asks, sharing) = (approver.clone(), task.sharing);
+    let runtime = wiring::build_runtime(kept, chosen, own, asks, settings, bounds, sharing);
+    Ok((runtime, approver))
 }
 
 fn has_goal(task: &TurnTask<'_>, recorded: Option<&Session>) -> bool {

@@ -10,6 +10,9 @@ use windlass_engine::core::{
 };
 use windlass_engine::{Event, LiveKind, TurnReport, strip_fence};
 
+use windlass_interaction::{ASK_USER_TOOL, UPDATE_PLAN_TOOL};
+
+use super::plan::plan_lines;
 use super::story::{hook, program};
 use super::streamed_text::StreamedText;
 use super::words::{
@@ -139,11 +142,20 @@ impl HumanPresenter {
             (false, true) => " (by a client)",
             (false, false) => "",
         };
-        print_notice(&format!("> {}{how}", self.call(id)));
+        // The plan itself is shown once it counts, and a question where it is asked.
+        let call = match self.view.turn().and_then(|turn| turn.sample.find(id)) {
+            Some(call) if is_shown_apart(&call.item.name) => call.item.name.clone(),
+            Some(_) | None => self.call(id),
+        };
+        print_notice(&format!("> {call}{how}"));
     }
 
     fn observed(&self, call: CallId, seen: &Observation) {
+        let plan = self.view.turn().and_then(|turn| plan_lines(turn.sample.find(call)?));
         let words = match seen.status {
+            ObservationStatus::Done if plan.is_some() => {
+                format!("  {}", plan.unwrap_or_default())
+            }
             ObservationStatus::Done => format!("< {} bytes", seen.output_bytes),
             ObservationStatus::Failed
             | ObservationStatus::Denied
@@ -210,6 +222,11 @@ impl HumanPresenter {
             let _ = print_line("");
         }
     }
+}
+
+/// Returns true if the arguments of a tool's calls are shown in a form of their own.
+fn is_shown_apart(tool: &str) -> bool {
+    matches!(tool, ASK_USER_TOOL | UPDATE_PLAN_TOOL)
 }
 
 /// Returns the answer for people: a text that a program returned is shown as it is; any other value

@@ -3,6 +3,7 @@
 
 mod human;
 mod json;
+mod plan;
 mod story;
 mod streamed_text;
 mod words;

@@ -9,7 +9,7 @@ use windlass::BoxError;
 use windlass_engine::ports::ToolExecutor;
 use windlass_localfs::{RunLocks, ToolSandbox};
 
-use super::tools::{command_tools, local_tools};
+use super::tools::{command_tools, interaction_tools, local_tools};
 use crate::args::EscalationMode;
 use crate::exit::Failure;
 
@@ -42,7 +42,8 @@ impl ToolScheme {
     pub(crate) fn built_in() -> Vec<Self> {
         let local = Self { name: None, make: Box::new(local_tools) };
         let commands = Self { name: None, make: Box::new(command_tools) };
-        vec![local, commands]
+        let interaction = Self { name: None, make: Box::new(interaction_tools) };
+        vec![local, commands, interaction]
     }
 
     /// Returns the failure to set the tools up.

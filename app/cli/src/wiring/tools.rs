@@ -11,6 +11,7 @@ use windlass::BoxError;
 use windlass_engine::Toolbox;
 use windlass_engine::core::unavailable_tool;
 use windlass_engine::ports::ToolExecutor;
+use windlass_interaction::InteractionTools;
 use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig};
 
 use super::adapters::Adapters;
@@ -73,6 +74,13 @@ pub(super) fn command_tools(
         Some(locks) => Arc::new(commands.with_run_locks(locks.clone())),
         None => Arc::new(commands),
     }))
+}
+
+/// Returns the tools by which a model works with the user.
+pub(super) fn interaction_tools(
+    _: &ToolSetup<'_>,
+) -> Result<Option<Arc<dyn ToolExecutor>>, BoxError> {
+    Ok(Some(Arc::new(InteractionTools::new().with_questions())))
 }
 
 fn config() -> LocalFsConfig {

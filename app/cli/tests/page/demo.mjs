@@ -91,6 +91,19 @@ await scenario([
     await holds(page, ".call[open] .call-body", '"content": "from the model\\n"');
     await picture(page, "approved");
   }],
+  ["the model's question is answered, and its plan is a list", async (page) => {
+    await speak(page, 'repeat 1: ask_user {"question":"Tabs or spaces?","choices":["tabs","spaces"]}');
+    await reads(page, ".card h3", "The model asks");
+    await reads(page, ".card .asked", "Tabs or spaces?");
+    await picture(page, "question");
+    await page.getByRole("button", { name: "spaces" }).click();
+    await ended(page, 3);
+    assert.equal(await page.locator(".card").count(), 0);
+    await speak(page, 'repeat 1: update_plan {"plan":[{"step":"read","status":"completed"},{"step":"write","status":"in_progress"}]}');
+    await ended(page, 4);
+    assert.deepEqual(await page.locator(".plan li").allInnerTexts(), ["\u25cfread (completed)", "\u25d0write (in progress)"]);
+    await picture(page, "plan");
+  }],
   ["a call that would take ten minutes is interrupted", async (page) => {
     await speak(page, "run: echo $$ > pid; echo started; exec sleep 600");
     await reads(page, ".card h3", "Allow shell to run?");
@@ -98,7 +111,7 @@ await scenario([
     await holds(page, ".progress:not([hidden])", "started");
     await picture(page, "running");
     await page.getByRole("button", { name: "Stop now" }).click();
-    await ended(page, 3);
+    await ended(page, 5);
     await holds(page, ".turn:last-child .outcome", "interrupted by a person");
     await picture(page, "interrupted");
   }],
@@ -140,7 +153,7 @@ await scenario([
     await picture(page, "fork");
     await page.locator(`[data-session="${first}"]`).click();
     await holds(page, ".turn:last-child .outcome", "interrupted by a person");
-    assert.equal(await page.locator(".turn").count(), 3);
+    assert.equal(await page.locator(".turn").count(), 5);
     assert.deepEqual((await answers(page)).slice(0, 2), turn);
   }],
 ]);

@@ -3,6 +3,7 @@
 import { fetched, get_text, of } from "./api.js";
 import { children, h, text } from "./dom.js";
 import { bytes, clock, count, duration, first, who, words } from "./format.js";
+import { answer_card, plan_list, plan_of, question_of } from "./interaction.js";
 import { fault, laid_out } from "./json.js";
 import { exact, hides, visible } from "./visible.js";
 
@@ -22,10 +23,17 @@ export function standing(call) {
   }
   if (block.settled) return { sign: "\u2013", words: "not started", tone: "idle" };
   if (asked && !answered) return { sign: "?", words: "waiting for approval", tone: "ask" };
+  if (asks_person(call)) return { sign: "?", words: "waiting for your answer", tone: "ask" };
   if (runs.at(-1)?.client) return { sign: "\u2026", words: "waiting for its client", tone: "ask" };
   if (runs.length) return { sign: "\u25b6", words: runs.at(-1).asks ? "asking what became of it" : "running", tone: "run" };
   if (decided?.verdict === "deny") return { sign: "\u2013", words: "denied", tone: "ask" };
   return { sign: "\u00b7", words: "about to run", tone: "run" };
+}
+
+/** What the model asks a person by a call that waits for the answer; null if it asks nothing. */
+export function asks_person(call) {
+  const waits = call.runs.at(-1)?.client && !call.observed && !call.block.settled;
+  return waits ? question_of(call.item.name, runs_with(call)) : null;
 }
 
 /** The arguments that a call runs with: the model's own, or what took their place. */
@@ -65,13 +73,25 @@ export function call_part(call, context) {
     progress.hidden = call.progress.length === 0;
     text(progress, visible(call.progress.slice(-8).join("\n")));
     fill();
-    const open = call.asked && !call.answered && !call.observed && !call.block.settled ? call.asked.seq : null;
-    if (open !== question) {
-      question = open;
-      children(card, open === null ? [] : [question_card(call, context)]);
+    const part = person_part(call, context);
+    if (part.key !== question) {
+      question = part.key;
+      children(card, [part.make?.()]);
     }
   };
   return { element, update };
+}
+
+/** What a call shows a person without being opened: a question, or a plan. It is made once a key. */
+function person_part(call, context) {
+  const { asked, answered, observed, block, item } = call;
+  if (asked && !answered && !observed && !block.settled) {
+    return { key: `approval ${asked.seq}`, make: () => question_card(call, context) };
+  }
+  const asks = asks_person(call);
+  if (asks) return { key: "asks", make: () => answer_card(call, asks, (words) => context.submit(call, words)) };
+  const plan = observed?.status === "done" ? plan_of(item.name, runs_with(call)) : null;
+  return plan ? { key: "plan", make: () => plan_list(plan) } : { key: null };
 }
 
 function call_body(call, context) {

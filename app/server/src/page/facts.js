@@ -239,6 +239,7 @@ export const facts = {
     with_call(view, body.call, (call) => {
       call.runs.push({ ts, attempt: body.attempt, plan: body.plan ?? false, asks: false, client: body.client ?? false });
       call.progress = [];
+      if (body.client && call.item.name === "ask_user") view.told.push("The model asks you a question.");
     });
   },
 

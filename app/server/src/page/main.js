@@ -49,6 +49,13 @@ const context = {
     await fetched(path, { method: "POST", headers: { "content-type": "application/json" }, body });
     id("talk").focus();
   },
+  /** Returns the answer to a question of the model. */
+  submit: async (call, output) => {
+    const path = of(open.id, `/client-calls/${call.seq}`);
+    const body = JSON.stringify({ output });
+    await fetched(path, { method: "POST", headers: { "content-type": "application/json" }, body });
+    id("talk").focus();
+  },
   /** The lines that show an open question, as the server lays them out; null if it is over. */
   question: async (call, at) => {
     const found = await get(of(open.id, "/approvals"));

@@ -44,6 +44,7 @@ const FILES: &[PageFile] = files! {
     "/page/fold.js" SCRIPT "fold.js",
     "/page/format.js" SCRIPT "format.js",
     "/page/icon.svg" SVG "icon.svg",
+    "/page/interaction.js" SCRIPT "interaction.js",
     "/page/json.js" SCRIPT "json.js",
     "/page/keys.js" SCRIPT "keys.js",
     "/page/log_view.js" SCRIPT "log_view.js",

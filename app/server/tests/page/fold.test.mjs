@@ -108,11 +108,15 @@ test("a question is open until it is answered, observed or its turn is over", ()
 });
 
 test("a call of a client waits for it until there is a result", () => {
-  const call = { observed: null, asked: null, answered: null, decided: null, runs: [], block: { settled: null } };
+  const item = { name: "open_file", arguments: "{}" };
+  const call = { item, edits: [], observed: null, asked: null, answered: null, decided: null, runs: [], block: { settled: null } };
   const run = (client) => ({ ...call, runs: [{ ts: 1, attempt: 1, plan: false, asks: false, client }] });
   assert.equal(standing(run(false)).words, "running");
   assert.equal(standing(run(true)).words, "waiting for its client");
   assert.equal(standing({ ...run(true), observed: { status: "done" } }).words, "done");
+  const asks = (args) => standing({ ...run(true), item: { name: "ask_user", arguments: args } }).words;
+  assert.equal(asks('{"question":"Which?"}'), "waiting for your answer");
+  for (const wrong of ["", "[]", '{"question":1}', '{"question":"a","choices":[1]}']) assert.equal(asks(wrong), "waiting for its client");
   const log = logs.find(({ log }) => log.some(({ kind }) => kind === "CallStarted"))?.log;
   const at = log.findIndex(({ kind }) => kind === "CallStarted");
   const started = { ...log[at], body: { ...log[at].body, client: true } };

@@ -1,0 +1,98 @@
+//! The plan and the questions of a model: shown and asked at the terminal, answered once, and open
+//! until then, whatever becomes of the process.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::server::Server;
+use common::terminal::TerminalProcess;
+use common::{Place, count};
+
+const ASK: &str =
+    r#"repeat 1: ask_user {"question":"Tabs or spaces?","choices":["tabs","spaces"]}"#;
+const ANSWER: &str = "your answer: ";
+
+fn output(place: &Place, session: &str) -> (String, String) {
+    let log = place.log(session);
+    let observed = log.iter().find(|fact| fact["kind"] == "CallObserved").unwrap();
+    let observation = &observed["body"]["observation"];
+    let text = |name: &str| observation[name].as_str().unwrap().to_owned();
+    (text("status"), text("output"))
+}
+
+#[test]
+fn a_question_is_asked_at_the_terminal_and_a_number_is_a_choice() {
+    let place = Place::new();
+    let mut run = TerminalProcess::run(&place, &["run", ASK, "--session", "s"]);
+    let asked = run.until(ANSWER);
+    assert!(asked.contains("The model asks:"), "{asked}");
+    assert!(asked.contains("  Tabs or spaces?") && asked.contains("[2] spaces"), "{asked}");
+    run.line("");
+    run.until(ANSWER);
+    run.line("2");
+    let done = run.end();
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(output(&place, "s"), ("done".to_owned(), "spaces".to_owned()));
+}
+
+#[test]
+fn a_question_that_a_killed_process_left_open_is_asked_again() {
+    let place = Place::new();
+    let mut first = TerminalProcess::run(&place, &["run", ASK, "--session", "s"]);
+    first.until(ANSWER);
+    first.signal("KILL");
+    first.end();
+    let mut second = TerminalProcess::run(&place, &["resume", "s"]);
+    second.until(ANSWER);
+    second.line("neither of them");
+    let done = second.end();
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(output(&place, "s"), ("done".to_owned(), "neither of them".to_owned()));
+    let log = place.log("s");
+    let kinds = ["CallStarted", "CallObserved", "TurnSettled"];
+    assert_eq!(kinds.map(|kind| count(&log, kind)), [1, 1, 1]);
+}
+
+#[test]
+fn without_a_terminal_the_model_is_told_that_nobody_answers() {
+    let place = Place::new();
+    let done = place.run(&["run", ASK, "--session", "s"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let (status, words) = output(&place, "s");
+    assert_eq!(status, "failed");
+    assert!(words.starts_with("Nobody can be asked"), "{words}");
+}
+
+#[test]
+fn a_question_of_a_server_is_answered_where_somebody_is_attached() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--token-file", "token"]);
+    let (session, url) = (server.session(), format!("http://{}", server.at()));
+    server.send(&session, ASK);
+    let words = ["attach", &session, "--server", &url, "--token-file", "token", "--once"];
+    let mut terminal = TerminalProcess::run(&place, &words);
+    terminal.until(ANSWER);
+    terminal.line("1");
+    let done = terminal.end();
+    assert_eq!(done.code, 0, "{}", done.err);
+    server.stop("TERM");
+    assert_eq!(output(&place, &session), ("done".to_owned(), "tabs".to_owned()));
+}
+
+#[test]
+fn a_plan_is_shown_as_a_list_and_one_of_another_shape_is_refused() {
+    let place = Place::new();
+    let plan = r#"repeat 1: update_plan {"plan":[{"step":"read","status":"completed"},{"step":"wri\u001b[1Ate","status":"in_progress"},{"step":"test","status":"pending"}]}"#;
+    let done = place.run(&["run", plan, "--session", "s"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let shown =
+        "  plan: 1 of 3 steps completed\n    [x] read\n    [>] wri\\u{1b}[1Ate\n    [ ] test\n";
+    assert!(done.err.contains(shown), "{}", done.err);
+    assert_eq!(output(&place, "s").0, "done");
+
+    let wrong = r#"repeat 1: update_plan {"plan":[{"step":"read","status":"finished"}]}"#;
+    let done = place.run(&["run", wrong, "--session", "t"]);
+    assert!(!done.err.contains("plan:"), "{}", done.err);
+    assert_eq!(output(&place, "t").0, "failed");
+}

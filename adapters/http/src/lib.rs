@@ -2,6 +2,7 @@
 
 mod body;
 mod config;
+mod public;
 #[cfg(feature = "websocket")]
 mod socket;
 
@@ -16,7 +17,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::Stream;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
-use reqwest::{Client, Method, Request, Response, Url, redirect};
+use reqwest::{Client, ClientBuilder, Method, Request, Response, Url, redirect};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{
     Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireRequest, WireResponse,
@@ -25,6 +26,7 @@ use windlass_ports::{
 use crate::body::SizedBody;
 
 pub use config::{HttpConfig, TlsVersion};
+pub use public::public_wire;
 /// Reads event streams and holds tokens, for clients of HTTP APIs that are no providers.
 pub use windlass_kit_http::{Secret, SseCaps, SseEvent, SseParser, is_loopback};
 
@@ -49,9 +51,12 @@ pub fn http_wire(base_url: &str) -> Result<Arc<dyn Wire>, WireError> {
 pub fn http_wire_with(config: &HttpConfig, base_url: &str) -> Result<Arc<dyn Wire>, WireError> {
     let base = Url::parse(base_url.trim())
         .map_err(|error| invalid(format!("the base URL is no URL ({error})")))?;
-    let client = client(config, &base)?;
+    Ok(wire_of(built(builder(config, &base)?)?))
+}
+
+fn wire_of(client: Client) -> Arc<dyn Wire> {
     let last = Mutex::default();
-    Ok(Arc::new(HttpWire { client, last }))
+    Arc::new(HttpWire { client, last })
 }
 
 struct HttpWire {
@@ -211,7 +216,7 @@ fn invalid(what: impl Into<String>) -> WireError {
     WireError::new(WireErrorKind::Invalid, what)
 }
 
-fn client(config: &HttpConfig, base: &Url) -> Result<Client, WireError> {
+fn builder(config: &HttpConfig, base: &Url) -> Result<ClientBuilder, WireError> {
     let builder = Client::builder()
         .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
@@ -232,6 +237,10 @@ fn client(config: &HttpConfig, base: &Url) -> Result<Client, WireError> {
         // Another thread may have been faster, with a provider of its choice: that one serves too.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
+    Ok(builder)
+}
+
+fn built(builder: ClientBuilder) -> Result<Client, WireError> {
     builder.build().map_err(|error| {
         invalid(format!(
             "setting up HTTPS with the system's root certificates: {error}; \

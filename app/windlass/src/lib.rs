@@ -97,6 +97,8 @@ pub use windlass_route as route;
 pub use windlass_sled as sled;
 #[cfg(feature = "sqlite")]
 pub use windlass_sqlite as sqlite;
+#[cfg(feature = "web")]
+pub use windlass_web as web;
 
 /// Starts to build a runtime for a model: `PROVIDER/MODEL`, for example `openai/gpt-5` or
 /// `anthropic/claude-sonnet-4-5`, or `demo`, which needs no key.

@@ -9,7 +9,7 @@ use windlass::BoxError;
 use windlass_engine::ports::ToolExecutor;
 use windlass_localfs::{RunLocks, ToolSandbox};
 
-use super::tools::{command_tools, interaction_tools, local_tools};
+use super::tools::{command_tools, interaction_tools, local_tools, web_tools};
 use crate::args::EscalationMode;
 use crate::exit::Failure;
 
@@ -43,7 +43,8 @@ impl ToolScheme {
         let local = Self { name: None, make: Box::new(local_tools) };
         let commands = Self { name: None, make: Box::new(command_tools) };
         let interaction = Self { name: None, make: Box::new(interaction_tools) };
-        vec![local, commands, interaction]
+        let web = Self { name: None, make: Box::new(web_tools) };
+        vec![local, commands, interaction, web]
     }
 
     /// Returns the failure to set the tools up.

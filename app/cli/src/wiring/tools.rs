@@ -83,6 +83,25 @@ pub(super) fn interaction_tools(
     Ok(Some(Arc::new(InteractionTools::new().with_questions())))
 }
 
+/// Returns the tool that fetches pages, if the sandbox profile has a network: what commands may not
+/// reach, the model reaches by no other way.
+#[cfg(feature = "web")]
+pub(super) fn web_tools(setup: &ToolSetup<'_>) -> Result<Option<Arc<dyn ToolExecutor>>, BoxError> {
+    use windlass_engine::ports::NetworkAccess;
+    match &setup.sandbox.profile.network {
+        NetworkAccess::Off => Ok(None),
+        network @ (NetworkAccess::Hosts(_) | NetworkAccess::All) => {
+            Ok(Some(Arc::new(windlass_web::WebTools::new(windlass_http::public_wire(network)?))))
+        }
+    }
+}
+
+/// Returns nothing: this build has no tool that fetches pages.
+#[cfg(not(feature = "web"))]
+pub(super) fn web_tools(_: &ToolSetup<'_>) -> Result<Option<Arc<dyn ToolExecutor>>, BoxError> {
+    Ok(None)
+}
+
 fn config() -> LocalFsConfig {
     LocalFsConfig { grace_ms: COMMAND_GRACE_MS, ..LocalFsConfig::default() }
 }

@@ -1,0 +1,8 @@
+#![doc = include_str!("../README.md")]
+
+mod fetch;
+mod page;
+mod tags;
+mod tools;
+
+pub use tools::{WEB_FETCH_TOOL, WebTools};

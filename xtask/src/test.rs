@@ -39,6 +39,9 @@ const BASES: &[&str] = &["origin/main", "main", "origin/master", "master"];
 /// Random cases of each property in the fast tier, where the full one has 256.
 const FEW_CASES: &str = "64";
 
+/// Variable of nextest: number of tests at a time.
+const THREADS: &str = "NEXTEST_TEST_THREADS";
+
 /// Variables that widen the sweeps of the nightly tier.
 const WIDE: &[(&str, &str)] = &[
     ("PROPTEST_CASES", "4096"),
@@ -154,6 +157,12 @@ fn selected(arguments: &[String]) -> Vec<String> {
 fn nextest_run(profile: &str) -> anyhow::Result<Command> {
     let mut tests = nextest()?;
     tests.args(["nextest", "run", "--profile", profile]);
+    // A third of the time tests wait: for servers, deadlines and processes. So there are three for
+    // two processors, unless the variable says otherwise.
+    if std::env::var_os(THREADS).is_none() {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        tests.env(THREADS, (processors + processors.div_ceil(2)).to_string());
+    }
     Ok(tests)
 }
 

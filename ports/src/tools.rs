@@ -138,6 +138,10 @@ pub struct ToolContext {
     pub program: Option<CallId>,
     /// Number of this run of the call, from 1.
     pub attempt: u32,
+    /// Number of failed calls in a row with the same tool and arguments, which the turn made before this
+    /// one. Calls of other tools between them do not count. Counted from the conversation, so a
+    /// restart changes nothing and a compaction forgets.
+    pub failed_before: u32,
     /// Idempotency key: the same in each run of this call, and unique among calls.
     pub idempotency_key: String,
     /// Fires when the run must stop.

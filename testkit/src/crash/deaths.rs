@@ -243,6 +243,7 @@ mod tests {
             program: None,
             outside_sandbox: false,
             attempt: 1,
+            failed_before: 0,
             idempotency_key: String::from("k"),
             cancel: CancelSource::new().signal(),
             deadline: Timestamp(1_000),

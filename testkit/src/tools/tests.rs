@@ -20,6 +20,7 @@ fn context(call: u64, attempt: u32, cancel: &CancelSource) -> ToolContext {
         program: None,
         outside_sandbox: false,
         attempt,
+        failed_before: 0,
         idempotency_key: format!("s-{call}"),
         cancel: cancel.signal(),
         deadline: Timestamp(1_000),

@@ -124,6 +124,7 @@ pub(crate) fn context_with(
         program: None,
         outside_sandbox: false,
         attempt: 1,
+        failed_before: 0,
         idempotency_key: String::from("s-1/7"),
         cancel: cancel.signal(),
         deadline: Timestamp(timeout_ms),

@@ -15,6 +15,7 @@ use super::Driver;
 use super::ask::settings;
 use super::panics::effect_class;
 use super::programs::step_ms;
+use super::turn_calls::failed_before;
 use crate::arguments::Checker;
 use crate::background::{self, BackgroundAgents};
 use crate::client_tools::{self, ClientToolPlan};
@@ -281,6 +282,7 @@ impl Driver {
                 .is_approved_outside(run.call, &self.machine.history().arguments(run.call)?),
             program: turn.calls().iter().find(|call| call.id == run.call)?.parent,
             attempt: run.attempt,
+            failed_before: failed_before(turn, self.machine.history(), run.call),
             idempotency_key: run.idempotency_key,
             cancel: CancelSignal::default(),
             deadline: clock.now().plus_ms(run.timeout_ms),

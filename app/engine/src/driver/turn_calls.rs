@@ -1,8 +1,11 @@
-//! Calls of the turn so far, as hooks are told of them.
+//! Calls of the turn so far, as hooks and tools are told of them.
 
 use std::sync::Arc;
 
-use windlass_core::{CallProgress, CallState, History, HookOccurrence, PromptItem, Session, Turn};
+use windlass_core::{
+    CallId, CallProgress, CallState, History, HookOccurrence, ObservationStatus, PromptItem,
+    Session, Turn,
+};
 use windlass_ports::{TurnCall, TurnCallStatus, TurnCalls};
 
 /// Most items of the conversation that are searched for calls.
@@ -65,4 +68,52 @@ fn of_current_answer(call: &CallState, history: &History) -> Option<TurnCall> {
     };
     let arguments = history.arguments(call.id)?;
     Some(TurnCall { tool: call.tool.to_string(), arguments, status })
+}
+
+/// Returns the number of failed calls in a row that the turn made before a call, with its tool and its
+/// arguments. Calls of other tools do not count.
+pub(super) fn failed_before(turn: &Turn, history: &History, id: CallId) -> u32 {
+    let found = turn.calls().iter().find(|call| call.id == id).zip(history.arguments(id));
+    let Some((call, arguments)) = found else {
+        return 0;
+    };
+    let mut row = EqualFailures { arguments: &arguments, count: 0 };
+    let items = history.items();
+    let mut open: Vec<(&Arc<str>, &str)> = Vec::new();
+    for item in items.iter_from(items.len().saturating_sub(LOOK_BACK)) {
+        if let PromptItem::Call { sample, id, call: earlier } = item {
+            if sample.0 > turn.id.0 && *earlier.name == *call.tool {
+                open.push((id, &earlier.arguments));
+            }
+        } else if let PromptItem::Result { id, observation, edited } = item
+            && let Some(at) = open.iter().rposition(|(of, _)| *of == id)
+        {
+            let (_, made) = open.swap_remove(at);
+            row.add(edited.as_deref().unwrap_or(made), observation.status);
+        }
+    }
+    for earlier in turn.calls().iter().take_while(|earlier| earlier.id != id) {
+        if earlier.tool == call.tool
+            && matches!(earlier.progress, CallProgress::Done { .. })
+            && let Some(made) = history.arguments(earlier.id)
+            && let Some(observation) = history.observation(earlier.id)
+        {
+            row.add(&made, observation.status);
+        }
+    }
+    row.count
+}
+
+/// Failures in a row of calls with equal arguments.
+struct EqualFailures<'a> {
+    arguments: &'a str,
+    count: u32,
+}
+
+impl EqualFailures<'_> {
+    /// Adds the next call of the tool.
+    fn add(&mut self, arguments: &str, status: ObservationStatus) {
+        let equal = status == ObservationStatus::Failed && arguments == self.arguments;
+        self.count = if equal { self.count.saturating_add(1) } else { 0 };
+    }
 }

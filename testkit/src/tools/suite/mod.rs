@@ -438,6 +438,7 @@ fn context(number: u64, cancel: &CancelSource) -> Result<ToolContext, Violation>
         program: None,
         outside_sandbox: false,
         attempt: 1,
+        failed_before: 0,
         idempotency_key: format!("suite-{number}"),
         cancel: cancel.signal(),
         deadline: now().plus_ms(AMPLE_MS),

@@ -14,9 +14,9 @@ pub struct LocalFsConfig {
     /// The most bytes that one observation shows, remarks about what is left out included; at
     /// least 1024 are.
     pub output_bytes: usize,
-    /// The most entries that `list_dir` shows.
+    /// The most entries that `list_dir` and `glob` show.
     pub entries: usize,
-    /// The most matches that `search` shows.
+    /// The most matches that `grep` shows.
     pub matches: usize,
     /// The largest file that `write_file` writes and `edit_file` takes, in bytes.
     pub file_bytes: u64,

@@ -2,9 +2,13 @@
 
 mod edit;
 mod edit_report;
+mod glob;
+mod grep;
+mod grep_file;
+mod grep_files;
 mod list;
+mod name_pattern;
 pub(crate) mod read;
-mod search;
 mod write;
 
 use serde::de::DeserializeOwned;
@@ -16,6 +20,8 @@ use crate::fault::CallFailure;
 use crate::planned::planned;
 use crate::root::WorkspaceRoot;
 use crate::stop::StopCheck;
+use crate::text::push_line;
+use crate::walk::WalkedFiles;
 
 /// Tool that works on files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +30,10 @@ pub(crate) enum FileTool {
     Read,
     /// Lists the entries of a folder.
     List,
-    /// Searches files for a pattern.
-    Search,
+    /// Searches the lines of files.
+    Grep,
+    /// Finds files by their names.
+    Glob,
     /// Writes a whole file.
     Write,
     /// Replaces text in a file.
@@ -63,8 +71,9 @@ pub(crate) fn work(
     let ran = bench.stop.check().map_err(CallFailure::from).and_then(|()| match (tool, work) {
         (FileTool::Read, CallMode::Run) => read::run(&parse(arguments)?, bench),
         (FileTool::List, CallMode::Run) => list::run(&parse(arguments)?, bench),
-        (FileTool::Search, CallMode::Run) => search::run(&parse(arguments)?, bench),
-        (FileTool::Read | FileTool::List | FileTool::Search, CallMode::Plan) => {
+        (FileTool::Grep, CallMode::Run) => grep::run(&parse(arguments)?, bench),
+        (FileTool::Glob, CallMode::Run) => glob::run(&parse(arguments)?, bench),
+        (FileTool::Read | FileTool::List | FileTool::Grep | FileTool::Glob, CallMode::Plan) => {
             let would = format!("only read, with these arguments:\n{arguments}");
             Ok(planned(&would, bench.config.room()))
         }
@@ -75,6 +84,29 @@ pub(crate) fn work(
     });
     ran.unwrap_or_else(CallFailure::observation)
 }
+
+/// Returns what precedes paths below a folder where they are shown.
+fn shown_prefix(folder: &str) -> String {
+    let folder = folder.trim_start_matches("./").trim_end_matches('/');
+    if folder.is_empty() || folder == "." { String::new() } else { format!("{folder}/") }
+}
+
+/// Adds what a walk left out.
+fn walk_remarks(text: &mut String, walked: &WalkedFiles) {
+    if walked.cut {
+        push_line(text, "[there are too many files to look at all of them; name a folder below]");
+    }
+    if walked.unread > 0 {
+        push_line(text, &format!("[{} files or folders could not be read]", walked.unread));
+    }
+    if walked.ignored > 0 {
+        let left_out = format!("[{} {IGNORED}]", walked.ignored);
+        push_line(text, &left_out);
+    }
+}
+
+/// Remark on entries that the rules leave out.
+const IGNORED: &str = "entries in .gitignore are left out; include_ignored shows them";
 
 /// Longest file that a preview compares, in bytes.
 const PREVIEWED: usize = 256 * 1024;
@@ -88,7 +120,7 @@ pub(crate) fn preview(
     let change = match tool {
         FileTool::Write => write::preview(&parse(arguments).ok()?, bench),
         FileTool::Edit => edit::preview(&parse(arguments).ok()?, bench),
-        FileTool::Read | FileTool::List | FileTool::Search => None,
+        FileTool::Read | FileTool::List | FileTool::Grep | FileTool::Glob => None,
     }?;
     let fits = |text: &str| text.len() <= PREVIEWED;
     (fits(&change.after) && change.before.as_deref().is_none_or(fits)).then_some(change)

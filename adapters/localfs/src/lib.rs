@@ -10,11 +10,12 @@ mod files;
 mod full_output;
 #[doc(hidden)]
 pub mod fuzzing;
-mod glob;
+mod ignore_rules;
 mod lines;
 mod live;
 mod localfs;
 mod open;
+mod parallel;
 mod planned;
 mod process;
 mod program_read;
@@ -27,6 +28,7 @@ mod stop;
 mod text;
 mod tools_file;
 mod tree;
+mod walk;
 
 pub use command::CommandTools;
 pub use config::LocalFsConfig;

@@ -87,6 +87,11 @@ impl WorkspaceRoot {
         Ok(Self { folder: Arc::new(folder), path, given })
     }
 
+    /// Folder of the workspace, held open.
+    pub(crate) fn folder(&self) -> &Arc<OwnedFd> {
+        &self.folder
+    }
+
     /// Absolute path of the workspace.
     pub(crate) fn path(&self) -> &Path {
         &self.path

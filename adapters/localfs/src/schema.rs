@@ -56,7 +56,7 @@ impl ToolOffer {
 /// place each time, so it may be run again after a crash. `edit_file` and `shell` may not: the
 /// second edit finds what the first one left, and a command may do anything. What changes files
 /// runs alone, so that what a model asks for in one answer happens in the order of asking.
-pub(crate) const TOOLS: [ToolOffer; 6] = [
+pub(crate) const TOOLS: [ToolOffer; 7] = [
     ToolOffer {
         tool: WorkspaceTool::File(FileTool::Read),
         name: "read_file",
@@ -72,18 +72,27 @@ pub(crate) const TOOLS: [ToolOffer; 6] = [
         tool: WorkspaceTool::File(FileTool::List),
         name: "list_dir",
         description: "Lists a folder of the workspace, sorted by name: folders end in /, files \
-                      show their size, symbolic links their target.",
-        parameters: r#"{"type":"object","properties":{"path":{"type":"string","format":"path","description":"Folder relative to the workspace folder. Default: the workspace folder itself."},"depth":{"type":"integer","minimum":1,"maximum":16,"description":"Levels of folders to list. Default 1."}},"additionalProperties":false}"#,
+                      show their size, symbolic links their target. What .gitignore names is left out.",
+        parameters: r#"{"type":"object","properties":{"path":{"type":"string","format":"path","description":"Folder relative to the workspace folder. Default: the workspace folder itself."},"depth":{"type":"integer","minimum":1,"maximum":16,"description":"Levels of folders to list. Default 1."},"include_ignored":{"type":"boolean","description":"Include files that .gitignore names. Default false."}},"additionalProperties":false}"#,
         effect: EffectClass::ReadOnly,
         concurrency: Concurrency::Parallel,
     },
     ToolOffer {
-        tool: WorkspaceTool::File(FileTool::Search),
-        name: "search",
+        tool: WorkspaceTool::File(FileTool::Grep),
+        name: "grep",
         description: "Searches the text files of the workspace line by line with a regular \
-                      expression (no look-around, no back-references). Shows path:line: text. \
-                      Binary files and .git are left out.",
-        parameters: r#"{"type":"object","properties":{"pattern":{"type":"string","minLength":1,"description":"Regular expression that a line must match."},"path":{"type":"string","format":"path","description":"Folder or file to search, relative to the workspace folder. Default: the whole workspace."},"include":{"type":"string","minLength":1,"description":"Only files whose name fits this pattern, for example *.rs; with a / it is held against the path below the searched folder, for example src/**/*.rs."},"ignore_case":{"type":"boolean","description":"Whether upper and lower case are the same. Default false."}},"required":["pattern"],"additionalProperties":false}"#,
+                      expression (no look-around, no back-references). Shows path:line: text, \
+                      sorted by path. Binary files, .git and what .gitignore names are left out.",
+        parameters: r#"{"type":"object","properties":{"pattern":{"type":"string","minLength":1,"description":"Regular expression that a line must match."},"path":{"type":"string","format":"path","description":"Folder or file to search, relative to the workspace folder. Default: the whole workspace."},"glob":{"type":"string","minLength":1,"description":"Only files whose name fits this pattern, for example *.{ts,tsx}; with a / it is held against the path below the searched folder, for example src/**/*.rs."},"ignore_case":{"type":"boolean","description":"Whether upper and lower case are the same. Default false."},"context":{"type":"integer","minimum":0,"maximum":10,"description":"Lines to show before and after each match. Default 0."},"files_only":{"type":"boolean","description":"Show only the paths of files with a match. Default false."},"include_ignored":{"type":"boolean","description":"Include files that .gitignore names. Default false."}},"required":["pattern"],"additionalProperties":false}"#,
+        effect: EffectClass::ReadOnly,
+        concurrency: Concurrency::Parallel,
+    },
+    ToolOffer {
+        tool: WorkspaceTool::File(FileTool::Glob),
+        name: "glob",
+        description: "Finds files of the workspace by name. Shows their paths, sorted. .git and \
+                      what .gitignore names are left out.",
+        parameters: r#"{"type":"object","properties":{"pattern":{"type":"string","minLength":1,"description":"Pattern that a file's name must fit, for example *.{ts,tsx}; with a / it is held against the path below the searched folder, for example src/**/*.rs."},"path":{"type":"string","format":"path","description":"Folder to search, relative to the workspace folder. Default: the whole workspace."},"include_ignored":{"type":"boolean","description":"Include files that .gitignore names. Default false."}},"required":["pattern"],"additionalProperties":false}"#,
         effect: EffectClass::ReadOnly,
         concurrency: Concurrency::Parallel,
     },

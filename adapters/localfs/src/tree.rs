@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, Dir, FileType, statat};
 use rustix::io::Errno;
 
 use crate::fault::CallFailure;
+use crate::ignore_rules::IgnoreRules;
 use crate::root::private;
 use crate::stop::StopCheck;
 
@@ -19,13 +20,16 @@ pub(crate) struct FolderEntries {
     pub(crate) entries: BTreeMap<Vec<u8>, FileType>,
     /// Number of further entries.
     pub(crate) more: u64,
+    /// Number of entries that the rules leave out.
+    pub(crate) ignored: u64,
 }
 
-/// Reads a folder's entries and keeps the first `keep`.
+/// Reads a folder's entries and keeps the first `keep` of those that the rules do not leave out.
 pub(crate) fn entries(
     folder: &OwnedFd,
     shown: &str,
     keep: usize,
+    rules: &IgnoreRules,
     stop: &StopCheck,
 ) -> Result<FolderEntries, CallFailure> {
     let fault = |errno: Errno| CallFailure::os("list", shown, errno);
@@ -37,6 +41,13 @@ pub(crate) fn entries(
         if name == b"." || name == b".." || private(name) {
             continue;
         }
+        let told = entry.file_type();
+        let unknown = told == FileType::Unknown;
+        let kind = if unknown { kind_at(folder, OsStr::from_bytes(name)) } else { told };
+        if rules.ignores(OsStr::from_bytes(name), kind == FileType::Directory) {
+            entries.ignored = entries.ignored.saturating_add(1);
+            continue;
+        }
         if entries.entries.len() >= keep {
             entries.more = entries.more.saturating_add(1);
             if entries.entries.last_key_value().is_none_or(|(last, _)| name > last.as_slice()) {
@@ -44,16 +55,13 @@ pub(crate) fn entries(
             }
             entries.entries.pop_last();
         }
-        let told = entry.file_type();
-        let unknown = told == FileType::Unknown;
-        let kind = if unknown { kind_at(folder, OsStr::from_bytes(name)) } else { told };
         entries.entries.insert(name.to_vec(), kind);
     }
     Ok(entries)
 }
 
 /// Asks for a type that the folder itself does not tell. What is gone meanwhile has none.
-fn kind_at(folder: &OwnedFd, name: &OsStr) -> FileType {
+pub(crate) fn kind_at(folder: &OwnedFd, name: &OsStr) -> FileType {
     statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
         .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
 }

@@ -10,15 +10,6 @@ use windlass_testkit::corpus::over;
 const COPIES: u64 = 300;
 
 #[test]
-fn glob() {
-    over(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/glob"),
-        COPIES,
-        windlass_localfs::fuzzing::glob,
-    );
-}
-
-#[test]
 fn tools_file() {
     over(
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/tools_file"),

@@ -91,12 +91,12 @@ fn read(asked: &ParsedRequest, path: &str) -> ModelAction {
 }
 
 fn search(asked: &ParsedRequest, pattern: &str) -> ModelAction {
-    let Some(found) = asked.returned("search") else {
-        return call(asked, "search", json!({ "pattern": pattern }).to_string());
+    let Some(found) = asked.returned("grep") else {
+        return call(asked, "grep", json!({ "pattern": pattern }).to_string());
     };
     let hits = found.lines().filter(|line| !line.starts_with('[') && !line.is_empty()).count();
-    let text = format!("search for {pattern:?} returned {hits} lines:\n{}\n", excerpt(found));
-    answer_with_source(&text, &["search"])
+    let text = format!("grep for {pattern:?} returned {hits} lines:\n{}\n", excerpt(found));
+    answer_with_source(&text, &["grep"])
 }
 
 fn shell(asked: &ParsedRequest, command: &str) -> ModelAction {

@@ -66,7 +66,7 @@ fn tools(plan: &Plan) -> Vec<&str> {
     match plan {
         Plan::Folder => vec!["list_dir", "read_file"],
         Plan::Read { .. } => vec!["read_file"],
-        Plan::Search { .. } => vec!["search"],
+        Plan::Search { .. } => vec!["grep"],
         Plan::Shell { .. } => vec!["shell"],
         Plan::Write { .. } => vec!["write_file", "read_file"],
         Plan::Repeat(repeat) => vec![&repeat.tool],
@@ -88,7 +88,7 @@ fn ptclisp(plan: &Plan) -> Option<String> {
     Some(match plan {
         Plan::Folder => FOLDER_LISP.to_owned(),
         Plan::Read { path } => one("read_file", path, json!({ "path": path })),
-        Plan::Search { pattern } => one("search", pattern, json!({ "pattern": pattern })),
+        Plan::Search { pattern } => one("grep", pattern, json!({ "pattern": pattern })),
         Plan::Shell { command } => one("shell", command, json!({ "command": command })),
         Plan::Write { path, content } => format!(
             "(let [written (tool/write_file {})\n      text (tool/read_file {})]\n  \
@@ -120,7 +120,7 @@ fn javascript(plan: &Plan) -> Option<String> {
     Some(match plan {
         Plan::Folder => format!("{FOLDER_JS}{TEXT}"),
         Plan::Read { path } => one("read_file", path, json!({ "path": path })),
-        Plan::Search { pattern } => one("search", pattern, json!({ "pattern": pattern })),
+        Plan::Search { pattern } => one("grep", pattern, json!({ "pattern": pattern })),
         Plan::Shell { command } => one("shell", command, json!({ "command": command })),
         Plan::Write { path, content } => format!(
             "const written = await tools.write_file({});\nconst back = await tools.read_file({});\n\

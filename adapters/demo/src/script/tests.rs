@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::request::Dialect;
 
-const ALL: [&str; 5] = ["list_dir", "read_file", "search", "write_file", "shell"];
+const ALL: [&str; 5] = ["list_dir", "read_file", "grep", "write_file", "shell"];
 
 /// Plays a turn: answers each call by `tool`, until the script says something.
 fn play(

@@ -8,8 +8,9 @@ use rustix::fs::{AtFlags, FileType, readlinkat, statat};
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 
-use super::FileToolContext;
+use super::{FileToolContext, IGNORED};
 use crate::fault::CallFailure;
+use crate::ignore_rules::{IgnoreRules, IgnoredFiles};
 use crate::open::{self, kind_name};
 use crate::root::{MissingFolders, folder_at};
 use crate::text::{name, push_line};
@@ -25,6 +26,8 @@ pub(super) struct ListArguments {
     path: String,
     #[serde(default = "one")]
     depth: u32,
+    #[serde(default)]
+    include_ignored: bool,
 }
 
 pub(super) fn here() -> String {
@@ -41,15 +44,17 @@ pub(super) fn run(
 ) -> Result<Observation, CallFailure> {
     let place = bench.root.resolve(&arguments.path, MissingFolders::Refuse)?;
     let folder = open::folder(&place)?;
-    let mut listing =
-        FolderLister { bench, text: String::new(), left: bench.config.entries.max(1), cut: false };
+    let left = bench.config.entries.max(1);
+    let mut listing = FolderLister { bench, text: String::new(), left, cut: false, ignored: 0 };
     let depth = arguments.depth.clamp(1, DEEPEST);
-    match listing.folder(&folder, &arguments.path, "", depth) {
+    let ignored = IgnoredFiles::asked(arguments.include_ignored);
+    let rules = IgnoreRules::of(bench.root, &arguments.path, ignored)?;
+    match listing.folder(&folder, &rules, &arguments.path, "", depth) {
         Ok(()) => {}
         Err(CallFailure::Halted(halt)) => return Ok(halt.observation(listing.text)),
         Err(fault @ CallFailure::Message(_)) => return Err(fault),
     }
-    if listing.text.is_empty() && !listing.cut {
+    if listing.text.is_empty() && !listing.cut && listing.ignored == 0 {
         listing.text.push_str("[the folder is empty]");
     }
     if listing.cut {
@@ -57,6 +62,9 @@ pub(super) fn run(
             &mut listing.text,
             "[not all entries are shown; list a folder below, or use a smaller depth]",
         );
+    }
+    if listing.ignored > 0 {
+        push_line(&mut listing.text, &format!("[{} {IGNORED}]", listing.ignored));
     }
     Ok(Observation::new(ObservationStatus::Done, listing.text))
 }
@@ -66,17 +74,21 @@ struct FolderLister<'a> {
     text: String,
     left: usize,
     cut: bool,
+    /// Number of entries that the rules leave out.
+    ignored: u64,
 }
 
 impl FolderLister<'_> {
     fn folder(
         &mut self,
         folder: &OwnedFd,
+        rules: &IgnoreRules,
         shown: &str,
         prefix: &str,
         depth: u32,
     ) -> Result<(), CallFailure> {
-        let found = entries(folder, shown, self.left, self.bench.stop)?;
+        let found = entries(folder, shown, self.left, rules, self.bench.stop)?;
+        self.ignored = self.ignored.saturating_add(found.ignored);
         for (entry, kind) in &found.entries {
             self.bench.stop.check()?;
             let path = format!("{prefix}{}", name(entry));
@@ -87,7 +99,7 @@ impl FolderLister<'_> {
             }
             self.left -= 1;
             if *kind == FileType::Directory && depth > 1 && entry != ".git" {
-                self.below(folder, entry, &path, depth - 1)?;
+                self.below(folder, rules, entry, &path, depth - 1)?;
             }
         }
         if found.more > 0 {
@@ -111,12 +123,16 @@ impl FolderLister<'_> {
     fn below(
         &mut self,
         folder: &OwnedFd,
+        rules: &IgnoreRules,
         entry: &OsStr,
         path: &str,
         depth: u32,
     ) -> Result<(), CallFailure> {
         let listed = match folder_at(folder, entry) {
-            Ok(below) => self.folder(&below, path, &format!("{path}/"), depth),
+            Ok(below) => {
+                let rules = rules.enter(entry, &below);
+                self.folder(&below, &rules, path, &format!("{path}/"), depth)
+            }
             Err(errno) => Err(CallFailure::os("list", path, errno)),
         };
         match listed {

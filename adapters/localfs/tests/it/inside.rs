@@ -15,11 +15,12 @@ use windlass_core::ObservationStatus;
 use windlass_ports::{ToolCall, ToolExecutor as _};
 
 /// Every way to name a path to a tool.
-fn calls(path: &str) -> [(&'static str, Value); 5] {
+fn calls(path: &str) -> [(&'static str, Value); 6] {
     [
         ("read_file", json!({"path": path})),
         ("list_dir", json!({"path": path})),
-        ("search", json!({"pattern": "SECRET|engine", "path": path})),
+        ("grep", json!({"pattern": "SECRET|engine", "path": path})),
+        ("glob", json!({"pattern": "*", "path": path})),
         ("write_file", json!({"path": path, "content": "broken in"})),
         ("edit_file", json!({"path": path, "old": "SECRET", "new": "broken in"})),
     ]
@@ -147,7 +148,7 @@ async fn what_is_no_regular_file_does_not_block() {
     assert!(said.contains("it is a socket"), "{said}");
     let listed = world.done("list_dir", json!({})).await;
     assert_eq!(listed, "pipe (FIFO)\nsock (socket)\n");
-    let found = world.done("search", json!({"pattern": "x"})).await;
+    let found = world.done("grep", json!({"pattern": "x"})).await;
     assert_eq!(found, "[no line in 0 text files matches]");
 }
 

@@ -6,6 +6,7 @@ mod bounds;
 mod command;
 mod common;
 mod conformance;
+mod find;
 mod inside;
 mod plan;
 mod read;

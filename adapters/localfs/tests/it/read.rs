@@ -1,4 +1,4 @@
-//! `read_file`, `list_dir` and `search` over real files.
+//! `read_file` and `list_dir` over real files.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -130,50 +130,6 @@ async fn a_crowded_folder_is_listed_in_part_and_says_so() {
     let listed = world.done("list_dir", json!({})).await;
     assert!(listed.starts_with("f000 (0 bytes)\nf001 "), "{listed}");
     assert!(listed.contains("f009 (0 bytes)\n[... 290 more entries]\n[not all"), "{listed}");
-}
-
-#[tokio::test]
-async fn a_search_finds_lines_in_order_of_their_files() {
-    let world = World::new();
-    world.put("src/b.rs", "fn beta() {}\r\n// Beta\n");
-    world.put("src/a.rs", "no\nfn alpha() {}\n");
-    world.put("src/c.txt", "fn gamma() {}\n");
-    world.put(".git/x.rs", "fn git() {}");
-    world.put(".windlass/x.rs", "fn engine() {}");
-    world.put("bin.rs", b"fn binary() {}\0");
-    symlink(world.dir.path().join("outside"), world.path("out")).unwrap();
-    let found = world.done("search", json!({"pattern": "fn \\w+"})).await;
-    let all = "src/a.rs:2: fn alpha() {}\nsrc/b.rs:1: fn beta() {}\nsrc/c.txt:1: fn gamma() {}\n";
-    assert_eq!(found, all);
-    let rust = world.done("search", json!({"pattern": "^fn", "include": "*.rs"})).await;
-    assert_eq!(rust.lines().count(), 2);
-    let arguments = json!({"pattern": "BETA", "path": "src/b.rs", "ignore_case": true});
-    assert_eq!(world.done("search", arguments).await.lines().count(), 2);
-    let none = world.done("search", json!({"pattern": "SECRET"})).await;
-    assert_eq!(none, "[no line in 3 text files matches]");
-    let bad = world.failed("search", json!({"pattern": "(a"})).await;
-    assert!(bad.contains("the pattern does not read"), "{bad}");
-    let gone = world.failed("search", json!({"pattern": "a", "path": "gone"})).await;
-    assert!(gone.contains("there is no such file"), "{gone}");
-}
-
-#[tokio::test]
-async fn a_search_is_bounded() {
-    let world = World::with(LocalFsConfig { matches: 5, ..LocalFsConfig::default() });
-    world.put("many", "hit\n".repeat(100_000));
-    let found = world.done("search", json!({"pattern": "hit"})).await;
-    assert_eq!(found.matches("many:").count(), 5);
-    assert!(found.contains("[stopped after 5 matches; there are more"), "{found}");
-    let huge = world.failed("search", json!({"pattern": "((a{500}){500}){500}"})).await;
-    assert!(huge.contains("does not read"), "{huge}");
-}
-
-#[tokio::test]
-async fn a_pattern_that_is_slow_elsewhere_is_not_slow_here() {
-    let world = World::new();
-    world.put("a", "a".repeat(200_000));
-    let found = world.done("search", json!({"pattern": "(a*)*(a*)*b$"})).await;
-    assert_eq!(found, "[no line in 1 text files matches]");
 }
 
 /// A program computes with what it reads, so nothing but the content is passed on.

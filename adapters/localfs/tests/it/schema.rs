@@ -17,7 +17,8 @@ fn the_tools_are_these_in_this_order() {
         [
             ("read_file", E::ReadOnly, C::Parallel),
             ("list_dir", E::ReadOnly, C::Parallel),
-            ("search", E::ReadOnly, C::Parallel),
+            ("grep", E::ReadOnly, C::Parallel),
+            ("glob", E::ReadOnly, C::Parallel),
             ("write_file", E::Idempotent, C::Exclusive),
             ("edit_file", E::Effectful, C::Exclusive),
             ("shell", E::Effectful, C::Exclusive),

@@ -159,7 +159,7 @@ async fn a_cancelled_write_changes_nothing() {
         ("write_file", json!({"path": "f", "content": "new"})),
         ("edit_file", json!({"path": "f", "old": "old", "new": "new"})),
         ("read_file", json!({"path": "f"})),
-        ("search", json!({"pattern": "old"})),
+        ("grep", json!({"pattern": "old"})),
         ("shell", json!({"command": "echo new > f"})),
     ] {
         let context = context_with(&cancel, 60_000, Arc::new(RecordedProgress::default()));

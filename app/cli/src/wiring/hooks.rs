@@ -38,10 +38,8 @@ fn aliases() -> Vec<ToolAlias> {
             .path("path", "file_path")
             .field("old", "old_string")
             .field("new", "new_string"),
-        ToolAlias::new("search", "Grep")
-            .path("path", "path")
-            .field("include", "glob")
-            .field("ignore_case", "-i"),
+        ToolAlias::new("grep", "Grep").path("path", "path").field("ignore_case", "-i"),
+        ToolAlias::new("glob", "Glob").path("path", "path"),
         ToolAlias::new("list_dir", "LS").path("path", "path"),
     ]
 }

@@ -19,7 +19,8 @@ impl ToolFixture for World {
         vec![
             call("read_file", json!({"path": "a"})),
             call("list_dir", json!({})),
-            call("search", json!({"pattern": "one"})),
+            call("grep", json!({"pattern": "one"})),
+            call("glob", json!({"pattern": "a"})),
             call("edit_file", edit),
             call("write_file", json!({"path": "new/b", "content": "b"})),
             call("shell", json!({"command": "echo c >> c"})),

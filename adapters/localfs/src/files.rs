@@ -1,6 +1,7 @@
 //! The file tools: blocking work on a workspace, one module a tool.
 
 mod edit;
+mod edit_nearest;
 mod edit_report;
 mod glob;
 mod grep;
@@ -12,11 +13,11 @@ pub(crate) mod read;
 mod write;
 
 use serde::de::DeserializeOwned;
-use windlass_core::Observation;
+use windlass_core::{Observation, ObservationStatus};
 use windlass_ports::FileChange;
 
 use crate::config::LocalFsConfig;
-use crate::fault::CallFailure;
+use crate::fault::{CallFailure, bounded};
 use crate::planned::planned;
 use crate::root::WorkspaceRoot;
 use crate::stop::StopCheck;
@@ -59,6 +60,8 @@ pub(crate) struct FileToolContext<'a> {
     pub(crate) stop: &'a StopCheck,
     /// The call's idempotency key.
     pub(crate) key: &'a str,
+    /// Number of equal calls before this one in the turn that failed, in a row.
+    pub(crate) failed_before: u32,
 }
 
 /// Has a file tool do its work.
@@ -84,6 +87,26 @@ pub(crate) fn work(
     });
     ran.unwrap_or_else(CallFailure::observation)
 }
+
+/// The observation of a call that failed and can be repeated in vain. The third equal one in a row is
+/// told to stop.
+fn failure(words: &str, bench: &FileToolContext<'_>) -> Observation {
+    let room = bench.config.room().min(FAILURE);
+    if bench.failed_before < FAILURES - 1 {
+        return bounded(ObservationStatus::Failed, words, room);
+    }
+    let times = bench.failed_before.saturating_add(1);
+    let stop = format!(
+        "Stop: this call failed {times} times in a row with the same arguments, and will fail again. \
+         Do not repeat it. Read the file, and make another edit or go on without it.\n{words}"
+    );
+    bounded(ObservationStatus::Failed, &stop, room)
+}
+
+/// Equal failures in a row after which a call is told to stop.
+const FAILURES: u32 = 3;
+/// Most bytes of a failure that are shown.
+const FAILURE: usize = 8 * 1024;
 
 /// Returns what precedes paths below a folder where they are shown.
 fn shown_prefix(folder: &str) -> String {

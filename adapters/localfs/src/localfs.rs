@@ -74,9 +74,10 @@ impl LocalFs {
     ) -> Result<T, ToolError> {
         let (stop, _waiting) = StopCheck::new(context);
         let (root, config) = (self.root.clone(), self.config.clone());
-        let key = context.idempotency_key.clone();
+        let (key, failed_before) = (context.idempotency_key.clone(), context.failed_before);
         let working = tokio::task::spawn_blocking(move || {
-            work(&FileToolContext { root: &root, config: &config, stop: &stop, key: &key })
+            let (root, config, stop, key) = (&root, &config, &stop, key.as_str());
+            work(&FileToolContext { root, config, stop, key, failed_before })
         });
         working.await.map_err(|error| {
             let context = format!("a file tool broke off: {error}; report this as a defect");
@@ -162,7 +163,8 @@ impl ToolExecutor for LocalFs {
         let arguments = call.arguments.clone();
         let looking = tokio::task::spawn_blocking(move || {
             let stop = StopCheck::never();
-            let bench = FileToolContext { root: &root, config: &config, stop: &stop, key: "" };
+            let (root, config, stop) = (&root, &config, &stop);
+            let bench = FileToolContext { root, config, stop, key: "", failed_before: 0 };
             files::preview(tool, &arguments, &bench)
         });
         looking.await.ok().flatten()

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 use windlass_ports::FileChange;
 
-use super::{FileToolContext, edit_report};
+use super::{FileToolContext, edit_report, failure};
 use crate::fault::{CallFailure, bounded};
 use crate::open;
 use crate::planned::planned;
@@ -29,7 +29,10 @@ pub(super) fn run(
     arguments: &EditArguments,
     bench: &FileToolContext<'_>,
 ) -> Result<Observation, CallFailure> {
-    let edit = PreparedEdit::of(arguments, bench)?;
+    let edit = match PreparedEdit::of(arguments, bench) {
+        Err(CallFailure::Message(words)) => return Ok(failure(&words, bench)),
+        edit => edit?,
+    };
     replace(&FileReplacement {
         target: &edit.target,
         content: &edit.after,
@@ -48,7 +51,10 @@ pub(super) fn plan(
     arguments: &EditArguments,
     bench: &FileToolContext<'_>,
 ) -> Result<Observation, CallFailure> {
-    let edit = PreparedEdit::of(arguments, bench)?;
+    let edit = match PreparedEdit::of(arguments, bench) {
+        Err(CallFailure::Message(words)) => return Ok(failure(&words, bench)),
+        edit => edit?,
+    };
     writable(&edit.target, &edit.stat)?;
     let would = format!(
         "edit `{}`: {}; {} bytes become {} bytes.",

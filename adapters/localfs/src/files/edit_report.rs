@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use memchr::memmem::find;
 
+use super::edit_nearest::{NearestText, nearest};
 use crate::fault::CallFailure;
 use crate::text::floor;
 
@@ -13,6 +14,10 @@ const AROUND: usize = 3;
 const ENDS: usize = 4;
 /// Most bytes of a line that are shown.
 const LINE: usize = 160;
+/// Most lines of the nearest text that are shown.
+const REGION: usize = 40;
+/// Most bytes of a line of the nearest text that are shown.
+const REGION_LINE: usize = 1_000;
 /// Most lines of matches that are named.
 const NAMED: usize = 20;
 
@@ -28,7 +33,7 @@ pub(super) fn repeated(path: &str, content: &[u8], places: &[usize]) -> CallFail
     ))
 }
 
-/// Explains a missing match, with the likeliest cause if one can be told.
+/// Explains a missing match, with the likeliest cause or the nearest text of the file.
 pub(super) fn missing(path: &str, content: &[u8], old: &str) -> CallFailure {
     let windows = old.replace("\r\n", "\n").replace('\n', "\r\n");
     let unix = old.replace("\r\n", "\n");
@@ -36,7 +41,7 @@ pub(super) fn missing(path: &str, content: &[u8], old: &str) -> CallFailure {
         String::from("its lines end in \\r\\n, write them so")
     } else if find(content, unix.as_bytes()).is_some() {
         String::from("its lines end in \\n alone, write them so")
-    } else if let Some(nearest) = nearest(content, old) {
+    } else if let Some(nearest) = nearest_text(content, old) {
         return CallFailure::Message(format!(
             "`old` does not occur in `{path}`; nothing was changed. {nearest}"
         ));
@@ -46,39 +51,26 @@ pub(super) fn missing(path: &str, content: &[u8], old: &str) -> CallFailure {
     CallFailure::Message(format!("`old` does not occur in `{path}`: {hint}; nothing was changed"))
 }
 
-/// Describes the first text that differs from `old` in white space or case alone.
-fn nearest(content: &[u8], old: &str) -> Option<String> {
+/// Describes the nearest text of a file: its lines with their numbers.
+fn nearest_text(content: &[u8], old: &str) -> Option<String> {
     let content = String::from_utf8_lossy(content);
     let lines: Vec<&str> = content.lines().collect();
-    let wanted: Vec<&str> = old.trim().lines().collect();
-    let blanks = |text: &str| text.split_whitespace().collect::<String>();
-    let case = |text: &str| text.to_lowercase();
-    let both = |text: &str| blanks(text).to_lowercase();
-    let (at, what) = first_match(&lines, &wanted, blanks)
-        .map(|at| (at, "white space"))
-        .or_else(|| first_match(&lines, &wanted, case).map(|at| (at, "upper and lower case")))
-        .or_else(|| first_match(&lines, &wanted, both).map(|at| (at, "white space and case")))?;
-    let shown = lines.iter().skip(at).take(wanted.len().min(AROUND));
-    let shown = numbered(shown.map(|line| Cow::Borrowed(*line)), at);
-    Some(format!("The text at line {} differs in {what} alone; it reads:\n{shown}", at + 1))
-}
-
-/// Returns the index of the first line from which on the wanted lines match, as `same` writes them.
-fn first_match(lines: &[&str], wanted: &[&str], same: impl Fn(&str) -> String) -> Option<usize> {
-    let wanted: Vec<String> = wanted.iter().map(|line| same(line)).collect();
-    let lines: Vec<String> = lines.iter().map(|line| same(line)).collect();
-    let (first, rest) = wanted.split_first()?;
-    if wanted.iter().all(String::is_empty) {
-        return None;
-    }
-    let Some((last, middle)) = rest.split_last() else {
-        return lines.iter().position(|line| line.contains(first));
+    let NearestText { from, count, differs } = nearest(&lines, old)?;
+    let shown = lines.iter().skip(from).take(count.min(REGION));
+    let shown = numbered(shown.map(|line| Cow::Borrowed(*line)), from, REGION_LINE);
+    let more = match count.saturating_sub(REGION) {
+        0 => String::new(),
+        more => format!("[... {more} more lines]\n"),
     };
-    lines.windows(wanted.len()).position(|window| match window {
-        [start, between @ .., end] => {
-            start.ends_with(first) && end.starts_with(last) && between == middle
+    let at = from + 1;
+    Some(match differs {
+        Some(what) => {
+            format!("The text at line {at} differs in {what} alone; it reads:\n{shown}{more}")
         }
-        [] | [_] => false,
+        None => format!(
+            "The closest text begins at line {at} and reads:\n{shown}{more}Copy the text exactly if \
+             it is what you mean."
+        ),
     })
 }
 
@@ -91,7 +83,7 @@ pub(super) fn around(content: &[u8], start: usize, length: usize) -> String {
     let (from, to) = (first.saturating_sub(1 + AROUND), lines.len().min(last + AROUND));
     let part = |from: usize, to: usize| {
         let part = lines.iter().skip(from).take(to.saturating_sub(from));
-        numbered(part.map(|line| String::from_utf8_lossy(line)), from)
+        numbered(part.map(|line| String::from_utf8_lossy(line)), from, LINE)
     };
     let (head, tail) = (first - 1 + ENDS, last.saturating_sub(ENDS));
     if tail <= head + 1 {
@@ -100,11 +92,11 @@ pub(super) fn around(content: &[u8], start: usize, length: usize) -> String {
     format!("{}[... {} lines ...]\n{}", part(from, head), tail - head, part(tail, to))
 }
 
-/// Returns the lines with their numbers. `before` lines precede them.
-fn numbered<'a>(lines: impl Iterator<Item = Cow<'a, str>>, before: usize) -> String {
+/// Returns the lines with their numbers, at most `most` bytes of each. `before` lines precede them.
+fn numbered<'a>(lines: impl Iterator<Item = Cow<'a, str>>, before: usize, most: usize) -> String {
     let mut shown = String::new();
     for (number, line) in (before + 1..).zip(lines) {
-        let end = floor(line.as_bytes(), LINE);
+        let end = floor(line.as_bytes(), most);
         let cut = if end < line.len() { " [...]" } else { "" };
         shown.push_str(&format!("{number}: {}{cut}\n", line.get(..end).unwrap_or_default()));
     }
@@ -131,24 +123,5 @@ mod tests {
         let short = around(b"a\nb\nc\nd\ne\nf\ng\nh\n", 6, 1);
         assert_eq!(short, "1: a\n2: b\n3: c\n4: d\n5: e\n6: f\n7: g\n");
         assert_eq!(around(b"", 0, 0), "");
-    }
-
-    #[test]
-    fn the_nearest_text_differs_in_white_space_or_case_alone() {
-        let file = b"fn main() {\n\tlet Total = 1;\n\tprint(Total);\n}\n";
-        let near = |old: &str| nearest(file, old);
-        let reads = |what: &str, text: &str| {
-            format!("The text at line 2 differs in {what} alone; it reads:\n{text}")
-        };
-        let line = "2: \tlet Total = 1;\n";
-        assert_eq!(near("let  Total=1;"), Some(reads("white space", line)));
-        assert_eq!(near("let total = 1;"), Some(reads("upper and lower case", line)));
-        let two = format!("{line}3: \tprint(Total);\n");
-        assert_eq!(
-            near("    let total = 1;\n    print(Total);\n"),
-            Some(reads("white space and case", &two))
-        );
-        assert_eq!(near("something else"), None);
-        assert_eq!(near(" \n\t"), None);
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use crate::common::{RecordedProgress, World, context_with};
+use crate::common::{RecordedProgress, World, context, context_with};
 use serde_json::json;
 use windlass_core::ObservationStatus;
 use windlass_localfs::LocalFsConfig;
-use windlass_ports::CancelSource;
+use windlass_ports::{CancelSource, ToolContext};
 
 #[tokio::test]
 async fn a_file_is_created_with_its_folders_and_replaced() {
@@ -217,4 +217,48 @@ async fn an_edit_leaves_bytes_alone_that_it_does_not_name() {
     assert!(said.contains("lines end in \\r\\n"), "{said}");
     world.done("edit_file", json!({"path": "f", "old": "= 1\r\n", "new": "= 2\r\n"})).await;
     assert_eq!(fs::read(world.path("f")).unwrap(), b"\xff\r\nkey = 2\r\n\0\xfe");
+}
+
+/// A text that does not occur is answered with the nearest text as it stands, and never replaced.
+#[tokio::test]
+async fn a_miss_shows_the_closest_text() {
+    let world = World::new();
+    let text = "fn one() {}\n\nfn two(n: u32) -> u32 {\n    n + 2 // Two.\n}\n";
+    world.put("f", text);
+    let old = "fn two(n: u64) -> u64 {\n    n + 2 // Two\n}";
+    let arguments = json!({"path": "f", "old": old, "new": "x", "replace_all": true});
+    let said = world.failed("edit_file", arguments).await;
+    assert_eq!(
+        said,
+        "`old` does not occur in `f`; nothing was changed. The closest text begins at line 3 and \
+         reads:\n3: fn two(n: u32) -> u32 {\n4:     n + 2 // Two.\n5: }\nCopy the text exactly if it is \
+         what you mean."
+    );
+    assert_eq!(world.text("f"), text);
+    let far = world.failed("edit_file", json!({"path": "f", "old": "zzz", "new": "x"})).await;
+    assert!(far.contains("copy the text exactly"), "{far}");
+    // What is shown is bounded, however large the text is.
+    world.put("g", "a line of many, all of them alike\n".repeat(50_000));
+    let old = "a line of many, all of them alikes\n".repeat(5_000);
+    let said = world.failed("edit_file", json!({"path": "g", "old": old, "new": "x"})).await;
+    assert!(said.len() < 9_000 && said.contains("more lines]"), "{said}");
+}
+
+#[tokio::test]
+async fn the_third_equal_failure_says_stop() {
+    let world = World::new();
+    world.put("f", "text\n");
+    let failed = async |failed_before: u32| {
+        let context = ToolContext { failed_before, ..context() };
+        let arguments = json!({"path": "f", "old": "none", "new": "x"});
+        world.call_in("edit_file", arguments, context).await.output
+    };
+    assert!(failed(1).await.starts_with("`old` does not occur"));
+    let said = failed(2).await;
+    assert!(said.starts_with("Stop: this call failed 3 times in a row"), "{said}");
+    assert!(said.contains("`old` does not occur"), "{said}");
+    let context = ToolContext { failed_before: 2, ..context() };
+    let arguments = json!({"path": "f", "old": "text", "new": "x"});
+    let seen = world.call_in("edit_file", arguments, context).await;
+    assert!(seen.output.starts_with("edited `f`"), "{}", seen.output);
 }

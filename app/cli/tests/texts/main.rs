@@ -133,7 +133,11 @@ fn results_of_the_file_tools() {
         calls([edit("    let total = 1;", "    let total = 2;")]),
         calls([edit("let   Total = 1;", "let Total = 2;")]),
         calls([edit("nothing like it", "x")]),
+        calls([edit("nothing like it", "x")]),
+        calls([edit("nothing like it", "x")]),
+        calls([edit("let Total = 1; // once", "let Total = 2;")]),
         calls([edit("let Total = 1;", "let Total = 2;")]),
+        calls([("glob", json!({"pattern": "*.x"}))]),
         done(),
     ];
     let asked = conversation(&place, &[], &[("Try the files.", answers)]);

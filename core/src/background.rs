@@ -26,6 +26,7 @@ pub fn background_agent_tools() -> [ToolSpec; 3] {
         reconciles: false,
         client: false,
         agent: None,
+        grammar: None,
     };
     [
         tool(

@@ -162,7 +162,7 @@ pub use session::{
     OutsideSandbox, PendingContext, Phase, QueuedContext, QueuedInput, Session, StopRequest, Turn,
     TurnUsage,
 };
-pub use settings::{Concurrency, EffectClass, Mode, Permissions, Settings, ToolSpec};
+pub use settings::{Concurrency, EffectClass, Mode, Permissions, Settings, ToolGrammar, ToolSpec};
 pub use snapshot::{Cycle, CycleCall, CycleMessages, TurnSnapshot, TurnSnapshots};
 pub use stage::{
     AfterCalls, AfterCompacting, AnswerKind, Backoff, Compacting, Concluding, EffectfulCall,

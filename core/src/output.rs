@@ -51,6 +51,7 @@ pub fn read_output_tool() -> ToolSpec {
         reconciles: false,
         client: false,
         agent: None,
+        grammar: None,
     }
 }
 

@@ -151,6 +151,7 @@ pub fn program_tool(runtime: &str) -> ToolSpec {
         reconciles: false,
         client: false,
         agent: None,
+        grammar: None,
     }
 }
 

@@ -180,6 +180,21 @@ pub struct ToolSpec {
     /// Definition of the agent, if the tool is one: a child session runs it instead of an executor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Box<AgentSpec>>,
+    /// Grammar of the text that the tool takes, if it takes one text. A provider that has such tools
+    /// asks the model for the bare text, and elsewhere the model writes the argument as JSON. A call
+    /// has the JSON form in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grammar: Option<Box<ToolGrammar>>,
+}
+
+/// Grammar of the text that a tool takes in one argument.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolGrammar {
+    /// Name of the argument, which is the only one that the tool's schema requires.
+    pub argument: String,
+    /// Definition of the grammar, in the syntax of Lark.
+    pub definition: String,
 }
 
 impl ToolSpec {
@@ -200,6 +215,7 @@ impl ToolSpec {
             reconciles: false,
             client: false,
             agent: None,
+            grammar: None,
         }
     }
 

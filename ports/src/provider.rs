@@ -142,6 +142,11 @@ pub struct ModelCapabilities {
     pub images: bool,
     /// Supports output that its provider constrains to a JSON Schema.
     pub structured_output: bool,
+    /// Trained to change files by patches, which the tool `apply_patch` takes. Others replace exact
+    /// texts.
+    pub patches: bool,
+    /// Supports tools that take a text of a grammar, if its server does.
+    pub grammars: bool,
 }
 
 impl ModelCapabilities {
@@ -158,6 +163,8 @@ impl ModelCapabilities {
             reasoning: false,
             images: false,
             structured_output: false,
+            patches: false,
+            grammars: false,
         }
     }
 
@@ -177,6 +184,8 @@ impl ModelCapabilities {
             reasoning: self.reasoning && other.reasoning,
             images: self.images && other.images,
             structured_output: self.structured_output && other.structured_output,
+            patches: self.patches && other.patches,
+            grammars: self.grammars && other.grammars,
         }
     }
 }

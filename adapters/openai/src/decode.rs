@@ -53,6 +53,18 @@ impl OpenAiDecoder {
         self
     }
 
+    /// The same for an answer whose tools were sent with their grammars: their texts become arguments.
+    #[must_use]
+    pub fn with_grammars(mut self, settings: Arc<Settings>) -> Self {
+        self.protocol = match self.protocol {
+            ProtocolDecoder::Chat(chat) => ProtocolDecoder::Chat(chat),
+            ProtocolDecoder::Responses(responses) => {
+                ProtocolDecoder::Responses(Box::new(responses.with_grammars(settings)))
+            }
+        };
+        self
+    }
+
     /// Returns true if the answer held items that are not reported, such as those of tools that run
     /// at the provider.
     pub(crate) fn foreign(&self) -> bool {

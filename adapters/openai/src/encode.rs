@@ -1,7 +1,7 @@
 //! The encoders of the two protocols, as one.
 
 use serde_json::Value;
-use windlass_core::{AppendListIter, PromptItem, Settings};
+use windlass_core::{Prompt, Settings, ToolChoice};
 use windlass_kit_http::lowering::RequestTarget;
 use windlass_kit_http::request::write;
 use windlass_kit_http::{EncodedImages, EncodedItems, Encoder, Models};
@@ -9,6 +9,7 @@ use windlass_ports::{ProviderError, SampleRequest};
 
 use crate::config::Api;
 use crate::quirks::{AnswerForm, MaxTokens, Quirks};
+use crate::responses::TextCalls;
 use crate::servers::Server;
 use crate::{chat, options, responses};
 
@@ -69,10 +70,13 @@ impl OpenAiEncoder {
         let mut quirks = self.quirks;
         if known.known {
             quirks.images &= known.images;
+            quirks.grammars &= known.grammars;
             if !known.structured_output {
                 quirks.answer = AnswerForm::Words;
                 quirks.strict_tools = false;
             }
+        } else {
+            quirks.grammars = false;
         }
         quirks
     }
@@ -106,24 +110,36 @@ impl Encoder for OpenAiEncoder {
 
     fn items(
         &self,
-        items: AppendListIter<'_, PromptItem>,
-        settings: &Settings,
+        prompt: &Prompt,
+        from: usize,
         pictures: &EncodedImages,
         out: &mut Vec<u8>,
     ) -> Result<EncodedItems, ProviderError> {
-        let (here, quirks) = (self.here(settings), self.quirks(settings));
+        let (here, quirks) = (self.here(&prompt.settings), self.quirks(&prompt.settings));
         match self.api {
-            Api::Chat => chat::messages::items(items, here, &quirks, pictures, out),
-            Api::Responses => responses::request::items(items, here, &quirks, pictures, out),
+            Api::Chat => {
+                let items = prompt.items.iter_from(from);
+                chat::messages::items(items, here, &quirks, pictures, out)
+            }
+            Api::Responses => {
+                let texts = TextCalls::new(prompt, from, &quirks);
+                responses::request::items(texts, here, &quirks, pictures, out)
+            }
         }
     }
 
     // What differs from request to request stands here, so that the bytes before stay as they were.
     fn tail(&self, request: &SampleRequest, out: &mut Vec<u8>) -> Result<(), ProviderError> {
         let settings = &request.prompt.settings;
-        let named = match self.api {
-            Api::Chat => chat::request::named,
-            Api::Responses => responses::request::named,
+        let named = match (self.api, &request.choice) {
+            (Api::Chat, _) => chat::request::named,
+            (Api::Responses, ToolChoice::Tool(tool))
+                if self.quirks(settings).grammars
+                    && settings.tool(tool).is_some_and(|tool| tool.grammar.is_some()) =>
+            {
+                responses::request::named_text
+            }
+            (Api::Responses, _) => responses::request::named,
         };
         out.push(b']');
         let choice = options::choice(&request.choice, settings, &self.quirks, named)?;
@@ -148,6 +164,10 @@ impl Encoder for OpenAiEncoder {
 #[cfg(test)]
 #[path = "encode_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "text_calls_tests.rs"]
+mod text_calls_tests;
 
 #[cfg(test)]
 #[path = "servers_tests.rs"]

@@ -3,6 +3,7 @@
 
 use async_openai::types::chat::CreateChatCompletionRequest;
 use async_openai::types::responses::CreateResponse;
+use windlass_core::PromptItem;
 
 use super::*;
 use crate::tests::fixtures::*;

@@ -200,6 +200,9 @@ impl Provider for OpenAi {
         if quirks.strict_tools {
             events = events.with_strict_tools(settings.clone());
         }
+        if quirks.grammars {
+            events = events.with_grammars(settings.clone());
+        }
         let decoder = Decoder::new(events, self.caps);
         Ok(Box::new(ResponseStream::new(answered, decoder, Some(asked))))
     }

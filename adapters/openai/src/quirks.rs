@@ -56,6 +56,8 @@ pub struct Quirks {
     pub cache_key: bool,
     /// Returns encrypted reasoning on request. Responses only.
     pub encrypted_reasoning: bool,
+    /// Accepts tools that take a text of a grammar. Responses only.
+    pub grammars: bool,
     /// The header of the key. Both protocols.
     pub auth: Auth,
 }

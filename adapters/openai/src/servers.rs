@@ -72,6 +72,7 @@ pub(crate) const GENERIC: Quirks = Quirks {
     images: true,
     cache_key: false,
     encrypted_reasoning: true,
+    grammars: false,
     auth: Auth::Bearer,
 };
 
@@ -100,6 +101,7 @@ const SERVERS: &[ServerEntry] = &[
             max_tokens: MaxTokens::MaxCompletionTokens,
             strict_tools: true,
             cache_key: true,
+            grammars: true,
             done: true,
             ..GENERIC
         },
@@ -111,6 +113,7 @@ const SERVERS: &[ServerEntry] = &[
         quirks: Quirks {
             max_tokens: MaxTokens::MaxCompletionTokens,
             auth: Auth::ApiKey,
+            grammars: true,
             done: true,
             ..GENERIC
         },

@@ -5,7 +5,7 @@ use async_openai::types::responses::CreateResponse;
 use serde_json::{Value, json};
 use windlass_core::{
     FailureKind, LoweredPart, LoweringAction, LoweringReason, LoweringRecord, Opaque, OutputSchema,
-    Prompt, ToolChoice,
+    Prompt, PromptItem, ToolChoice,
 };
 
 use super::*;

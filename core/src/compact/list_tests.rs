@@ -23,6 +23,7 @@ fn tool(name: &str, effect: EffectClass) -> ToolSpec {
         reconciles: false,
         client: false,
         agent: None,
+        grammar: None,
     }
 }
 

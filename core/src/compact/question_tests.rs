@@ -169,6 +169,7 @@ fn a_question_says_how_many_words_there_is_room_for_and_offers_no_tools() {
         reconciles: false,
         client: false,
         agent: None,
+        grammar: None,
     });
     let settings = Arc::new(settings);
     let sketch = plan_compaction(&talk.history, &settings, talk.turn, Summary, 6_000);

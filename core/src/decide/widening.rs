@@ -79,6 +79,7 @@ mod tests {
                 reconciles: false,
                 client: false,
                 agent: None,
+                grammar: None,
             }],
             ..kit::settings()
         };

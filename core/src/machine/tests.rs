@@ -36,6 +36,7 @@ pub(super) fn settings() -> Settings {
             reconciles: false,
             client: false,
             agent: None,
+            grammar: None,
         }],
         ..kit::settings()
     }

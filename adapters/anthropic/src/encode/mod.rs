@@ -5,7 +5,7 @@ mod fit;
 mod messages;
 mod shape;
 
-use windlass_core::{AppendListIter, PromptItem, Settings};
+use windlass_core::{Prompt, Settings};
 use windlass_kit_http::lowering::RequestTarget;
 use windlass_kit_http::{EncodedImages, EncodedItems, Encoder};
 use windlass_ports::{ProviderError, SampleRequest};
@@ -49,14 +49,17 @@ impl Encoder for MessagesEncoder {
 
     fn items(
         &self,
-        items: AppendListIter<'_, PromptItem>,
-        settings: &Settings,
+        prompt: &Prompt,
+        from: usize,
         pictures: &EncodedImages,
         out: &mut Vec<u8>,
     ) -> Result<EncodedItems, ProviderError> {
-        let here =
-            RequestTarget { dialect: DIALECT, endpoint: &self.endpoint, model: &settings.model };
-        messages::items(items, here, pictures, out)
+        let here = RequestTarget {
+            dialect: DIALECT,
+            endpoint: &self.endpoint,
+            model: &prompt.settings.model,
+        };
+        messages::items(prompt.items.iter_from(from), here, pictures, out)
     }
 
     fn tail(&self, request: &SampleRequest, out: &mut Vec<u8>) -> Result<(), ProviderError> {

@@ -3,7 +3,7 @@
 mod around;
 mod contents;
 
-use windlass_core::{AppendListIter, PromptItem, Settings};
+use windlass_core::{Prompt, Settings};
 use windlass_kit_http::lowering::RequestTarget;
 use windlass_kit_http::{EncodedImages, EncodedItems, Encoder};
 use windlass_ports::{ProviderError, SampleRequest};
@@ -40,14 +40,14 @@ impl Encoder for GeminiEncoder {
 
     fn items(
         &self,
-        items: AppendListIter<'_, PromptItem>,
-        settings: &Settings,
+        prompt: &Prompt,
+        from: usize,
         pictures: &EncodedImages,
         out: &mut Vec<u8>,
     ) -> Result<EncodedItems, ProviderError> {
-        let here =
-            RequestTarget { dialect: DIALECT, endpoint: &self.endpoint, model: &settings.model };
-        contents::items(items, here, self.of(&settings.model), pictures, out)
+        let model = &prompt.settings.model;
+        let here = RequestTarget { dialect: DIALECT, endpoint: &self.endpoint, model };
+        contents::items(prompt.items.iter_from(from), here, self.of(model), pictures, out)
     }
 
     fn tail(&self, request: &SampleRequest, out: &mut Vec<u8>) -> Result<(), ProviderError> {

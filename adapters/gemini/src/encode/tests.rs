@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_core::{
-    AppendList, CallItem, Observation, ObservationStatus, Prompt, PromptItem, Seq, SessionId,
-    TurnId,
+    AppendList, CallItem, Observation, ObservationStatus, PromptItem, Seq, SessionId, TurnId,
 };
 use windlass_kit_http::Bodies;
 use windlass_ports::SampleRequest;

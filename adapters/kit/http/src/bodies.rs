@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windlass_core::{AppendList, AppendListIter, LoweringRecord, PromptItem, SessionId, Settings};
+use windlass_core::{AppendList, LoweringRecord, Prompt, PromptItem, SessionId, Settings};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{ProviderError, SampleRequest, Segments};
 
@@ -31,15 +31,15 @@ pub trait Encoder: Send + Sync + 'static {
     /// [`ProviderError`] of kind `InvalidRequest` when the settings cannot be encoded.
     fn head(&self, settings: &Settings, out: &mut Vec<u8>) -> Result<(), ProviderError>;
 
-    /// Writes items. `out` holds the preceding bytes, or the last of them, which show whether a
-    /// comma is needed.
+    /// Writes the items of a prompt from position `from` on. `out` holds the preceding bytes, or the
+    /// last of them, which show whether a comma is needed.
     ///
     /// # Errors
     /// [`ProviderError`] of kind `InvalidRequest` when an item cannot be encoded.
     fn items(
         &self,
-        items: AppendListIter<'_, PromptItem>,
-        settings: &Settings,
+        prompt: &Prompt,
+        from: usize,
         pictures: &EncodedImages,
         out: &mut Vec<u8>,
     ) -> Result<EncodedItems, ProviderError>;
@@ -126,11 +126,11 @@ impl<E: Encoder> Bodies<E> {
             Some(prefix) => prefix,
             None => self.begin(&prompt.settings)?,
         };
-        let new = || prompt.items.iter_from(prefix.count);
-        let pictures = EncodedImages::of(new(), &request.blobs).await?;
+        let new = prompt.items.iter_from(prefix.count);
+        let pictures = EncodedImages::of(new, &request.blobs).await?;
         // The preceding byte shows whether a comma is needed; it is not written twice.
         let mut out = vec![prefix.body.last().unwrap_or(b'[')];
-        let encoded = self.encoder.items(new(), &prompt.settings, &pictures, &mut out)?;
+        let encoded = self.encoder.items(prompt, prefix.count, &pictures, &mut out)?;
         let mut written = Bytes::from(out);
         let mut rest = written.split_off(encoded.end);
         let closed = written.slice(1..);
@@ -173,10 +173,9 @@ impl<E: Encoder> Bodies<E> {
         lowered: &[LoweringRecord],
     ) -> Result<RequestBody, ProviderError> {
         let prompt = &request.prompt;
-        let new = || prompt.items.iter_from(from);
-        let pictures = EncodedImages::of(new(), &request.blobs).await?;
+        let pictures = EncodedImages::of(prompt.items.iter_from(from), &request.blobs).await?;
         let mut out = vec![head.last().copied().unwrap_or(b'[')];
-        let encoded = self.encoder.items(new(), &prompt.settings, &pictures, &mut out)?;
+        let encoded = self.encoder.items(prompt, from, &pictures, &mut out)?;
         self.encoder.tail(request, &mut out)?;
         let mut body = Segments::from(head);
         body.push(Bytes::from(out).slice(1..));

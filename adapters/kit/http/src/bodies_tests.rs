@@ -17,13 +17,13 @@ impl Encoder for Words {
 
     fn items(
         &self,
-        items: AppendListIter<'_, PromptItem>,
-        _: &Settings,
+        prompt: &Prompt,
+        from: usize,
         _: &EncodedImages,
         out: &mut Vec<u8>,
     ) -> Result<EncodedItems, ProviderError> {
         let mut closed = 0;
-        for item in items {
+        for item in prompt.items.iter_from(from) {
             if let PromptItem::User { text } = item {
                 separate(out);
                 write(out, &**text)?;

@@ -63,6 +63,10 @@ struct ModelEntry {
     images: Option<bool>,
     #[serde(default)]
     structured_output: Option<bool>,
+    #[serde(default)]
+    patches: Option<bool>,
+    #[serde(default)]
+    grammars: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -76,7 +80,7 @@ impl Models {
     /// Creates a table with the user's own entries before the built-in ones. It is TOML, with a
     /// `[[model]]` for each kind of model. An entry has `name`, in which `*` matches any text, and
     /// those of `provider`, `window`, `max_output` (tokens), `tools`, `parallel_calls`,
-    /// `reasoning`, `images` and `structured_output` that are known. The first entry that matches a
+    /// `reasoning`, `images`, `structured_output`, `patches` and `grammars` that are known. The first entry that matches a
     /// model's name applies.
     ///
     /// # Errors
@@ -133,6 +137,8 @@ impl Models {
             reasoning: entry.reasoning.unwrap_or(unknown.reasoning),
             images: entry.images.unwrap_or(unknown.images),
             structured_output: entry.structured_output.unwrap_or(unknown.structured_output),
+            patches: entry.patches.unwrap_or(unknown.patches),
+            grammars: entry.grammars.unwrap_or(unknown.grammars),
         }
     }
 }

@@ -3,9 +3,11 @@
 //! The `type` inside the data decides what an event is; the SSE event name counts only where the
 //! data has none, for some servers send one that does not match.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use serde_json::value::RawValue;
-use windlass_core::{Opaque, StreamEvent};
+use windlass_core::{Opaque, Settings, StreamEvent};
 use windlass_ports::StreamState;
 
 use super::DIALECT;
@@ -44,6 +46,12 @@ impl ResponsesDecoder {
             finish: None,
             ignored: 0,
         }
+    }
+
+    /// The same for an answer whose tools were sent with their grammars.
+    pub(crate) fn with_grammars(mut self, settings: Arc<Settings>) -> Self {
+        self.items.settings = Some(settings);
+        self
     }
 
     /// Returns the number of events that were ignored.

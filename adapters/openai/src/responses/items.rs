@@ -4,8 +4,9 @@
 //! the order of their indices, whichever is whole first.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use windlass_core::{Opaque, StreamEvent};
+use windlass_core::{Opaque, Settings, StreamEvent};
 
 use super::parts::{CallPart, MessagePart, ReasoningPart, SlotCounter, close_pieces};
 use super::wire::{ItemKind, WireItem};
@@ -33,6 +34,8 @@ pub(super) struct OutputItems {
     slots: SlotCounter,
     /// Foreign items that are not reported: they never became whole, or are too large.
     unreported: BTreeSet<String>,
+    /// Settings of the request, if tools were sent with a grammar.
+    pub(super) settings: Option<Arc<Settings>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -158,7 +161,7 @@ impl OutputItems {
             return Ok(());
         };
         match &mut kept.stage {
-            ItemStage::Call(call) => call.named(item, out),
+            ItemStage::Call(call) => call.named(item, self.settings.as_deref(), out),
             ItemStage::Message(_)
             | ItemStage::Reasoning(_)
             | ItemStage::Foreign
@@ -195,7 +198,7 @@ impl OutputItems {
                 ItemStage::Closed(Vec::new())
             }
             ItemStage::Call(mut call) => {
-                call.named(&item, out);
+                call.named(&item, self.settings.as_deref(), out);
                 let arguments = item.arguments.take().filter(|text| !text.0.is_empty());
                 call.whole(arguments.or(item.input.take()), out);
                 ItemStage::Closed(call.close(out))

@@ -2,8 +2,9 @@
 //!
 //! What counts is, in this order: the whole item, the part's own closing event, the deltas.
 
-use windlass_core::{Opaque, StreamEvent};
+use windlass_core::{Opaque, Settings, StreamEvent};
 
+use super::text_calls::{TextArgument, argument};
 use super::wire::WireItem;
 use windlass_kit_http::json::{BorrowedText, non_empty};
 
@@ -129,6 +130,8 @@ pub(super) struct CallPart {
     held: String,
     streamed: bool,
     whole: Option<String>,
+    /// Argument that the text of the call is.
+    argument: Option<TextArgument>,
 }
 
 impl CallPart {
@@ -141,11 +144,18 @@ impl CallPart {
             held: String::new(),
             streamed: false,
             whole: None,
+            argument: None,
         }
     }
 
-    /// Takes id and name from an item, and opens the call once both are known.
-    pub(super) fn named(&mut self, item: &WireItem<'_>, out: &mut Vec<StreamEvent>) {
+    /// Takes id and name from an item, and opens the call once both are known. The text of a tool with
+    /// a grammar among `settings` becomes its argument.
+    pub(super) fn named(
+        &mut self,
+        item: &WireItem<'_>,
+        settings: Option<&Settings>,
+        out: &mut Vec<StreamEvent>,
+    ) {
         let take = |kept: &mut String, text: &Option<BorrowedText<'_>>| {
             if let Some(text) = text.as_ref().filter(|_| kept.is_empty()) {
                 kept.push_str(&text.0);
@@ -153,6 +163,10 @@ impl CallPart {
         };
         take(&mut self.id, &item.call_id);
         take(&mut self.name, &item.name);
+        if !self.opened && item.is_text_call() {
+            let argument = settings.and_then(|settings| argument(settings, &self.name));
+            self.argument = argument.map(TextArgument::new);
+        }
         if !self.id.is_empty() && !self.name.is_empty() {
             self.open(out);
         }
@@ -165,7 +179,12 @@ impl CallPart {
 
     pub(super) fn delta(&mut self, text: String, out: &mut Vec<StreamEvent>) {
         if self.opened {
-            self.streamed = true;
+            let first = !std::mem::replace(&mut self.streamed, true);
+            let text = match &self.argument {
+                Some(argument) if first => argument.opening() + &TextArgument::part(&text),
+                Some(_) => TextArgument::part(&text),
+                None => text,
+            };
             out.push(StreamEvent::CallArguments { slot: self.slot, text });
         } else {
             self.held.push_str(&text);
@@ -192,6 +211,14 @@ impl CallPart {
             return Vec::new();
         }
         self.open(out);
+        if let Some(argument) = &self.argument {
+            if self.streamed {
+                let text = TextArgument::CLOSING.to_owned();
+                out.push(StreamEvent::CallArguments { slot: self.slot, text });
+            }
+            let whole = self.whole.as_deref().or((!self.streamed).then_some(""));
+            self.whole = whole.map(|text| argument.whole(text));
+        }
         if let Some(text) = self.whole.clone().filter(|_| !self.streamed) {
             out.push(StreamEvent::CallArguments { slot: self.slot, text });
         }

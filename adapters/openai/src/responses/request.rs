@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use windlass_core::{
-    AppendListIter, Image, LoweredPart, LoweringReason, PromptItem, Seq, Settings, ToolSpec,
-    program_report_text, result_text,
+    Image, LoweredPart, LoweringReason, PromptItem, Seq, Settings, ToolSpec, program_report_text,
+    result_text,
 };
 use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
 use windlass_kit_http::request::{arguments, image_placeholder, separate, tool_name, write};
@@ -15,6 +15,7 @@ use windlass_kit_http::{EncodedImages, EncodedItems};
 use windlass_ports::ProviderError;
 
 use super::returned::{ReturnedItem, returned};
+use super::text_calls::TextCalls;
 use crate::encode::Transport;
 use crate::options::{self, OutputRequest, SchemaFormat};
 use crate::quirks::{CallIds, ContextRole, Quirks};
@@ -42,7 +43,30 @@ struct ResponsesRequestHead<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<TextOptions<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<ResponsesTool<'a>>,
+    tools: Vec<OfferedTool<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OfferedTool<'a> {
+    Function(ResponsesTool<'a>),
+    Text(TextTool<'a>),
+}
+
+/// A tool that takes a text of a grammar.
+#[derive(Serialize)]
+struct TextTool<'a> {
+    r#type: &'static str,
+    name: &'a str,
+    description: &'a str,
+    format: GrammarFormat<'a>,
+}
+
+#[derive(Serialize)]
+struct GrammarFormat<'a> {
+    r#type: &'static str,
+    syntax: &'static str,
+    definition: &'a str,
 }
 
 #[derive(Serialize)]
@@ -88,6 +112,14 @@ struct FunctionCallItem<'a> {
     call_id: Cow<'a, str>,
     name: Cow<'a, str>,
     arguments: Cow<'a, str>,
+}
+
+#[derive(Serialize)]
+struct TextCallItem<'a> {
+    r#type: &'static str,
+    call_id: Cow<'a, str>,
+    name: Cow<'a, str>,
+    input: &'a str,
 }
 
 #[derive(Serialize)]
@@ -140,15 +172,21 @@ pub(crate) fn head(
     Ok(())
 }
 
-fn tool<'a>(tool: &'a ToolSpec, quirks: &Quirks) -> Result<ResponsesTool<'a>, ProviderError> {
+fn tool<'a>(tool: &'a ToolSpec, quirks: &Quirks) -> Result<OfferedTool<'a>, ProviderError> {
+    let ToolSpec { name, description, .. } = tool;
+    if let Some(grammar) = tool.grammar.as_ref().filter(|_| quirks.grammars) {
+        let definition = grammar.definition.as_str();
+        let format = GrammarFormat { r#type: "grammar", syntax: "lark", definition };
+        return Ok(OfferedTool::Text(TextTool { r#type: "custom", name, description, format }));
+    }
     let (parameters, strict) = options::parameters(tool, quirks)?;
-    Ok(ResponsesTool {
-        r#type: "function",
-        name: &tool.name,
-        description: &tool.description,
-        parameters,
-        strict,
-    })
+    let r#type = "function";
+    Ok(OfferedTool::Function(ResponsesTool { r#type, name, description, parameters, strict }))
+}
+
+/// The choice of one tool that takes a text.
+pub(crate) fn named_text(tool: &str) -> Value {
+    json!({ "type": "custom", "name": tool })
 }
 
 /// The choice of one tool.
@@ -159,7 +197,7 @@ pub(crate) fn named(tool: &str) -> Value {
 /// Writes items. Answers up to which of them, and which byte, nothing later can change them: a
 /// reasoning waits for the item that the model gave after it, without which it is refused.
 pub(crate) fn items(
-    items: AppendListIter<'_, PromptItem>,
+    mut texts: TextCalls<'_>,
     here: RequestTarget<'_>,
     quirks: &Quirks,
     pictures: &EncodedImages,
@@ -168,7 +206,7 @@ pub(crate) fn items(
     let (mut closed, mut end) = (0, out.len());
     let mut report = LoweringReport::default();
     let mut thoughts = PendingReasoning::default();
-    for (at, item) in items.enumerate() {
+    for (at, item) in texts.items().enumerate() {
         let sample = sample(item);
         thoughts.drop_unless_sample(sample, &mut report);
         if let PromptItem::Reasoning { item, .. } = item {
@@ -188,7 +226,7 @@ pub(crate) fn items(
             }
         }
         thoughts.write(out);
-        write_item(item, here, quirks, pictures, &mut report, out)?;
+        write_item(item, &mut texts, here, quirks, pictures, &mut report, out)?;
         report.close();
         (closed, end) = (at + 1, out.len());
     }
@@ -243,6 +281,7 @@ fn sample(item: &PromptItem) -> Option<Seq> {
 
 fn write_item(
     item: &PromptItem,
+    texts: &mut TextCalls<'_>,
     here: RequestTarget<'_>,
     quirks: &Quirks,
     pictures: &EncodedImages,
@@ -276,6 +315,16 @@ fn write_item(
                 Ok(Some(_)) => report.dropped(LoweredPart::CallOpaque, LoweringReason::Unsupported),
                 Err(why) => report.dropped(LoweredPart::CallOpaque, why),
             }
+            if let Some(text) = texts.text(&call.name, &call.arguments) {
+                let call = TextCallItem {
+                    r#type: "custom_tool_call",
+                    call_id: report.checked_text(LoweredPart::CallId, CALL_IDS.encode(id)),
+                    name: report.checked_text(LoweredPart::ToolName, tool_name(&call.name)),
+                    input: &text,
+                };
+                separate(out);
+                return write(out, &call);
+            }
             let call = FunctionCallItem {
                 r#type: "function_call",
                 call_id: report.checked_text(LoweredPart::CallId, CALL_IDS.encode(id)),
@@ -288,7 +337,10 @@ fn write_item(
         PromptItem::Result { id, observation, edited } => {
             separate(out);
             let output = FunctionOutputItem {
-                r#type: "function_call_output",
+                r#type: match texts.is_text(id) {
+                    true => "custom_tool_call_output",
+                    false => "function_call_output",
+                },
                 call_id: CALL_IDS.encode(id),
                 output: result_text(observation, edited.as_deref()),
             };

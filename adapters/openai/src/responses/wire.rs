@@ -97,6 +97,11 @@ impl WireItem<'_> {
     pub(super) fn kind(&self) -> ItemKind {
         ItemKind::of(self.kind.as_ref().map_or("", |kind| &kind.0))
     }
+
+    /// Returns true for a call whose input is a text, and not JSON.
+    pub(super) fn is_text_call(&self) -> bool {
+        self.kind.as_ref().is_some_and(|kind| kind.0 == "custom_tool_call")
+    }
 }
 
 /// Kind of item that an event belongs to.

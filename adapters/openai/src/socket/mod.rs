@@ -128,8 +128,12 @@ impl Sockets {
             Ok(Ok(Some(first))) => {
                 let mut events = OpenAiDecoder::new(Api::Responses, &asked.endpoint, &asked.model);
                 let settings = &request.prompt.settings;
-                if self.bodies.encoder().quirks(settings).strict_tools {
+                let quirks = self.bodies.encoder().quirks(settings);
+                if quirks.strict_tools {
                     events = events.with_strict_tools(settings.clone());
+                }
+                if quirks.grammars {
+                    events = events.with_grammars(settings.clone());
                 }
                 let taken = SentRequest {
                     pool: self.pool.clone(),

@@ -9,8 +9,8 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use windlass_core::{
     CallItem, FailureKind, Image, ImageMedia, LoweredPart, LoweringAction, LoweringReason,
-    LoweringRecord, Observation, ObservationStatus, Opaque, OutputSchema, Prompt, ReasoningItem,
-    Seq, SessionId, ToolChoice, TurnId,
+    LoweringRecord, Observation, ObservationStatus, Opaque, OutputSchema, PromptItem,
+    ReasoningItem, Seq, SessionId, ToolChoice, TurnId,
 };
 use windlass_kit_http::{Bodies, RequestBody};
 

@@ -121,7 +121,7 @@ pub struct ProgramCall {
 /// contains: the content of a file is not parsed because it happens to be JSON. A user's tool of
 /// such a name gives text too.
 pub const TEXT_TOOLS: &[&str] =
-    &["edit_file", "glob", "grep", "list_dir", "read_file", "shell", "write_file"];
+    &["apply_patch", "edit_file", "glob", "grep", "list_dir", "read_file", "shell", "write_file"];
 
 /// Largest integer up to which a double represents each one: 2^53.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;

@@ -52,8 +52,8 @@ pub trait ToolExecutor: Send + Sync + 'static {
 
     /// Returns where the paths among a call's arguments lead by now: relative to the workspace, and
     /// through no symbolic link. Rules about paths are compared with them, when the call is made
-    /// and again before it starts. An argument that leads nowhere is left out. Looks at names only,
-    /// and does not wait.
+    /// and again before it starts. An argument that leads nowhere is left out. A text of the format
+    /// `patch` has many paths, under the argument `path`. Looks at names only, and does not wait.
     fn paths(&self, _call: &ToolCall) -> Vec<ArgumentPath> {
         Vec::new()
     }
@@ -119,6 +119,9 @@ pub struct ArgumentPath {
     pub argument: String,
     /// Path relative to the workspace, without symbolic links; `.` for the workspace itself.
     pub path: String,
+    /// Path as the call has it, if it is a part of another argument: a patch names the files that it
+    /// changes. Rules then compare it under the name of this one.
+    pub written: Option<String>,
 }
 
 /// Context of a tool's run.

@@ -1,5 +1,6 @@
 //! The file tools: blocking work on a workspace, one module a tool.
 
+mod apply_patch;
 mod edit;
 mod edit_nearest;
 mod edit_report;
@@ -9,9 +10,13 @@ mod grep_file;
 mod grep_files;
 mod list;
 mod name_pattern;
+mod patch_commit;
+mod patch_preview;
+mod patched_files;
 pub(crate) mod read;
 mod write;
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use windlass_core::{Observation, ObservationStatus};
 use windlass_ports::FileChange;
@@ -39,6 +44,8 @@ pub(crate) enum FileTool {
     Write,
     /// Replaces text in a file.
     Edit,
+    /// Changes several files.
+    Patch,
 }
 
 /// Mode of a call: run or plan.
@@ -84,6 +91,8 @@ pub(crate) fn work(
         (FileTool::Write, CallMode::Plan) => write::plan(&parse(arguments)?, bench),
         (FileTool::Edit, CallMode::Run) => edit::run(&parse(arguments)?, bench),
         (FileTool::Edit, CallMode::Plan) => edit::plan(&parse(arguments)?, bench),
+        (FileTool::Patch, CallMode::Run) => apply_patch::run(&parse(arguments)?, bench),
+        (FileTool::Patch, CallMode::Plan) => apply_patch::plan(&parse(arguments)?, bench),
     });
     ran.unwrap_or_else(CallFailure::observation)
 }
@@ -143,10 +152,34 @@ pub(crate) fn preview(
     let change = match tool {
         FileTool::Write => write::preview(&parse(arguments).ok()?, bench),
         FileTool::Edit => edit::preview(&parse(arguments).ok()?, bench),
+        FileTool::Patch => apply_patch::preview(&parse(arguments).ok()?, bench),
         FileTool::Read | FileTool::List | FileTool::Grep | FileTool::Glob => None,
     }?;
     let fits = |text: &str| text.len() <= PREVIEWED;
     (fits(&change.after) && change.before.as_deref().is_none_or(fits)).then_some(change)
+}
+
+/// Returns the paths that the arguments of a call name.
+pub(crate) fn paths(tool: FileTool, arguments: &str) -> Vec<String> {
+    match tool {
+        FileTool::Patch => parse(arguments).map(|it| apply_patch::paths(&it)).unwrap_or_default(),
+        FileTool::Read
+        | FileTool::List
+        | FileTool::Grep
+        | FileTool::Glob
+        | FileTool::Write
+        | FileTool::Edit => {
+            let argument: Option<PathArgument> = serde_json::from_str(arguments).ok();
+            argument.and_then(|argument| argument.path).into_iter().collect()
+        }
+    }
+}
+
+/// The argument of the file tools that is a path.
+#[derive(Debug, Deserialize)]
+struct PathArgument {
+    #[serde(default)]
+    path: Option<String>,
 }
 
 /// Reads a call's arguments.

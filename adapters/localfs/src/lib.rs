@@ -16,6 +16,7 @@ mod live;
 mod localfs;
 mod open;
 mod parallel;
+mod patch;
 mod planned;
 mod process;
 mod program_read;

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde::Deserialize;
 use windlass_core::{Observation, SessionId, ToolSpec};
 use windlass_kit_process::RunLocks;
 use windlass_ports::{
@@ -146,13 +145,17 @@ impl ToolExecutor for LocalFs {
     }
 
     fn paths(&self, call: &ToolCall) -> Vec<ArgumentPath> {
-        let arguments: Option<PathArgument> = serde_json::from_str(&call.arguments).ok();
-        let Some(path) = arguments.and_then(|arguments| arguments.path) else {
+        let Ok(ToolOffer { tool: WorkspaceTool::File(tool), .. }) = find(call) else {
             return Vec::new();
         };
-        let found = find(call).ok().and_then(|_| self.root.canonical(&path).ok());
-        let argument = String::from("path");
-        found.map(|path| ArgumentPath { argument, path }).into_iter().collect()
+        let named = files::paths(*tool, &call.arguments);
+        let within = *tool == FileTool::Patch;
+        let found = named.into_iter().filter_map(|written| {
+            let path = self.root.canonical(&written).ok()?;
+            let (argument, written) = (String::from("path"), within.then_some(written));
+            Some(ArgumentPath { argument, path, written })
+        });
+        found.collect()
     }
 
     async fn preview(&self, call: &ToolCall) -> Option<FileChange> {
@@ -182,13 +185,6 @@ impl ToolExecutor for LocalFs {
     async fn end_runs(&self, session: &SessionId) -> Result<(), ToolError> {
         process::end_runs(self.locks.as_ref(), session).await
     }
-}
-
-/// The argument of the file tools that is a path.
-#[derive(Debug, Deserialize)]
-struct PathArgument {
-    #[serde(default)]
-    path: Option<String>,
 }
 
 fn find(call: &ToolCall) -> Result<&'static ToolOffer, ToolError> {

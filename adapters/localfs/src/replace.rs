@@ -27,7 +27,9 @@ pub(crate) struct FileReplacement<'a> {
     pub(crate) content: &'a [u8],
     /// The file that stands there.
     pub(crate) before: Option<Stat>,
-    /// True if the file must be unchanged since it was read.
+    /// File whose mode and owner a new file gets.
+    pub(crate) like: Option<Stat>,
+    /// True if the file must be unchanged since it was read, or must not have appeared.
     pub(crate) unchanged: bool,
     /// The call's idempotency key.
     pub(crate) key: &'a str,
@@ -40,23 +42,53 @@ pub(crate) struct FileReplacement<'a> {
 /// The file keeps its mode and, where that is allowed, its owner. Other names of the same file
 /// (hard links) keep the old content.
 pub(crate) fn replace(put: &FileReplacement<'_>) -> Result<(), CallFailure> {
-    let place = put.target;
-    let Some(name) = place.name.as_deref() else {
-        return Err(CallFailure::os("write", &place.shown, Errno::ISDIR));
-    };
-    if let Some(before) = &put.before {
-        writable(place, before)?;
-    }
-    let beside = TemporaryFile::new(put)?;
-    fill(put, &beside)?;
+    let staged = StagedFile::new(put)?;
     put.stop.check()?;
-    if put.unchanged && !same(put, name) {
-        return Err(CallFailure::Message(format!(
-            "`{}` was changed by somebody else meanwhile; nothing was written: read it again",
-            place.shown
-        )));
+    staged.check()?;
+    staged.put()?;
+    sync(put.target)
+}
+
+/// New content that lies beside its place. It is removed again unless it is put there.
+pub(crate) struct StagedFile<'a> {
+    name: &'a OsStr,
+    target: &'a ResolvedPath,
+    /// File that must still be there; `None` if nothing must be, or it does not matter.
+    expected: Option<Option<Stat>>,
+    beside: TemporaryFile<'a>,
+}
+
+impl<'a> StagedFile<'a> {
+    /// Writes content beside its place and syncs it.
+    pub(crate) fn new(put: &FileReplacement<'a>) -> Result<Self, CallFailure> {
+        let target = put.target;
+        let Some(name) = target.name.as_deref() else {
+            return Err(CallFailure::os("write", &target.shown, Errno::ISDIR));
+        };
+        if let Some(before) = &put.before {
+            writable(target, before)?;
+        }
+        let beside = TemporaryFile::new(put)?;
+        fill(put, &beside)?;
+        Ok(Self { name, target, expected: put.unchanged.then_some(put.before), beside })
     }
-    beside.rename(name)?;
+
+    /// Fails if somebody else changed the file.
+    pub(crate) fn check(&self) -> Result<(), CallFailure> {
+        match &self.expected {
+            Some(expected) => unchanged(self.target, self.name, expected.as_ref()),
+            None => Ok(()),
+        }
+    }
+
+    /// Renames the new content over the old. [`sync`] makes that last.
+    pub(crate) fn put(self) -> Result<(), CallFailure> {
+        self.beside.rename(self.name)
+    }
+}
+
+/// Syncs the folder of a file, without which a rename may be lost.
+pub(crate) fn sync(place: &ResolvedPath) -> Result<(), CallFailure> {
     fsync(&place.folder).map_err(|errno| {
         CallFailure::Message(format!(
             "`{}` was written, but its folder could not be synced ({errno}): it may be lost when \
@@ -81,14 +113,27 @@ pub(crate) fn writable(place: &ResolvedPath, before: &Stat) -> Result<(), CallFa
     }
 }
 
-fn same(put: &FileReplacement<'_>, name: &OsStr) -> bool {
-    let now = statat(&put.target.folder, name, AtFlags::SYMLINK_NOFOLLOW);
-    let (Ok(now), Some(before)) = (now, &put.before) else {
-        return false;
-    };
+/// Fails if a file is not the one that was read, or is there and was not.
+pub(crate) fn unchanged(
+    place: &ResolvedPath,
+    name: &OsStr,
+    before: Option<&Stat>,
+) -> Result<(), CallFailure> {
+    let now = statat(&place.folder, name, AtFlags::SYMLINK_NOFOLLOW);
     let marks =
         |stat: &Stat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
-    marks(&now) == marks(before)
+    let same = match (&now, before) {
+        (Ok(now), Some(before)) => marks(now) == marks(before),
+        (Err(Errno::NOENT), None) => true,
+        (Ok(_) | Err(_), _) => false,
+    };
+    if same {
+        return Ok(());
+    }
+    Err(CallFailure::Message(format!(
+        "`{}` was changed by somebody else meanwhile; nothing was written: read it again",
+        place.shown
+    )))
 }
 
 fn fill(put: &FileReplacement<'_>, beside: &TemporaryFile<'_>) -> Result<(), CallFailure> {
@@ -97,7 +142,7 @@ fn fill(put: &FileReplacement<'_>, beside: &TemporaryFile<'_>) -> Result<(), Cal
         put.stop.check()?;
         file.write_all(part).map_err(|error| beside.fault(&error))?;
     }
-    if let Some(before) = &put.before {
+    if let Some(before) = put.before.as_ref().or(put.like.as_ref()) {
         let (uid, gid) = (Uid::from_raw(before.st_uid), Gid::from_raw(before.st_gid));
         // Only a privileged process may give a file away; the writer owns it otherwise.
         let _ = fchown(file, Some(uid), Some(gid));
@@ -130,7 +175,7 @@ impl<'a> TemporaryFile<'a> {
         }
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = if put.before.is_some() { 0o600 } else { 0o666 };
+        let mode = if put.before.or(put.like).is_some() { 0o600 } else { 0o666 };
         let file = openat(&place.folder, &name, flags, Mode::from_raw_mode(mode)).map_err(fault)?;
         Ok(Self { target: place, file: File::from(file), name, renamed: false })
     }
@@ -179,6 +224,7 @@ mod tests {
             target: &place,
             content: b"mine",
             before,
+            like: None,
             unchanged,
             key: "k",
             stop: &never(),
@@ -196,6 +242,7 @@ mod tests {
             target: &place,
             content: b"",
             before: None,
+            like: None,
             unchanged: false,
             key: "k",
             stop: &asked(),

@@ -1,8 +1,9 @@
 //! The workspace tools as a model is shown them. Byte-stable: no path and no setting of the day.
 
-use windlass_core::{Concurrency, EffectClass, ToolSpec};
+use windlass_core::{Concurrency, EffectClass, ToolGrammar, ToolSpec};
 
 use crate::files::FileTool;
+use crate::patch::GRAMMAR;
 
 /// Tool of a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,21 @@ impl ToolOffer {
             it.description = self.description.to_owned();
             it.parameters = self.parameters.to_owned();
             it.concurrency = self.concurrency;
+            it.grammar = self.grammar().map(Box::new);
         })
+    }
+}
+
+impl ToolOffer {
+    /// The grammar of the tool's text, if it takes one.
+    fn grammar(&self) -> Option<ToolGrammar> {
+        match self.tool {
+            WorkspaceTool::File(FileTool::Patch) => Some(ToolGrammar {
+                argument: String::from("patch"),
+                definition: GRAMMAR.to_owned(),
+            }),
+            WorkspaceTool::File(_) | WorkspaceTool::Shell => None,
+        }
     }
 }
 
@@ -53,10 +68,10 @@ impl ToolOffer {
 /// The tools in the order in which a model is shown them.
 ///
 /// What reads changes nothing and runs beside others. `write_file` puts the same whole content in
-/// place each time, so it may be run again after a crash. `edit_file` and `shell` may not: the
-/// second edit finds what the first one left, and a command may do anything. What changes files
+/// place each time, so it may be run again after a crash. `edit_file`, `apply_patch` and `shell` may not:
+/// the second edit finds what the first one left, and a command may do anything. What changes files
 /// runs alone, so that what a model asks for in one answer happens in the order of asking.
-pub(crate) const TOOLS: [ToolOffer; 7] = [
+pub(crate) const TOOLS: [ToolOffer; 8] = [
     ToolOffer {
         tool: WorkspaceTool::File(FileTool::Read),
         name: "read_file",
@@ -100,7 +115,7 @@ pub(crate) const TOOLS: [ToolOffer; 7] = [
         tool: WorkspaceTool::File(FileTool::Write),
         name: "write_file",
         description: "Writes a file of the workspace: creates it, with the folders on its path, \
-                      or replaces its whole content. To change a part of a file use edit_file.",
+                      or replaces its whole content. To change a part of a file use the tool for that.",
         parameters: r#"{"type":"object","properties":{"path":{"type":"string","format":"path","minLength":1,"description":"Path relative to the workspace folder."},"content":{"type":"string","description":"The whole content."}},"required":["path","content"],"additionalProperties":false}"#,
         effect: EffectClass::Idempotent,
         concurrency: Concurrency::Exclusive,
@@ -112,6 +127,22 @@ pub(crate) const TOOLS: [ToolOffer; 7] = [
                       exact text, white space included, and occur exactly once unless \
                       replace_all is set.",
         parameters: r#"{"type":"object","properties":{"path":{"type":"string","format":"path","minLength":1,"description":"Path relative to the workspace folder."},"old":{"type":"string","minLength":1,"description":"The exact text to replace."},"new":{"type":"string","description":"The text to put in its place; may be empty."},"replace_all":{"type":"boolean","description":"Replace every occurrence. Default false."}},"required":["path","old","new"],"additionalProperties":false}"#,
+        effect: EffectClass::Effectful,
+        concurrency: Concurrency::Exclusive,
+    },
+    ToolOffer {
+        tool: WorkspaceTool::File(FileTool::Patch),
+        name: "apply_patch",
+        description: "Changes files of the workspace by a patch: all files or none. A patch is\n\
+                      *** Begin Patch\n\
+                      *** Add File: path, then the lines of the new file, each after +\n\
+                      *** Delete File: path\n\
+                      *** Update File: path, then *** Move to: path if it moves, then changes: @@ \
+                      and optionally a line that stands above, then lines after a blank (stay), - \
+                      (go) or + (come); *** End of File after those that end the file\n\
+                      *** End Patch\n\
+                      Give about 3 lines around a change, so that its place is the only one.",
+        parameters: r#"{"type":"object","properties":{"patch":{"type":"string","format":"patch","minLength":1,"description":"The whole patch, from *** Begin Patch to *** End Patch."}},"required":["patch"],"additionalProperties":false}"#,
         effect: EffectClass::Effectful,
         concurrency: Concurrency::Exclusive,
     },

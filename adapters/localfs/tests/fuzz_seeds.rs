@@ -10,6 +10,15 @@ use windlass_testkit::corpus::over;
 const COPIES: u64 = 300;
 
 #[test]
+fn patch() {
+    over(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/patch"),
+        COPIES,
+        windlass_localfs::fuzzing::patch,
+    );
+}
+
+#[test]
 fn tools_file() {
     over(
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/tools_file"),

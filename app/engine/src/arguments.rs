@@ -14,7 +14,7 @@ use windlass_ports::{ArgumentPath, ToolCall, ToolExecutor};
 
 use crate::json_schema::{JsonSchema, SchemaFault};
 use crate::output_schema::OutputValidator;
-use crate::rules::{ComparedCall, MatchedRules, TextFormat, TextFormats};
+use crate::rules::{ComparedCall, MatchedRules, TextFormats};
 use crate::{program, rules};
 
 /// Most violations that one message names.
@@ -60,6 +60,15 @@ impl Checker {
             if let Some(agent) = &tool.agent {
                 check_agent_tool(agent, tool, &schema, settings)
                     .map_err(|why| format!("the agent {}: {why}", tool.name))?;
+            }
+            if let Some(grammar) = &tool.grammar
+                && !takes_text(&schema, &grammar.argument)
+            {
+                return Err(format!(
+                    "the tool {}: its schema must require the string {:?} of its grammar and \
+                     nothing else",
+                    tool.name, grammar.argument
+                ));
             }
             formats.insert(tool.name.clone(), rules::text_formats(&schema));
             outside.extend(outside_argument(&schema).map(|name| (tool.name.clone(), name)));
@@ -127,6 +136,13 @@ pub(crate) fn outside_argument(schema: &Value) -> Option<String> {
         format == Some(&Value::from("outside_sandbox")) && kind == Some(&Value::from("boolean"))
     });
     found.map(|(name, _)| name.clone())
+}
+
+/// Returns true if a schema needs this one argument, a text.
+fn takes_text(schema: &Value, argument: &str) -> bool {
+    let kind = schema.get("properties").and_then(|arguments| arguments.get(argument)?.get("type"));
+    kind == Some(&Value::from("string"))
+        && schema.get("required") == Some(&Value::from(vec![argument]))
 }
 
 /// Returns true if a tool can be an agent.
@@ -217,7 +233,7 @@ impl Checker {
     pub(crate) fn compares_paths(&self, tool: &str) -> bool {
         let formats = self.formats.get(tool);
         !self.settings.rules.is_empty()
-            && formats.is_some_and(|formats| formats.values().any(|it| *it == TextFormat::Path))
+            && formats.is_some_and(|formats| formats.values().any(|it| it.has_paths()))
     }
 
     /// Returns true if the arguments of a call ask to run outside of the sandbox: its tool's schema has
@@ -246,7 +262,7 @@ impl Checker {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::{EffectClass, Permissions, Settings, ToolSpec};
+    use windlass_core::{EffectClass, Permissions, Settings, ToolGrammar, ToolSpec};
 
     use super::*;
 
@@ -286,6 +302,20 @@ mod tests {
         let long = "x".repeat(5_000);
         let fault = checker.fault("t", &format!(r#"{{"{long}":1,"{long}":1}}"#));
         assert!(fault.unwrap().len() < 400);
+    }
+
+    #[test]
+    fn refuses_a_grammar_of_another_argument_than_the_only_one() {
+        let schema = r#"{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},
+            "required":["a"]}"#;
+        let with = |argument: &str| {
+            let grammar = ToolGrammar { argument: argument.into(), definition: String::new() };
+            let settings = Settings::clone(&settings(schema)).with(|it| {
+                it.tools.iter_mut().for_each(|it| it.grammar = Some(Box::new(grammar.clone())));
+            });
+            Checker::new(&Arc::new(settings)).is_ok()
+        };
+        assert!(with("a") && !with("b") && !with("c"));
     }
 
     #[test]

@@ -172,7 +172,7 @@ pub(crate) fn calls_like(
         TextFormat::Shell if only_numbers_beside(name, &given) => command_prefix(text)
             .map(|words| GrantedCalls::Command { argument: name.clone(), words })
             .map_err(|why| why.to_string()),
-        TextFormat::Shell => Ok(exact),
+        TextFormat::Shell | TextFormat::Patch => Ok(exact),
         TextFormat::Path => {
             let path = normal_path(text, workspace);
             match path.contains('*') || path.len() > MAX_PATH_BYTES {

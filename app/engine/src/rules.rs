@@ -9,6 +9,8 @@
 //! - `path`: a path of the workspace. It is compared without `.`, `..` and repeated slashes, and
 //!   relative to the workspace. If the tool tells where it leads, a rule that allows is compared with
 //!   that alone, and one that asks or denies with both.
+//! - `patch`: changes of several files. The tool tells their paths, and they are compared as the
+//!   argument `path`: a rule that allows must match all of them, one that asks or denies, any.
 //! - else: as it is.
 //!
 //! Any other value is compared as compact JSON, with the names of its objects in alphabetical order.
@@ -32,6 +34,18 @@ pub(crate) enum TextFormat {
     Shell,
     /// Path of the workspace.
     Path,
+    /// Changes of files whose paths are within the text.
+    Patch,
+}
+
+impl TextFormat {
+    /// Returns true if a text of this format has paths, which its tool tells.
+    pub(crate) fn has_paths(self) -> bool {
+        match self {
+            Self::Path | Self::Patch => true,
+            Self::Shell => false,
+        }
+    }
 }
 
 /// Formats of a tool's arguments that are not plain text, by name.
@@ -43,6 +57,7 @@ pub(crate) fn text_formats(schema: &Value) -> TextFormats {
     let format = |argument: &Value| match argument.get("format")?.as_str()? {
         "shell" => Some(TextFormat::Shell),
         "path" => Some(TextFormat::Path),
+        "patch" => Some(TextFormat::Patch),
         _ => None,
     };
     let known = arguments.into_iter().flatten();
@@ -102,6 +117,12 @@ impl ComparedCall<'_> {
         argument.is_some_and(|pattern| self.format(&pattern.name) == Some(TextFormat::Shell))
     }
 
+    /// Paths that are within another argument and that a pattern is about.
+    fn paths_within(&self, pattern: &ArgumentPattern) -> impl Iterator<Item = (&str, &str)> {
+        let about = self.paths.iter().filter(move |path| path.argument == pattern.name);
+        about.filter_map(|path| Some((path.path.as_str(), path.written.as_deref()?)))
+    }
+
     fn matches(&self, rule: &Rule, arguments: Option<&ObjectMembers>) -> bool {
         match (&rule.argument, arguments, rule.verdict) {
             (_, None, RuleVerdict::Allow) => false,
@@ -109,10 +130,17 @@ impl ComparedCall<'_> {
             (Some(_), None, RuleVerdict::Ask | RuleVerdict::Deny) => false,
             (Some(pattern), Some(arguments), RuleVerdict::Allow) => {
                 let mut values = arguments.of(&pattern.name).peekable();
-                values.peek().is_some() && values.all(|value| self.allows(pattern, value))
+                let mut paths = self.paths_within(pattern).peekable();
+                (values.peek().is_some() || paths.peek().is_some())
+                    && values.all(|value| self.allows(pattern, value))
+                    && paths.all(|(path, _)| self.path_matches(pattern, path))
             }
             (Some(pattern), Some(arguments), RuleVerdict::Ask | RuleVerdict::Deny) => {
+                let mut paths = self.paths_within(pattern);
                 arguments.of(&pattern.name).any(|value| self.forbids(pattern, value))
+                    || paths.any(|(path, written)| {
+                        self.path_matches(pattern, path) || self.path_matches(pattern, written)
+                    })
             }
         }
     }
@@ -140,7 +168,8 @@ impl ComparedCall<'_> {
     }
 
     fn leads_to(&self, argument: &str) -> Option<&str> {
-        let found = self.paths.iter().find(|path| path.argument == argument);
+        let mut paths = self.paths.iter().filter(|path| path.written.is_none());
+        let found = paths.find(|path| path.argument == argument);
         found.map(|found| found.path.as_str())
     }
 
@@ -385,8 +414,33 @@ mod tests {
             ("secret/a", "src/a", &[0]),
         ] {
             let arguments = serde_json::json!({ "path": path }).to_string();
-            let paths = [ArgumentPath { argument: "path".into(), path: leads_to.into() }];
+            let argument = String::from("path");
+            let paths = [ArgumentPath { argument, path: leads_to.into(), written: None }];
             assert_eq!(met_at(&rules, &arguments, &paths).0, expected, "{path} to {leads_to}");
+        }
+    }
+
+    #[test]
+    fn paths_within_a_patch_are_compared_each() {
+        let rules = [
+            rule(RuleVerdict::Deny, "t", Some(("path", "secret/*"))),
+            rule(RuleVerdict::Allow, "t", Some(("path", "docs/*"))),
+            rule(RuleVerdict::Ask, "t", Some(("path", "link/*"))),
+        ];
+        for (paths, expected) in [
+            (&[("docs/a", "docs/a"), ("docs/b", "./docs//b")][..], &[1][..]),
+            (&[("docs/a", "docs/a"), ("src/b", "src/b")], &[]),
+            (&[("docs/a", "docs/a"), ("secret/b", "docs/link")], &[0]),
+            (&[("docs/a", "link/a")], &[1, 2]),
+            (&[], &[]),
+        ] {
+            let told = paths.iter().map(|(path, written)| ArgumentPath {
+                argument: "path".into(),
+                path: (*path).into(),
+                written: Some((*written).into()),
+            });
+            let told: Vec<ArgumentPath> = told.collect();
+            assert_eq!(met_at(&rules, r#"{"text":"docs/x"}"#, &told).0, expected, "{paths:?}");
         }
     }
 

@@ -37,6 +37,7 @@ pub(super) fn run(
         target: &edit.target,
         content: &edit.after,
         before: Some(edit.stat),
+        like: None,
         unchanged: true,
         key: bench.key,
         stop: bench.stop,

@@ -52,7 +52,7 @@ pub(super) fn missing(path: &str, content: &[u8], old: &str) -> CallFailure {
 }
 
 /// Describes the nearest text of a file: its lines with their numbers.
-fn nearest_text(content: &[u8], old: &str) -> Option<String> {
+pub(super) fn nearest_text(content: &[u8], old: &str) -> Option<String> {
     let content = String::from_utf8_lossy(content);
     let lines: Vec<&str> = content.lines().collect();
     let NearestText { from, count, differs } = nearest(&lines, old)?;

@@ -33,6 +33,7 @@ pub(super) fn run(
         target: &place,
         content: content.as_bytes(),
         before,
+        like: None,
         unchanged: false,
         key: bench.key,
         stop: bench.stop,

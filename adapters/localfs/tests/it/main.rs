@@ -8,6 +8,7 @@ mod common;
 mod conformance;
 mod find;
 mod inside;
+mod patch;
 mod plan;
 mod read;
 mod reconcile;

@@ -21,6 +21,7 @@ fn the_tools_are_these_in_this_order() {
             ("glob", E::ReadOnly, C::Parallel),
             ("write_file", E::Idempotent, C::Exclusive),
             ("edit_file", E::Effectful, C::Exclusive),
+            ("apply_patch", E::Effectful, C::Exclusive),
             ("shell", E::Effectful, C::Exclusive),
         ]
     );

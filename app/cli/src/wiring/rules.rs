@@ -57,7 +57,14 @@ fn check_argument(argument: &ArgumentPattern, tool: &ToolSpec) -> Result<(), Fai
     let closed = schema["additionalProperties"] == false;
     match schema["properties"].as_object() {
         Some(known) if closed && !known.contains_key(&argument.name) => {
-            let names: Vec<&str> = known.keys().map(String::as_str).collect();
+            let mut names: Vec<&str> = known.keys().map(String::as_str).collect();
+            // A patch has the paths of its files.
+            if known.values().any(|argument| argument["format"] == "patch") {
+                names.push("path");
+            }
+            if names.contains(&argument.name.as_str()) {
+                return Ok(());
+            }
             Err(Failure::usage(format!(
                 "a rule names the argument {} of {}, which has {}",
                 argument.name,

@@ -16,12 +16,14 @@ impl ToolFixture for World {
 
     fn calls(&self) -> Vec<ToolCall> {
         let edit = json!({"path": "a", "old": "one", "new": "two"});
+        let patch = json!({"patch": "*** Begin Patch\n*** Add File: p\n+new\n*** End Patch\n"});
         vec![
             call("read_file", json!({"path": "a"})),
             call("list_dir", json!({})),
             call("grep", json!({"pattern": "one"})),
             call("glob", json!({"pattern": "a"})),
             call("edit_file", edit),
+            call("apply_patch", patch),
             call("write_file", json!({"path": "new/b", "content": "b"})),
             call("shell", json!({"command": "echo c >> c"})),
         ]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use windlass_clock::SystemClock;
 use windlass_engine::core::{
-    AgentSpec, CompactionStrategy, Concurrency, EffectClass, HookPoint, HookReply, Limits, Mode,
-    Permissions, ProgramMode, Scope, Settings, ToolSpec,
+    AgentSpec, CompactionStrategy, Concurrency, EditTools, EffectClass, HookPoint, HookReply,
+    Limits, Mode, Permissions, ProgramMode, Scope, Settings, ToolSpec,
 };
 use windlass_engine::ports::{
     ApprovalDecision, ApprovalRequest, Approver, BlobStore, Clock, HookCall, HookContext, Hooks,
@@ -40,6 +40,7 @@ pub struct Builder {
     wire: Option<Arc<dyn Wire>>,
     store: StoreSource,
     specs: Vec<ToolSpec>,
+    edit_tools: Option<EditTools>,
     executors: Vec<Arc<dyn ToolExecutor>>,
     hooks: Option<Arc<dyn Hooks>>,
     hook_functions: HookFunctions,
@@ -77,6 +78,7 @@ impl Builder {
             wire: None,
             store: StoreSource::Url("memory:".to_owned()),
             specs: Vec::new(),
+            edit_tools: None,
             executors: Vec::new(),
             hooks: None,
             hook_functions: HookFunctions::default(),
@@ -155,6 +157,13 @@ impl Builder {
     pub fn tools(mut self, executor: impl ToolExecutor) -> Self {
         self.specs.extend(executor.tools());
         self.executors.push(Arc::new(executor));
+        self
+    }
+
+    /// Offers these of the tools that edit files, `apply_patch` and `edit_file`, if an executor has
+    /// both. The default is the one that the model is trained on.
+    pub fn edit_tools(mut self, tools: EditTools) -> Self {
+        self.edit_tools = Some(tools);
         self
     }
 
@@ -347,6 +356,11 @@ impl Builder {
         settings.window.strategy = CompactionStrategy::Summary;
         settings.window.tokens =
             provider.port.model(&settings.model).window.unwrap_or(settings.window.tokens);
+        let edits = self.edit_tools.unwrap_or(match provider.port.model(&settings.model).patches {
+            true => EditTools::Patch,
+            false => EditTools::Text,
+        });
+        edits.choose(&mut settings.tools);
         for edit in self.edits {
             edit(&mut settings);
         }

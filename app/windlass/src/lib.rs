@@ -39,8 +39,8 @@ pub use turn::Turn;
 pub use windlass::Windlass;
 
 pub use windlass_engine::core::{
-    AgentSpec, Concurrency, Delta, EffectClass, Fact, HookPoint, HookReply, Limits, Mode,
-    Permissions, Scope, SessionId, Settings, TurnOutcome,
+    AgentSpec, Concurrency, Delta, EditTools, EffectClass, Fact, HookPoint, HookReply, Limits,
+    Mode, Permissions, Scope, SessionId, Settings, TurnOutcome,
 };
 pub use windlass_engine::ports::{
     ApprovalDecision, ApprovalRequest, ExternalApprover, HookCall, HookContext, HookSubject,

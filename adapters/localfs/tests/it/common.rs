@@ -25,7 +25,20 @@ impl World {
     }
 
     pub(crate) fn with(config: LocalFsConfig) -> Self {
-        let dir = TempDir::new().unwrap();
+        Self::of(TempDir::new().unwrap(), config)
+    }
+
+    /// A workspace in memory where there is such a file system, for many files.
+    pub(crate) fn in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        let dir = match memory.is_dir() {
+            true => TempDir::new_in(memory).unwrap(),
+            false => TempDir::new().unwrap(),
+        };
+        Self::of(dir, LocalFsConfig::default())
+    }
+
+    fn of(dir: TempDir, config: LocalFsConfig) -> Self {
         std::fs::create_dir(dir.path().join("ws")).unwrap();
         std::fs::create_dir(dir.path().join("outside")).unwrap();
         std::fs::write(dir.path().join("outside/secret"), "SECRET").unwrap();

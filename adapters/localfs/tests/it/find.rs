@@ -221,7 +221,7 @@ fn tree(world: &World, files: usize) {
 /// Both tools end within 50 ms of their signal in a tree of 100,000 files, wherever they are in it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_search_ends_at_once() {
-    let world = World::new();
+    let world = World::in_memory();
     tree(&world, 100_000);
     let tools: Arc<LocalFs> = world.tools.clone();
     let mut best = Duration::MAX;

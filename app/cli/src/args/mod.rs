@@ -21,8 +21,8 @@ use crate::wiring::{Adapters, SECRET_ARGUMENTS};
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
 pub(crate) use inputs::{InputsArgs, InputsCommand};
 pub(crate) use parse::{
-    CallPattern, age, amount, duration, mode, pattern, permissions, price, size, strategy,
-    transport,
+    CallPattern, age, amount, duration, edit_tools, mode, pattern, permissions, price, size,
+    strategy, transport,
 };
 use parse::{session, words};
 pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSharingArgs};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use windlass_engine::core::{
-    ArgumentPattern, CompactionStrategy, Mode, Permissions, Price, ProgramTransport, Rule,
-    RuleVerdict, SessionId,
+    ArgumentPattern, CompactionStrategy, EDIT_TOOL, EditTools, Mode, PATCH_TOOL, Permissions,
+    Price, ProgramTransport, Rule, RuleVerdict, SessionId,
 };
 
 /// Millionths of one unit.
@@ -110,6 +110,17 @@ pub(crate) fn strategy(text: &str) -> Result<CompactionStrategy, String> {
         "slide" => Ok(CompactionStrategy::Slide),
         "summary" => Ok(CompactionStrategy::Summary),
         other => Err(format!("{other:?} is not a way to compact: use clear, slide or summary")),
+    }
+}
+
+pub(crate) fn edit_tools(text: &str) -> Result<EditTools, String> {
+    match text {
+        PATCH_TOOL => Ok(EditTools::Patch),
+        EDIT_TOOL => Ok(EditTools::Text),
+        "both" => Ok(EditTools::Both),
+        other => {
+            Err(format!("{other:?} is no tool that edits: use {PATCH_TOOL}, {EDIT_TOOL} or both"))
+        }
     }
 }
 

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use windlass_engine::core::{CompactionStrategy, Mode, Permissions, Price, ProgramTransport};
+use windlass_engine::core::{
+    CompactionStrategy, EditTools, Mode, Permissions, Price, ProgramTransport,
+};
 
 use super::parse::{
-    CallPattern, age, amount, duration, mode, pattern, permissions, price, size, strategy,
-    transport, words,
+    CallPattern, age, amount, duration, edit_tools, mode, pattern, permissions, price, size,
+    strategy, transport, words,
 };
 use super::sandbox::{EscalationMode, SandboxFlag};
 use super::{ProgramLimitArgs, TimeoutArgs};
@@ -119,6 +121,9 @@ pub(crate) struct SettingsArgs {
     /// clear drops old results of tools first.
     #[arg(long, value_name = "clear|slide|summary", value_parser = strategy)]
     pub(crate) compaction: Option<CompactionStrategy>,
+    /// Tool that edits files [default: apply_patch for models that are trained on it, else edit_file].
+    #[arg(long, value_name = "apply_patch|edit_file|both", value_parser = edit_tools)]
+    pub(crate) edit_tool: Option<EditTools>,
     /// File with the JSON Schema that the answer must fit.
     ///
     /// The file's name is the schema's name. An answer that does not fit is not printed.

@@ -1,8 +1,8 @@
 //! Settings of a new session, and changes of a command to an existing one.
 
 use windlass_engine::core::{
-    Ceiling, CompactionStrategy, ContextWindow, HookSpec, Limits, Mode, OfferedTools, Permissions,
-    Settings, ToolSpec, Widening,
+    Ceiling, CompactionStrategy, ContextWindow, EditTools, HookSpec, Limits, Mode, OfferedTools,
+    Permissions, Settings, ToolSpec, Widening,
 };
 
 use super::instructions::INSTRUCTIONS;
@@ -44,6 +44,8 @@ pub(crate) fn new_settings(
         it.base_url = chosen.base_url.clone();
     });
     let mut settings = with(settings, shape)?;
+    let edits = edit_tools(shape.edit_tool, chosen, &settings.model);
+    edits.choose(&mut settings.tools);
     if shape.window.is_none() {
         // Known capabilities of the model are used; unknown ones show by a rejection.
         let known = chosen.port.model(&settings.model);
@@ -70,6 +72,8 @@ pub(crate) fn changed_settings(
         settings.model = model(shape, chosen)?;
     }
     let mut settings = with(settings, shape)?;
+    let edits = edit_tools(shape.edit_tool, chosen, &settings.model);
+    edits.choose(&mut settings.tools);
     if settings.model != recorded.model && shape.window.is_none() {
         // The window of a model that nobody knows stays as it was set.
         let known = chosen.port.model(&settings.model).window;
@@ -78,6 +82,18 @@ pub(crate) fn changed_settings(
     }
     programs::runtimes().write_guide(&mut settings);
     Ok(settings)
+}
+
+/// Returns the tools for edits that a command names, or else those that a model is trained on.
+pub(super) fn edit_tools(
+    named: Option<EditTools>,
+    chosen: &ProviderChoice,
+    model: &str,
+) -> EditTools {
+    named.unwrap_or(match chosen.port.model(model).patches {
+        true => EditTools::Patch,
+        false => EditTools::Text,
+    })
 }
 
 /// Returns the calls that the command permits at most, whatever the log of a session says. It has

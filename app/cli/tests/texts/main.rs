@@ -86,6 +86,26 @@ fn tool_descriptions() {
     let place = Place::new();
     let asked = conversation(&place, &["--mode", "plan"], &[("Hello.", vec![done()])]);
     expect_file!["tools_in_plan_mode.txt"].assert_eq(&asked.tool_names());
+    let place = Place::new();
+    let edit_file = ["--edit-tool", "edit_file"];
+    let asked = conversation(&place, &edit_file, &[("Hello.", vec![done()])]);
+    expect_file!["tool_for_edits.txt"].assert_eq(&asked.tool("edit_file"));
+}
+
+/// A model is offered the tool for edits that it is trained on, unless the command says otherwise.
+#[test]
+fn the_tool_for_edits_fits_the_model() {
+    let offered = |flags: &[&str]| {
+        let place = Place::new();
+        let names = conversation(&place, flags, &[("Hello.", vec![done()])]).tool_names();
+        let edits = names.lines().filter(|name| ["apply_patch", "edit_file"].contains(name));
+        edits.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(offered(&["--model", "gpt-5.1"]), "apply_patch");
+    assert_eq!(offered(&["--model", "claude-sonnet-4-6"]), "edit_file");
+    assert_eq!(offered(&["--model", "nobody-knows-it"]), "edit_file");
+    assert_eq!(offered(&["--model", "gpt-5.1", "--edit-tool", "edit_file"]), "edit_file");
+    assert_eq!(offered(&["--model", "gpt-4o", "--edit-tool", "both"]), "edit_file apply_patch");
 }
 
 #[test]
@@ -120,6 +140,10 @@ fn results_of_the_file_tools() {
     fs::write(place.file("main.x"), code).unwrap();
     let edit =
         |old: &str, new: &str| ("edit_file", json!({"path": "main.x", "old": old, "new": new}));
+    let patch = |body: &str| {
+        let patch = format!("*** Begin Patch\n{body}\n*** End Patch\n");
+        ("apply_patch", json!({ "patch": patch }))
+    };
     let answers = vec![
         calls([("read_file", json!({"path": "long.txt"}))]),
         calls([("read_file", json!({"path": "long.txt", "offset": 2_999}))]),
@@ -138,9 +162,13 @@ fn results_of_the_file_tools() {
         calls([edit("let Total = 1; // once", "let Total = 2;")]),
         calls([edit("let Total = 1;", "let Total = 2;")]),
         calls([("glob", json!({"pattern": "*.x"}))]),
+        calls([patch("*** Add File: b.x\n+new\n*** Update File: main.x\n-let Total\n+let Sum")]),
+        calls([patch("*** Add File: b.x\nnew")]),
+        calls([patch("*** Add File: b.x\n+new\n*** Update File: main.x\n-    let Total = 2;\n+")]),
         done(),
     ];
-    let asked = conversation(&place, &[], &[("Try the files.", answers)]);
+    let both = ["--edit-tool", "both", "--max-samples", "40"];
+    let asked = conversation(&place, &both, &[("Try the files.", answers)]);
     expect_file!["results_of_the_file_tools.txt"].assert_eq(&asked.calls());
 }
 

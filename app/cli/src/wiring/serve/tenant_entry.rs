@@ -8,7 +8,7 @@ use windlass_server::Quota;
 use super::tenant_settings::SessionChoices;
 use crate::args::{
     CallPattern, ProgramLimitFields, SandboxFlag, SettingsArgs, TimeoutFields, age, amount,
-    duration, mode, pattern, permissions, price, size, strategy, transport,
+    duration, edit_tools, mode, pattern, permissions, price, size, strategy, transport,
 };
 use crate::wiring::runtime;
 
@@ -66,6 +66,8 @@ pub(super) struct TenantEntry {
     window: Option<u64>,
     /// Same as the flag `--compaction`.
     compaction: Option<String>,
+    /// Same as the flag `--edit-tool`.
+    edit_tool: Option<String>,
     /// Same as the flag `--program`.
     program: Option<String>,
     /// Same as the flag `--program-transport`.
@@ -138,6 +140,7 @@ impl TenantEntry {
             price: read("price", self.price.as_ref(), price)?,
             window: self.window,
             compaction: read("compaction", self.compaction.as_ref(), strategy)?,
+            edit_tool: read("edit_tool", self.edit_tool.as_ref(), edit_tools)?,
             program: read("program", self.program.as_ref(), runtime)?,
             program_transport: read(
                 "program_transport",

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use windlass_engine::core::{ContextPart, GOAL_TOOL, Mode, Permissions, ProgramLimits, Settings};
+use windlass_engine::core::{
+    ContextPart, EditTools, GOAL_TOOL, Mode, Permissions, ProgramLimits, Settings, ToolSpec,
+};
 use windlass_engine::ports::Clock as _;
 use windlass_engine::ports::sync::Mutex;
 use windlass_server::{Refusal, SessionOptions, TenantFactory};
@@ -36,6 +38,10 @@ pub(super) struct TenantSettings {
     programs: Vec<String>,
     /// Limits of programs, also in sessions that choose a runtime themselves.
     program_limits: ProgramLimitArgs,
+    /// Tools of a session, before the ones for edits are chosen.
+    tools: Vec<ToolSpec>,
+    /// Configured tools for edits; `None` leaves them to the model.
+    edits: Option<EditTools>,
     /// True if the context window is the model's own, if that is known.
     own_window: bool,
     /// Provider, with the demo's server that must live as long.
@@ -59,6 +65,7 @@ impl TenantSettings {
             Some(_) => shape.clone(),
             None => SettingsArgs { program_limits: ProgramLimitArgs::default(), ..shape.clone() },
         };
+        let (tools, edits) = (offered.tools.clone(), shape.edit_tool);
         let usual = settings::new_settings(shape, &chosen, offered, permissions)?;
         let program = usual.options.program.as_ref();
         let program = program.map(|program| program.runtime.clone());
@@ -68,6 +75,8 @@ impl TenantSettings {
             programs: once_each(program.into_iter().chain(offers.programs)),
             usual,
             program_limits,
+            tools,
+            edits,
             own_window: shape.window.is_none(),
             chosen,
             workspace: None,
@@ -99,6 +108,8 @@ impl TenantSettings {
             )));
         }
         model.clone_into(&mut settings.model);
+        settings.tools.clone_from(&self.tools);
+        settings::edit_tools(self.edits, &self.chosen, model).choose(&mut settings.tools);
         if self.own_window {
             let known = self.chosen.port.model(model);
             settings.window.tokens = known.window.unwrap_or(0);
@@ -202,7 +213,8 @@ impl TenantFactory for TenantSettings {
                 known.join(", ")
             )));
         };
-        let tools = self.usual.tools.clone();
+        let mut tools = self.tools.clone();
+        settings::edit_tools(self.edits, &self.chosen, &recorded.model).choose(&mut tools);
         let offered = AvailableExtensions {
             tools: match recorded.tool(GOAL_TOOL) {
                 Some(_) => with_goal(tools),

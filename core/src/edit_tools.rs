@@ -1,0 +1,94 @@
+//! Choice between the tools that edit files: a model gets the one that it was trained on.
+
+use alloc::borrow::ToOwned as _;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::settings::ToolSpec;
+
+/// Tool that changes files by a patch.
+pub const PATCH_TOOL: &str = "apply_patch";
+
+/// Tool that replaces an exact text in a file.
+pub const EDIT_TOOL: &str = "edit_file";
+
+/// Tools that edit files, as far as they are available.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EditTools {
+    /// Offers [`PATCH_TOOL`].
+    Patch,
+    /// Offers [`EDIT_TOOL`].
+    Text,
+    /// Offers both.
+    Both,
+}
+
+impl EditTools {
+    /// Removes the tool that is not offered, if the other one is among the tools. Agents that may use
+    /// it may use the other one instead.
+    pub fn choose(self, tools: &mut Vec<ToolSpec>) {
+        let (offered, left_out) = match self {
+            Self::Patch => (PATCH_TOOL, EDIT_TOOL),
+            Self::Text => (EDIT_TOOL, PATCH_TOOL),
+            Self::Both => return,
+        };
+        if !tools.iter().any(|tool| tool.name == offered) {
+            return;
+        }
+        tools.retain(|tool| tool.name != left_out);
+        for agent in tools.iter_mut().filter_map(|tool| tool.agent.as_mut()) {
+            replace(&mut agent.tools, left_out, offered);
+        }
+    }
+}
+
+fn replace(names: &mut Vec<String>, old: &str, new: &str) {
+    if names.iter().any(|name| name == new) {
+        names.retain(|name| name != old);
+    }
+    for name in names.iter_mut().filter(|name| *name == old) {
+        *name = new.to_owned();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::boxed::Box;
+    use alloc::string::ToString as _;
+
+    use super::*;
+    use crate::agent::AgentSpec;
+    use crate::settings::EffectClass;
+
+    fn chosen(choice: EditTools, names: &[&str], agent: &[&str]) -> (Vec<String>, Vec<String>) {
+        let tool = |name: &&str| ToolSpec::new(*name, EffectClass::Effectful);
+        let mut tools: Vec<ToolSpec> = names.iter().map(tool).collect();
+        let helper = AgentSpec::new("Help.").with_tools(agent.iter().copied());
+        tools.push(tool(&"agent").with(|it| it.agent = Some(Box::new(helper))));
+        choice.choose(&mut tools);
+        let agent = tools.pop().and_then(|tool| tool.agent).map(|agent| agent.tools);
+        (tools.into_iter().map(|tool| tool.name).collect(), agent.unwrap_or_default())
+    }
+
+    fn texts(names: &[&str]) -> Vec<String> {
+        names.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn one_tool_of_two_is_offered_to_the_model_and_its_agents() {
+        let both = ["edit_file", "apply_patch", "shell"];
+        for (choice, tools, agent) in [
+            (EditTools::Patch, &["apply_patch", "shell"][..], &["apply_patch", "shell"][..]),
+            (EditTools::Text, &["edit_file", "shell"], &["edit_file", "shell"]),
+            (EditTools::Both, &both, &["edit_file", "shell"]),
+        ] {
+            let found = chosen(choice, &both, &["edit_file", "shell"]);
+            assert_eq!(found, (texts(tools), texts(agent)), "{choice:?}");
+        }
+        let found = chosen(EditTools::Patch, &both, &["edit_file", "apply_patch"]);
+        assert_eq!(found.1, ["apply_patch"]);
+        // A tool that stands alone stays.
+        let found = chosen(EditTools::Patch, &["edit_file"], &["edit_file"]);
+        assert_eq!(found, (texts(&["edit_file"]), texts(&["edit_file"])));
+    }
+}

@@ -54,7 +54,6 @@ fn replace(names: &mut Vec<String>, old: &str, new: &str) {
 #[cfg(test)]
 mod tests {
     use alloc::boxed::Box;
-    use alloc::string::ToString as _;
 
     use super::*;
     use crate::agent::AgentSpec;
@@ -71,7 +70,7 @@ mod tests {
     }
 
     fn texts(names: &[&str]) -> Vec<String> {
-        names.iter().map(ToString::to_string).collect()
+        names.iter().map(|name| String::from(*name)).collect()
     }
 
     #[test]

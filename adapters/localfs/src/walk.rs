@@ -139,10 +139,8 @@ impl FolderWalk<'_> {
                 return below;
             }
             let name = OsStr::from_bytes(name);
-            let kind = match entry.file_type() {
-                FileType::Unknown => kind_at(folder, name),
-                kind => kind,
-            };
+            let told = entry.file_type();
+            let kind = if told == FileType::Unknown { kind_at(folder, name) } else { told };
             let is_dir = kind == FileType::Directory;
             if is_dir && name == ".git" {
                 continue;

@@ -79,6 +79,7 @@ fn context() -> ToolContext {
         outside_sandbox: false,
         program: None,
         attempt: 1,
+        failed_before: 0,
         idempotency_key: "s.2".to_owned(),
         cancel: CancelSource::new().signal(),
         deadline: Timestamp(u64::MAX),

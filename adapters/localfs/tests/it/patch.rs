@@ -237,7 +237,7 @@ fn section(path: &str, before: Option<&[String]>, after: Option<&[String]>) -> S
         (None, None) => String::new(),
         (Some(_), None) => format!("*** Delete File: {path}\n"),
         // A new file has a line at least.
-        (None, Some(after)) if after.is_empty() => {
+        (None, Some([])) => {
             format!("*** Add File: {path}\n+\n*** Update File: {path}\n-\n")
         }
         (None, Some(after)) => format!("*** Add File: {path}\n{}", marked('+', after)),

@@ -104,7 +104,7 @@ pub use store::{
 pub use summary::{SessionFilter, SessionListing, SessionSummary, Tenants};
 pub use tools::{
     ArgumentPath, FileChange, NoProgress, ProgressSink, ToolCall, ToolContext, ToolError,
-    ToolErrorKind, ToolExecutor,
+    ToolErrorKind, ToolExecutor, ToolProcess, ToolProcessState,
 };
 pub use wire::{
     Segments, Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireRequest,

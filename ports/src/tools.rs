@@ -21,6 +21,9 @@ use crate::error::{ErrorKind, PortError};
 ///   started by a process that was killed;
 /// - *timely*: it ends within the deadline of its context, and soon after its signal is cancelled,
 ///   leaving nothing running. It then returns the status `aborted`, with the output so far;
+/// - *owned*: a process that outlives its call by design is one of
+///   [`processes`](Self::processes) until it ends. None runs once [`release`](Self::release) has
+///   returned;
 /// - *bounded*: output is bounded, and states its true size;
 /// - *declared*: a tool declared `read_only` changes nothing; one declared `idempotent` has its
 ///   effect once per idempotency key.
@@ -92,6 +95,60 @@ pub trait ToolExecutor: Send + Sync + 'static {
     async fn end_runs(&self, _session: &SessionId) -> Result<(), ToolError> {
         Ok(())
     }
+
+    /// Returns the processes of a session that run beyond the calls that started them, and those that
+    /// have ended while no call returned their end. Does not wait.
+    fn processes(&self, _session: &SessionId) -> Vec<ToolProcess> {
+        Vec::new()
+    }
+
+    /// Waits until no process of a session runs.
+    async fn wait_processes(&self, _session: &SessionId) {}
+
+    /// Stops a process of a session, with all that it started, and waits for its end, for a bounded
+    /// time. Returns false if no such process runs here.
+    ///
+    /// # Errors
+    /// [`ToolError`] when it may still run.
+    async fn stop_process(
+        &self,
+        _session: &SessionId,
+        _process: CallId,
+    ) -> Result<bool, ToolError> {
+        Ok(false)
+    }
+
+    /// Stops all processes of a session and waits for their ends, for a bounded time. Called when the
+    /// driver of the session ends, after its effects. Repeating it changes nothing.
+    async fn release(&self, _session: &SessionId) {}
+}
+
+/// Process that runs beyond the call that started it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolProcess {
+    /// Id of the process: the call that started it.
+    pub id: CallId,
+    /// Command line.
+    pub command: String,
+    /// State of the process.
+    pub state: ToolProcessState,
+    /// Time from its start to now or to its end, in milliseconds.
+    pub age_ms: u64,
+    /// Bytes of output that no call has returned.
+    pub unread_bytes: u64,
+}
+
+/// State of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "is")]
+pub enum ToolProcessState {
+    /// It runs.
+    Running,
+    /// It has ended, and no call returned that.
+    Ended {
+        /// Exit code; `None` if a signal ended it.
+        exit_code: Option<i32>,
+    },
 }
 
 /// A call to run. Its arguments have been checked against the tool's schema.

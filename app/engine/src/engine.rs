@@ -7,6 +7,7 @@ mod create;
 mod erase;
 mod grants;
 mod hand_off;
+mod processes;
 mod recover;
 mod remote;
 mod shut_down;
@@ -411,7 +412,7 @@ impl Engine {
         if let Some(errand) = ParentCall::of(&parts.loaded.session) {
             watch_parent(self, slot.id.clone(), errand, link.clone());
         }
-        let store = parts.ports.store.clone();
+        let (store, tools) = (parts.ports.store.clone(), parts.ports.tools.clone());
         let driver = Driver::new(parts);
         let span = info_span!("session", session = %slot.id, epoch = epoch.0);
         let mut stay = DriverGuard::new(slot.clone(), epoch, bus);
@@ -423,6 +424,8 @@ impl Engine {
                 () = killed.cancelled() => Ok(Arc::new(DriverEnd::Abandoned)),
             };
             let slot = stay.slot.clone();
+            // A driver that ended by itself has done so.
+            tools.release(&slot.id).await;
             let engine = slot.engine();
             stay.ended = match ended {
                 Ok(ended) => ended,

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{Observation, SessionId, ToolSpec};
-use windlass_ports::{ArgumentPath, FileChange, ToolCall, ToolContext, ToolError, ToolExecutor};
+use windlass_core::{CallId, Observation, SessionId, ToolSpec};
+use windlass_ports::{
+    ArgumentPath, FileChange, ToolCall, ToolContext, ToolError, ToolExecutor, ToolProcess,
+};
 
 /// Several tool executors combined into one.
 #[derive(Default)]
@@ -90,5 +92,30 @@ impl ToolExecutor for Toolbox {
             result = result.and(executor.end_runs(session).await);
         }
         result
+    }
+
+    fn processes(&self, session: &SessionId) -> Vec<ToolProcess> {
+        self.executors.iter().flat_map(|executor| executor.processes(session)).collect()
+    }
+
+    async fn wait_processes(&self, session: &SessionId) {
+        for executor in &self.executors {
+            executor.wait_processes(session).await;
+        }
+    }
+
+    async fn stop_process(&self, session: &SessionId, process: CallId) -> Result<bool, ToolError> {
+        for executor in &self.executors {
+            if executor.stop_process(session, process).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn release(&self, session: &SessionId) {
+        for executor in &self.executors {
+            executor.release(session).await;
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! The tool suite: scripted tools pass it, and each case finds the fault that it is there for.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use windlass_core::{EffectClass, Timestamp};
-use windlass_ports::ToolErrorKind;
+use tokio::sync::watch;
+use windlass_core::{CallId, EffectClass, SessionId, Timestamp};
+use windlass_ports::{ToolErrorKind, ToolProcess, ToolProcessState};
 
 use super::suite::{Talkative, ToolFixture};
 use super::*;
@@ -55,6 +57,11 @@ enum Fault {
     PlanFails,
     PlanHangs,
     ReconcileHangs,
+    ListsNoProcess,
+    ReleaseLeaves,
+    WaitEndsAtOnce,
+    StopsAll,
+    StopsNone,
 }
 
 /// Scripted tools, with a fault where one is planted.
@@ -63,7 +70,11 @@ struct Fixture {
     tools: ScriptedTools,
     counter: CounterTool,
     written: Arc<AtomicU32>,
+    processes: Processes,
 }
+
+/// Calls whose processes run.
+type Processes = Arc<watch::Sender<BTreeSet<CallId>>>;
 
 impl Fixture {
     fn new(fault: Fault) -> Self {
@@ -110,12 +121,12 @@ impl Fixture {
         let large = ScriptedTool::new("talk", EffectClass::ReadOnly).observes(large);
         let tools = ScriptedTools::new([look, count, endless, large]);
         let tools = if fault == Fault::NoDeadline { tools } else { tools.with_clock(Passing) };
-        Self { fault, tools, counter, written }
+        Self { fault, tools, counter, written, processes: Processes::default() }
     }
 }
 
 /// Does what the tools do, but for what only the executor itself can get wrong.
-struct Faulty(ScriptedTools, Fault);
+struct Faulty(ScriptedTools, Fault, Processes);
 
 #[async_trait]
 impl ToolExecutor for Faulty {
@@ -132,6 +143,9 @@ impl ToolExecutor for Faulty {
         call: ToolCall,
         mut context: ToolContext,
     ) -> Result<Observation, ToolError> {
+        if call.arguments == LASTING {
+            self.2.send_if_modified(|processes| processes.insert(context.call));
+        }
         if self.1 == Fault::DeafToCancel {
             context.cancel = windlass_ports::CancelSource::new().signal();
         }
@@ -177,7 +191,45 @@ impl ToolExecutor for Faulty {
         }
         self.0.reconcile(call, context).await
     }
+
+    fn processes(&self, _: &SessionId) -> Vec<ToolProcess> {
+        let running = self.2.borrow();
+        let listed = running.iter().filter(|_| self.1 != Fault::ListsNoProcess);
+        let process = |id: &CallId| ToolProcess {
+            id: *id,
+            command: String::from("sleep"),
+            state: ToolProcessState::Running,
+            age_ms: 0,
+            unread_bytes: 0,
+        };
+        listed.map(process).collect()
+    }
+
+    async fn wait_processes(&self, _: &SessionId) {
+        if self.1 != Fault::WaitEndsAtOnce {
+            let _ = self.2.subscribe().wait_for(BTreeSet::is_empty).await;
+        }
+    }
+
+    async fn stop_process(&self, _: &SessionId, id: CallId) -> Result<bool, ToolError> {
+        let stopped = self.2.borrow().contains(&id);
+        if self.1 == Fault::StopsAll {
+            self.2.send_modify(BTreeSet::clear);
+        } else if self.1 != Fault::StopsNone {
+            self.2.send_if_modified(|running| running.remove(&id));
+        }
+        Ok(stopped)
+    }
+
+    async fn release(&self, _: &SessionId) {
+        if self.1 != Fault::ReleaseLeaves {
+            self.2.send_modify(BTreeSet::clear);
+        }
+    }
 }
+
+/// Arguments of the call whose process goes on.
+const LASTING: &str = r#"{"lasts":true}"#;
 
 fn call(name: &str) -> ToolCall {
     ToolCall { name: name.into(), arguments: "{}".into() }
@@ -185,7 +237,7 @@ fn call(name: &str) -> ToolCall {
 
 impl ToolFixture for Fixture {
     fn executor(&self) -> Arc<dyn ToolExecutor> {
-        Arc::new(Faulty(self.tools.clone(), self.fault))
+        Arc::new(Faulty(self.tools.clone(), self.fault, self.processes.clone()))
     }
 
     fn calls(&self) -> Vec<ToolCall> {
@@ -204,6 +256,10 @@ impl ToolFixture for Fixture {
 
     fn endless(&self) -> Option<ToolCall> {
         Some(call("wait"))
+    }
+
+    fn lasting(&self) -> Option<ToolCall> {
+        Some(ToolCall { arguments: LASTING.into(), ..call("count") })
     }
 
     fn talkative(&self) -> Option<Talkative> {
@@ -231,6 +287,8 @@ mod scripted_tools {
 
     crate::tool_suite!(Fixture::new(Fault::None));
 }
+
+const RELEASED: &str = "a_process_ends_with_the_release_of_its_session";
 
 #[test]
 fn every_case_finds_its_fault() -> Checked {
@@ -286,6 +344,11 @@ fn every_case_finds_its_fault() -> Checked {
         ),
         ("a_plan_changes_nothing", Fault::PlansForReal, "only planned"),
         ("asking_what_became_of_a_call_changes_nothing", Fault::AsksByDoing, "asked what became"),
+        (RELEASED, Fault::ListsNoProcess, "[] are listed, and [CallId(1)] run"),
+        (RELEASED, Fault::WaitEndsAtOnce, "ended while it ran"),
+        (RELEASED, Fault::ReleaseLeaves, "[CallId(1)] run after the release"),
+        ("a_process_is_stopped_alone", Fault::StopsAll, "[] run, and only 2 is to"),
+        ("a_process_is_stopped_alone", Fault::StopsNone, "[CallId(1), CallId(2)] run"),
     ];
     every_case_bites(suite::CASES, &bites, |case, fault| case(&Fixture::new(*fault)))
 }

@@ -27,7 +27,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use windlass_core::machine::{Machine, MachineEvent, MachineSetup, Timer, Transitions};
 use windlass_core::{CallRules, Ceiling, Epoch, Incoming, RecordedFact, Seq, Timestamp};
-use windlass_ports::{Mailbox, Ports};
+use windlass_ports::{Mailbox, Ports, ToolProcessState};
 
 pub(crate) use command::{AckResult, AckSender, DriverCommand};
 
@@ -193,6 +193,7 @@ impl Driver {
             | DriverEnd::Abandoned
             | DriverEnd::Defect(_) => self.effects.end(grace).await,
         }
+        self.ports.tools.release(&self.slot.id).await;
         if let DriverEnd::Closed | DriverEnd::HandOff { .. } = *ended {
             self.write_last_checkpoint().await;
         }
@@ -209,10 +210,13 @@ impl Driver {
                 self.perform(action)?;
             }
             let closing = self.machine.is_closing();
-            if self.machine.is_at_rest() && self.slot.retire(closing) {
+            let at_rest = self.machine.is_at_rest();
+            // A process that outlives its turn holds the session, unless that is closing.
+            let held = at_rest && !closing && self.has_running_process();
+            if at_rest && !held && self.slot.retire(closing) {
                 self.hand_over(MachineEvent::Released);
             } else {
-                self.next_event(mailbox).await?;
+                self.next_event(mailbox, held).await?;
             }
         }
     }
@@ -221,6 +225,7 @@ impl Driver {
     async fn next_event(
         &mut self,
         mailbox: &mut mpsc::Receiver<DriverCommand>,
+        held: bool,
     ) -> Result<(), DriverEnd> {
         let tick = self.machine.deadline();
         let listens = self.machine.accepts_commands();
@@ -231,12 +236,19 @@ impl Driver {
             command = mailbox.recv(), if listens => self.on_command(command)?,
             Ok(()) = self.ceiling.changed() => self.on_ceiling(),
             () = self.slot.changed() => {}
+            () = self.ports.tools.wait_processes(&self.slot.id), if held => {}
             () = self.program.expired() => {}
             timer = self.timers.next() => self.on_timer(timer),
             kept = self.checkpoints.next() => self.on_checkpoint(&kept),
             () = until(&self.ports, tick), if tick.is_some() => self.hand_over(MachineEvent::Tick),
         }
         Ok(())
+    }
+
+    /// Returns true if a process runs that a call of the session started and did not end.
+    fn has_running_process(&self) -> bool {
+        let processes = self.ports.tools.processes(&self.slot.id);
+        processes.iter().any(|process| process.state == ToolProcessState::Running)
     }
 
     fn hand_over(&mut self, event: MachineEvent) {

@@ -22,6 +22,7 @@ mod interrupts;
 mod outputs;
 mod panics;
 mod parting;
+mod processes;
 mod programs;
 mod read_output;
 mod requests;

@@ -6,6 +6,7 @@
 
 mod asking;
 mod fixture;
+mod lasting;
 
 use std::collections::BTreeSet;
 use std::future::{Future, ready};
@@ -26,6 +27,7 @@ use crate::suite::not_run;
 
 pub use asking::*;
 pub use fixture::*;
+pub use lasting::*;
 
 /// How long a run may take in the case about deadlines.
 const TIMEOUT_MS: u64 = 200;
@@ -77,6 +79,12 @@ pub trait ToolFixture: Send + Sync {
 
     /// A call with more output than the executor shows, if it cuts outputs.
     fn talkative(&self) -> Option<Talkative> {
+        None
+    }
+
+    /// A call that returns while a process of it goes on by design, if a tool has one. The call may be
+    /// made several times.
+    fn lasting(&self) -> Option<ToolCall> {
         None
     }
 
@@ -133,6 +141,8 @@ macro_rules! tool_cases {
             a_plan_changes_nothing,
             asking_what_became_of_a_call_changes_nothing,
             asking_what_became_of_a_call_is_supported_as_declared,
+            a_process_ends_with_the_release_of_its_session,
+            a_process_is_stopped_alone,
         }
     };
 }
@@ -371,6 +381,7 @@ pub fn what_is_idempotent_has_its_effect_once_per_key(fixture: &dyn ToolFixture)
 /// Methods of [`ToolFixture`] that cases need.
 mod fixture_has {
     pub(super) const ENDLESS: &str = "ToolFixture::endless";
+    pub(super) const LASTING: &str = "ToolFixture::lasting";
     pub(super) const TALKATIVE: &str = "ToolFixture::talkative";
     pub(super) const WORLD: &str = "ToolFixture::world";
 }

@@ -120,8 +120,20 @@ pub struct ProgramCall {
 /// Names of the tools of a workspace. A program receives their output as text, whatever it
 /// contains: the content of a file is not parsed because it happens to be JSON. A user's tool of
 /// such a name gives text too.
-pub const TEXT_TOOLS: &[&str] =
-    &["apply_patch", "edit_file", "glob", "grep", "list_dir", "read_file", "shell", "write_file"];
+pub const TEXT_TOOLS: &[&str] = &[
+    "apply_patch",
+    "edit_file",
+    "exec_command",
+    "glob",
+    "grep",
+    "list_dir",
+    "list_processes",
+    "read_file",
+    "shell",
+    "stop_process",
+    "write_file",
+    "write_stdin",
+];
 
 /// Largest integer up to which a double represents each one: 2^53.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;

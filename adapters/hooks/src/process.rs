@@ -83,7 +83,7 @@ pub(crate) async fn run(job: HookJob<'_>) -> Result<HookResult, HookRunError> {
     };
     let group = kit::ProcessJob {
         command: job.command,
-        input: Some(job.input),
+        input: kit::ProcessInput::Bytes(job.input),
         errors: StderrMode::Separate,
         limit: job.limit,
         grace: GracePeriods::default(),

@@ -112,7 +112,7 @@ impl CommandTools {
             timeout_ms: limit(tool, context),
             grace_ms: self.config.grace_ms(),
             cancel: &context.cancel,
-            progress: &*context.progress,
+            progress: &context.progress,
             outputs: &context.outputs,
             lock: lock(self.locks.as_ref(), context),
         };

@@ -27,6 +27,15 @@ pub struct LocalFsConfig {
     /// From telling the shell to stop until it is killed, in milliseconds. Keep it well under the
     /// engine's own grace.
     pub grace_ms: u64,
+    /// The most processes of one session that run beyond their calls.
+    pub processes: usize,
+    /// The most processes of all sessions that run beyond their calls.
+    pub processes_in_all: usize,
+    /// The most bytes of output of such a process that are retained until a call returns them: the
+    /// last ones.
+    pub process_output_bytes: usize,
+    /// The longest life of such a process, in milliseconds. It is stopped then.
+    pub process_timeout_ms: u64,
 }
 
 impl Default for LocalFsConfig {
@@ -38,6 +47,10 @@ impl Default for LocalFsConfig {
             file_bytes: 16 * 1024 * 1024,
             env: Vec::new(),
             grace_ms: 700,
+            processes: 8,
+            processes_in_all: 64,
+            process_output_bytes: 1024 * 1024,
+            process_timeout_ms: 2 * 60 * 60 * 1_000,
         }
     }
 }

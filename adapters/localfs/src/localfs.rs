@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{Observation, SessionId, ToolSpec};
+use serde::Deserialize;
+use windlass_core::{CallId, Observation, SessionId, ToolSpec};
 use windlass_kit_process::RunLocks;
 use windlass_ports::{
     ArgumentPath, FileChange, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor,
+    ToolProcess,
 };
 
 use crate::config::LocalFsConfig;
@@ -16,9 +18,10 @@ use crate::error::SetupError;
 use crate::files::read::ProgramRead;
 use crate::files::{self, CallMode, FileTool, FileToolContext};
 use crate::process;
+use crate::processes::{self, ProcessBench, ProcessTable, ProcessTool};
 use crate::program_read;
 use crate::root::WorkspaceRoot;
-use crate::schema::{TOOLS, ToolOffer, WorkspaceTool};
+use crate::schema::{ToolOffer, WorkspaceTool, offers};
 use crate::shell::{self, ShellPlace, shell};
 use crate::stop::StopCheck;
 
@@ -31,6 +34,8 @@ pub struct LocalFs {
     locks: Option<RunLocks>,
     /// True if a person may be asked to let a command run outside of the sandbox.
     outside: bool,
+    /// Processes that outlive their calls.
+    processes: Arc<ProcessTable>,
 }
 
 impl LocalFs {
@@ -42,7 +47,8 @@ impl LocalFs {
     pub fn open(root: &Path, config: LocalFsConfig) -> Result<Self, SetupError> {
         let root = Arc::new(WorkspaceRoot::open(root)?);
         let (config, sandbox) = (Arc::new(config), ToolSandbox::default());
-        Ok(Self { root, config, sandbox, locks: None, outside: false })
+        let processes = Arc::new(ProcessTable::new(&config));
+        Ok(Self { root, config, sandbox, locks: None, outside: false, processes })
     }
 
     /// Confines the processes of the shell. Without this they are not confined.
@@ -63,6 +69,17 @@ impl LocalFs {
     #[must_use]
     pub fn with_calls_outside(self) -> Self {
         Self { outside: true, ..self }
+    }
+
+    /// Place in which command lines run.
+    fn place(&self) -> ShellPlace<'_> {
+        ShellPlace {
+            root: &self.root,
+            config: &self.config,
+            sandbox: &self.sandbox,
+            locks: self.locks.as_ref(),
+            outside: self.outside,
+        }
     }
 
     /// Runs blocking work on a thread for it. The thread is told when nobody waits any more.
@@ -115,10 +132,14 @@ impl LocalFs {
 impl ToolExecutor for LocalFs {
     fn tools(&self) -> Vec<ToolSpec> {
         let spec = |offer: &ToolOffer| match (offer.tool, self.outside) {
-            (WorkspaceTool::Shell, true) => offer.spec_with_calls_outside(),
-            (WorkspaceTool::Shell | WorkspaceTool::File(_), _) => offer.spec(),
+            (WorkspaceTool::Shell | WorkspaceTool::Process(ProcessTool::Start), true) => {
+                offer.spec_with_calls_outside()
+            }
+            (WorkspaceTool::Shell | WorkspaceTool::Process(_) | WorkspaceTool::File(_), _) => {
+                offer.spec()
+            }
         };
-        TOOLS.iter().map(spec).collect()
+        offers().map(spec).collect()
     }
 
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
@@ -131,28 +152,28 @@ impl ToolExecutor for LocalFs {
             WorkspaceTool::File(tool) => {
                 self.file(CallMode::Run, tool, call.arguments, context).await
             }
-            WorkspaceTool::Shell => {
-                let place = ShellPlace {
-                    root: &self.root,
-                    config: &self.config,
-                    sandbox: &self.sandbox,
-                    locks: self.locks.as_ref(),
-                    outside: self.outside,
-                };
-                shell(&call.arguments, place, &context).await
+            WorkspaceTool::Shell => shell(&call.arguments, self.place(), &context).await,
+            WorkspaceTool::Process(tool) => {
+                let bench = ProcessBench { place: self.place(), table: &self.processes };
+                processes::run(tool, &call.arguments, bench, &context).await
             }
         }
     }
 
     fn paths(&self, call: &ToolCall) -> Vec<ArgumentPath> {
-        let Ok(ToolOffer { tool: WorkspaceTool::File(tool), .. }) = find(call) else {
+        let Ok(offer) = find(call) else {
             return Vec::new();
         };
-        let named = files::paths(*tool, &call.arguments);
-        let within = *tool == FileTool::Patch;
+        let (argument, named, within) = match offer.tool {
+            WorkspaceTool::File(tool) => {
+                ("path", files::paths(tool, &call.arguments), tool == FileTool::Patch)
+            }
+            WorkspaceTool::Process(_) => ("workdir", workdir(&call.arguments), false),
+            WorkspaceTool::Shell => return Vec::new(),
+        };
         let found = named.into_iter().filter_map(|written| {
             let path = self.root.canonical(&written).ok()?;
-            let (argument, written) = (String::from("path"), within.then_some(written));
+            let (argument, written) = (argument.to_owned(), within.then_some(written));
             Some(ArgumentPath { argument, path, written })
         });
         found.collect()
@@ -179,16 +200,45 @@ impl ToolExecutor for LocalFs {
                 self.file(CallMode::Plan, tool, call.arguments, context).await
             }
             WorkspaceTool::Shell => Ok(shell::plan(&call.arguments, &self.config, &context)),
+            WorkspaceTool::Process(tool) => {
+                Ok(processes::plan(tool, &call.arguments, &self.config))
+            }
         }
     }
 
     async fn end_runs(&self, session: &SessionId) -> Result<(), ToolError> {
         process::end_runs(self.locks.as_ref(), session).await
     }
+
+    fn processes(&self, session: &SessionId) -> Vec<ToolProcess> {
+        self.processes.all(session).iter().map(|process| process.report()).collect()
+    }
+
+    async fn wait_processes(&self, session: &SessionId) {
+        self.processes.wait(session).await;
+    }
+
+    async fn stop_process(&self, session: &SessionId, process: CallId) -> Result<bool, ToolError> {
+        Ok(self.processes.stop(session, process).await)
+    }
+
+    async fn release(&self, session: &SessionId) {
+        self.processes.release(session).await;
+    }
+}
+
+/// Returns the folder that the arguments of a process name.
+fn workdir(arguments: &str) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Workdir {
+        workdir: Option<String>,
+    }
+    let named: Option<Workdir> = serde_json::from_str(arguments).ok();
+    named.and_then(|named| named.workdir).into_iter().collect()
 }
 
 fn find(call: &ToolCall) -> Result<&'static ToolOffer, ToolError> {
-    let found = TOOLS.iter().find(|offer| offer.name == call.name);
+    let found = offers().find(|offer| offer.name == call.name);
     found
         .ok_or_else(|| ToolError::unsupported(format!("the workspace has no tool `{}`", call.name)))
 }

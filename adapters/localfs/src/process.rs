@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use windlass_core::{Confinement, SessionId};
 use windlass_kit_process as kit;
 use windlass_kit_process::{
-    GracePeriods, OutputPipe, OutputSink, ProcessEnd, RemainingProcesses, RunError, RunLock,
-    RunLocks, SinkFlow, StderrMode,
+    GracePeriods, OutputPipe, OutputSink, ProcessEnd, ProcessInput, RemainingProcesses, RunError,
+    RunLock, RunLocks, SinkFlow, StderrMode,
 };
 use windlass_ports::{
     CancelSignal, OutputStore, ProcessLaunch, ProgressSink, ToolContext, ToolError, ToolErrorKind,
@@ -47,7 +47,7 @@ pub(crate) struct CommandJob<'a> {
     /// Fires when the process is to stop.
     pub(crate) cancel: &'a CancelSignal,
     /// Receives excerpts of the output while it arrives.
-    pub(crate) progress: &'a dyn ProgressSink,
+    pub(crate) progress: &'a Arc<dyn ProgressSink>,
     /// Stores an output that is too long to be shown.
     pub(crate) outputs: &'a OutputStore,
     /// Lock of the call's runs.
@@ -108,12 +108,11 @@ pub(crate) async fn run(job: CommandJob<'_>) -> Result<CommandResult, ToolError>
         out: OutputCapture::new(job.room).with_line_limit(job.line_room),
         whole: FullOutput::new(job.outputs.clone()),
         err: OutputCapture::new(job.separate_errors.unwrap_or(0)),
-        live: LiveReporter::default(),
-        progress: job.progress,
+        live: LiveReporter::new(job.progress.clone()),
     };
     let group = kit::ProcessJob {
         command,
-        input: job.input,
+        input: job.input.map_or(ProcessInput::Empty, ProcessInput::Bytes),
         errors: match job.separate_errors {
             Some(_) => StderrMode::Separate,
             None => StderrMode::Merged,
@@ -127,6 +126,7 @@ pub(crate) async fn run(job: CommandJob<'_>) -> Result<CommandResult, ToolError>
         lock: job.lock,
     };
     let ran = kit::run(group, &mut output).await.map_err(|not_run| names.failed(not_run))?;
+    output.live.flush();
     let left = Duration::from_millis(job.timeout_ms).saturating_sub(start.elapsed());
     let (exited, patience) = match ran.end {
         ProcessEnd::Exited(_) => (true, left.clamp(STORE_LEAST, STORE_MOST)),
@@ -174,15 +174,14 @@ pub(crate) async fn end_runs(
 }
 
 /// Output of a process: bounded captures, live excerpts and, if it is long, all of stdout.
-struct CommandOutput<'a> {
+struct CommandOutput {
     out: OutputCapture,
     whole: FullOutput,
     err: OutputCapture,
     live: LiveReporter,
-    progress: &'a dyn ProgressSink,
 }
 
-impl OutputSink for CommandOutput<'_> {
+impl OutputSink for CommandOutput {
     async fn ready(&self, source: OutputPipe) {
         match source {
             OutputPipe::Stdout => self.whole.ready().await,
@@ -201,7 +200,7 @@ impl OutputSink for CommandOutput<'_> {
             }
             OutputPipe::Stderr => self.err.push(bytes),
         }
-        self.live.push(bytes, self.progress);
+        self.live.push(bytes);
         SinkFlow::Continue
     }
 }

@@ -37,16 +37,7 @@ pub(crate) fn shell(ran: CommandResult, timeout_ms: u64, most_ms: u64) -> Observ
     if let Some(note) = note {
         shown.text.insert_str(0, &format!("[{note}]\n"));
     }
-    if let Some(note) = name_remaining(&ran.remaining) {
-        push_line(&mut shown.text, &note);
-    }
-    if ran.held_open {
-        push_line(
-            &mut shown.text,
-            "[a background process that cannot be found still has the output open; what it writes \
-             is lost]",
-        );
-    }
+    name_left(&mut shown.text, &ran.remaining, ran.held_open);
     let confinement = Some(ran.confinement);
     Observation { exit_code, confinement, ..observation(status, shown) }
 }
@@ -83,6 +74,20 @@ pub(crate) fn hint_at_sandbox(observation: &mut Observation) {
     observation.output_bytes = observation.output_bytes.saturating_add(more as u64);
 }
 
+/// Tells what became of the processes that a command line left running.
+pub(crate) fn name_left(text: &mut String, remaining: &RemainingProcesses, held_open: bool) {
+    if let Some(note) = name_remaining(remaining) {
+        push_line(text, &note);
+    }
+    if held_open {
+        push_line(
+            text,
+            "[a background process that cannot be found still has the output open; what it writes \
+             is lost]",
+        );
+    }
+}
+
 /// Names the processes that a command line left running.
 fn name_remaining(left: &RemainingProcesses) -> Option<String> {
     let more = match left.count.saturating_sub(left.commands.len()) {
@@ -101,7 +106,8 @@ fn name_remaining(left: &RemainingProcesses) -> Option<String> {
 }
 
 /// The end of a run that was told to stop.
-const CANCELLED: &str = "stopped because it was asked to, with every process it had started";
+pub(crate) const CANCELLED: &str =
+    "stopped because it was asked to, with every process it had started";
 
 /// The observation of a run of a user's command: its stdout, and if it failed its stderr.
 pub(crate) fn command(ran: CommandResult, timeout_ms: u64) -> Observation {
@@ -174,7 +180,7 @@ fn ending(shown: &mut OutputExcerpt, end: ProcessEnd, timeout_ms: u64) -> Observ
     }
 }
 
-fn exit(status: ExitStatus) -> String {
+pub(crate) fn exit(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}"),
@@ -182,7 +188,7 @@ fn exit(status: ExitStatus) -> String {
     }
 }
 
-fn observation(status: ObservationStatus, shown: OutputExcerpt) -> Observation {
+pub(crate) fn observation(status: ObservationStatus, shown: OutputExcerpt) -> Observation {
     Observation {
         status,
         output: shown.text,

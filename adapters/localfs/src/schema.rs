@@ -4,6 +4,7 @@ use windlass_core::{Concurrency, EffectClass, ToolGrammar, ToolSpec};
 
 use crate::files::FileTool;
 use crate::patch::GRAMMAR;
+use crate::processes::{PROCESS_TOOLS, ProcessTool};
 
 /// Tool of a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub(crate) enum WorkspaceTool {
     File(FileTool),
     /// Shell in the workspace folder.
     Shell,
+    /// One that works on processes that outlive their calls.
+    Process(ProcessTool),
 }
 
 /// A workspace tool and what is said of it.
@@ -21,10 +24,10 @@ pub(crate) struct ToolOffer {
     pub(crate) tool: WorkspaceTool,
     /// Name of the tool.
     pub(crate) name: &'static str,
-    description: &'static str,
-    parameters: &'static str,
-    effect: EffectClass,
-    concurrency: Concurrency,
+    pub(crate) description: &'static str,
+    pub(crate) parameters: &'static str,
+    pub(crate) effect: EffectClass,
+    pub(crate) concurrency: Concurrency,
 }
 
 impl ToolOffer {
@@ -47,7 +50,7 @@ impl ToolOffer {
                 argument: String::from("patch"),
                 definition: GRAMMAR.to_owned(),
             }),
-            WorkspaceTool::File(_) | WorkspaceTool::Shell => None,
+            WorkspaceTool::File(_) | WorkspaceTool::Process(_) | WorkspaceTool::Shell => None,
         }
     }
 }
@@ -65,13 +68,18 @@ impl ToolOffer {
     }
 }
 
-/// The tools in the order in which a model is shown them.
+/// Returns all tools in the order in which a model is shown them.
+pub(crate) fn offers() -> impl Iterator<Item = &'static ToolOffer> {
+    TOOLS.iter().chain(&PROCESS_TOOLS)
+}
+
+/// The tools for files, and the shell.
 ///
 /// What reads changes nothing and runs beside others. `write_file` puts the same whole content in
 /// place each time, so it may be run again after a crash. `edit_file`, `apply_patch` and `shell` may not:
 /// the second edit finds what the first one left, and a command may do anything. What changes files
 /// runs alone, so that what a model asks for in one answer happens in the order of asking.
-pub(crate) const TOOLS: [ToolOffer; 8] = [
+const TOOLS: [ToolOffer; 8] = [
     ToolOffer {
         tool: WorkspaceTool::File(FileTool::Read),
         name: "read_file",
@@ -153,8 +161,8 @@ pub(crate) const TOOLS: [ToolOffer; 8] = [
                       shell: a change of folder or of variables does not last. The result begins \
                       with the exit code (in a program only if it is not 0), then come stdout and \
                       stderr in the order of writing. There is no terminal and no input. Processes \
-                      that are left in the background are killed when the command line ends. Of a \
-                      line at most 2000 bytes are shown.",
+                      that are left in the background are killed when the command line ends: \
+                      exec_command starts those that may go on. Of a line at most 2000 bytes are shown.",
         parameters: r#"{"type":"object","properties":{"command":{"type":"string","format":"shell","minLength":1,"description":"The command line."},"timeout_ms":{"type":"integer","minimum":1,"description":"Kill it after so many milliseconds. Default 120000, which is 2 minutes; the session may allow less than you ask for."},"output_bytes":{"type":"integer","minimum":1,"description":"Most bytes of output to show; of a longer one, its beginning and its end are shown. Default 32768; the session may allow less than you ask for."}},"required":["command"],"additionalProperties":false}"#,
         effect: EffectClass::Effectful,
         concurrency: Concurrency::Exclusive,
@@ -165,21 +173,23 @@ pub(crate) const TOOLS: [ToolOffer; 8] = [
 mod tests {
     use windlass_ports::TEXT_TOOLS;
 
-    use super::TOOLS;
+    use super::offers;
 
     #[test]
-    fn the_argument_that_leaves_the_sandbox_is_one_of_the_shell() {
-        let shell = TOOLS.iter().find(|tool| tool.name == "shell").unwrap();
-        let schema = shell.spec_with_calls_outside().parameters;
-        let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
-        assert_eq!(schema["properties"]["outside_sandbox"]["format"], "outside_sandbox");
-        assert_eq!(schema["required"], serde_json::json!(["command"]));
-        assert!(!shell.spec().parameters.contains("outside"));
+    fn the_argument_that_leaves_the_sandbox_is_one_of_command_lines() {
+        for (name, line) in [("shell", "command"), ("exec_command", "cmd")] {
+            let tool = offers().find(|tool| tool.name == name).unwrap();
+            let schema = tool.spec_with_calls_outside().parameters;
+            let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+            assert_eq!(schema["properties"]["outside_sandbox"]["format"], "outside_sandbox");
+            assert_eq!(schema["required"], serde_json::json!([line]));
+            assert!(!tool.spec().parameters.contains("outside"));
+        }
     }
 
     #[test]
     fn programs_get_the_output_of_these_tools_as_text() {
-        let mut names = TOOLS.map(|tool| tool.name);
+        let mut names: Vec<_> = offers().map(|tool| tool.name).collect();
         names.sort_unstable();
         assert_eq!(names, TEXT_TOOLS);
     }

@@ -49,6 +49,37 @@ pub(crate) struct ShellPlace<'a> {
     pub(crate) outside: bool,
 }
 
+impl ShellPlace<'_> {
+    /// Returns the sandbox of a call, which may ask to run outside of it.
+    pub(crate) fn sandbox(
+        &self,
+        asks_outside: bool,
+        context: &ToolContext,
+    ) -> Result<ToolSandbox, CallFailure> {
+        match (asks_outside, self.outside, context.outside_sandbox) {
+            (false, _, _) => Ok(self.sandbox.clone()),
+            (true, true, true) => Ok(ToolSandbox::default()),
+            (true, false, _) => Err(CallFailure::Message(FORBIDDEN.into())),
+            (true, true, false) => Err(CallFailure::Message(NOT_APPROVED.into())),
+        }
+    }
+
+    /// Returns the launch of a command line in a folder.
+    pub(crate) fn launch(&self, line: &str, folder: PathBuf) -> ProcessLaunch {
+        ProcessLaunch {
+            program: PathBuf::from("/bin/sh"),
+            arguments: vec!["-c".into(), line.into()],
+            folder,
+            environment: allowed(std::env::vars_os(), &self.config.env),
+        }
+    }
+}
+
+/// The observation of a call that was told to stop before it began.
+pub(crate) fn not_begun() -> Observation {
+    Observation::new(ObservationStatus::Aborted, "[not begun, because it was asked to stop]")
+}
+
 /// Result of a call that asks to leave the sandbox where nobody can allow it.
 const FORBIDDEN: &str = "nothing runs outside of the sandbox here: leave outside_sandbox out, or say in your answer what \
                          you could not do and why";
@@ -61,36 +92,24 @@ pub(crate) async fn shell(
     place: ShellPlace<'_>,
     context: &ToolContext,
 ) -> Result<Observation, ToolError> {
-    let ShellPlace { root, config, sandbox, locks, outside } = place;
-    let arguments = match parse(arguments).and_then(check) {
-        Ok(arguments) => arguments,
+    let ShellPlace { root, config, locks, outside, .. } = place;
+    let checked = parse(arguments).and_then(check).and_then(|arguments: ShellArguments| {
+        Ok((place.sandbox(arguments.outside_sandbox, context)?, arguments))
+    });
+    let (sandbox, arguments) = match checked {
+        Ok(checked) => checked,
         Err(fault) => return Ok(fault.observation()),
-    };
-    let unconfined = ToolSandbox::default();
-    let sandbox = match (arguments.outside_sandbox, outside, context.outside_sandbox) {
-        (false, _, _) => sandbox,
-        (true, true, true) => &unconfined,
-        (true, false, _) => return Ok(CallFailure::Message(FORBIDDEN.into()).observation()),
-        (true, true, false) => return Ok(CallFailure::Message(NOT_APPROVED.into()).observation()),
     };
     let hints = outside && !arguments.outside_sandbox;
     if context.cancel.is_cancelled() {
-        return Ok(Observation::new(
-            ObservationStatus::Aborted,
-            "[not begun, because it was asked to stop]",
-        ));
+        return Ok(not_begun());
     }
     let timeout_ms = limit(&arguments, context);
-    let launch = ProcessLaunch {
-        program: PathBuf::from("/bin/sh"),
-        arguments: vec!["-c".into(), arguments.command.into()],
-        folder: root.path().to_owned(),
-        environment: allowed(std::env::vars_os(), &config.env),
-    };
+    let launch = place.launch(&arguments.command, root.path().to_owned());
     let action = format!("run /bin/sh in `{}`", root.path().display());
     let job = CommandJob {
         launch,
-        sandbox,
+        sandbox: &sandbox,
         names: CommandNames {
             action: &action,
             remedy: "check that the folder is there and that processes can be started",
@@ -102,7 +121,7 @@ pub(crate) async fn shell(
         timeout_ms,
         grace_ms: config.grace_ms(),
         cancel: &context.cancel,
-        progress: &*context.progress,
+        progress: &context.progress,
         outputs: &context.outputs,
         lock: lock(locks, context),
     };
@@ -136,17 +155,23 @@ fn limit(arguments: &ShellArguments, context: &ToolContext) -> u64 {
 
 fn check(arguments: ShellArguments) -> Result<ShellArguments, CallFailure> {
     let ShellArguments { command, timeout_ms, output_bytes: _, outside_sandbox: _ } = &arguments;
-    if command.contains('\0') {
+    check_line(command)?;
+    if *timeout_ms == Some(0) {
+        return Err(CallFailure::Message(String::from("timeout_ms is at least 1")));
+    }
+    Ok(arguments)
+}
+
+/// Checks that a command line can be started.
+pub(crate) fn check_line(line: &str) -> Result<(), CallFailure> {
+    if line.contains('\0') {
         return Err(CallFailure::Message(String::from("a command line has no zero bytes")));
     }
-    if command.len() > LONGEST {
+    if line.len() > LONGEST {
         return Err(CallFailure::Message(format!(
             "the command line is longer than {LONGEST} bytes: write a script with write_file and \
              run that"
         )));
     }
-    if *timeout_ms == Some(0) {
-        return Err(CallFailure::Message(String::from("timeout_ms is at least 1")));
-    }
-    Ok(arguments)
+    Ok(())
 }

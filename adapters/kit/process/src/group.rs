@@ -83,6 +83,11 @@ impl ProcessGroup {
         self.child.wait().await
     }
 
+    /// Returns the id of the group until its leader is reaped.
+    pub(crate) fn id(&self) -> Option<Pid> {
+        self.pid
+    }
+
     /// Takes the pipe to the leader's stdin.
     pub(crate) fn input(&mut self) -> Option<tokio::process::ChildStdin> {
         self.child.stdin.take()

@@ -2,16 +2,20 @@
 
 mod env;
 mod group;
+mod input;
 mod lock;
 mod mark;
 mod pipes;
+mod record;
 mod run;
 mod search;
 
 pub use env::{absolute_only, allowed};
+pub use input::{ProcessInput, TerminalSize};
 pub use lock::{RunLock, RunLocks};
 pub use mark::RemainingProcesses;
 pub use pipes::{OutputPipe, OutputSink, SinkFlow, StderrMode};
+pub use record::RecordedProcess;
 pub use run::{GracePeriods, ProcessEnd, ProcessJob, ProcessResult, RunError, run};
 
 #[cfg(test)]

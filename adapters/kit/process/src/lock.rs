@@ -37,7 +37,7 @@ const SEARCH: Duration = Duration::from_secs(8);
 /// Most openings of a file that another process removes at the same time.
 const OPENINGS: usize = 100;
 /// Separator of session and call in a file's name. No session id contains it.
-const SEPARATOR: char = '+';
+pub(crate) const SEPARATOR: char = '+';
 /// Extension of the link with the mark.
 const MARK: &str = "run";
 
@@ -72,6 +72,11 @@ impl RunLocks {
         Self { folder }
     }
 
+    /// Returns the folder.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Returns the lock of a call.
     #[must_use]
     pub fn of(&self, session: &SessionId, call: CallId) -> RunLock {
@@ -89,10 +94,7 @@ impl RunLocks {
         let mut ending = Vec::new();
         for lock in self.list(session)? {
             // All at once: each may have to be waited for.
-            ending.push(tokio::spawn(async move {
-                lock.take().await?.remove();
-                Ok::<_, Error>(())
-            }));
+            ending.push(tokio::spawn(async move { lock.end().await }));
         }
         let mut result = Ok(());
         for one in ending {
@@ -124,6 +126,12 @@ impl RunLocks {
 }
 
 impl RunLock {
+    /// Ends what is left of a run of the call, and removes the files of its lock.
+    pub(crate) async fn end(&self) -> Result<(), Error> {
+        self.take().await?.remove();
+        Ok(())
+    }
+
     /// Takes the lock for a run with this mark. Ends what is left of an earlier run of the call.
     /// Returns `None` where nobody may write a lock, which is reported once.
     ///
@@ -321,7 +329,7 @@ impl HeldLock {
 }
 
 /// Returns the mark beside a lock. What cannot be read names no process.
-fn mark_of(lock: &Path) -> Option<RunMark> {
+pub(crate) fn mark_of(lock: &Path) -> Option<RunMark> {
     RunMark::parse(fs::read_link(lock.with_added_extension(MARK)).ok()?.to_str()?)
 }
 

@@ -13,8 +13,8 @@ use windlass_ports::CancelSignal;
 use crate::lock::RunLock;
 use crate::mark::RunMark;
 use crate::{
-    GracePeriods, OutputPipe, OutputSink, ProcessEnd, ProcessJob, ProcessResult, RunError,
-    RunLocks, SinkFlow, StderrMode, run,
+    GracePeriods, OutputPipe, OutputSink, ProcessEnd, ProcessInput, ProcessJob, ProcessResult,
+    RecordedProcess, RunError, RunLocks, SinkFlow, StderrMode, run,
 };
 
 #[derive(Default)]
@@ -72,7 +72,7 @@ async fn sh(line: &str, lock: RunLock) -> (Result<ProcessResult, RunError>, Stri
     command.arg("-c").arg(line);
     let job = ProcessJob {
         command,
-        input: None,
+        input: ProcessInput::Empty,
         errors: StderrMode::Merged,
         limit: Duration::from_secs(60),
         grace: GracePeriods::default(),
@@ -228,4 +228,33 @@ async fn where_no_lock_can_be_written_calls_run_without_one() {
     let locks = RunLocks::new(dir.path().join("file/runs"));
     let lock = locks.of(&session(), CallId(7));
     assert!(lock.hold(&RunMark::new()).await.unwrap().is_none());
+}
+
+/// A record stays when its process has gone, until it is forgotten.
+#[tokio::test]
+async fn a_record_outlives_its_process() {
+    let place = Place::new();
+    let (locks, id) = (&place.locks, session());
+    assert_eq!(locks.recorded(&id).unwrap(), []);
+    let mut child = place.left("sleep 60").await;
+    locks.record(&id, CallId(7), "sleep 60").unwrap();
+    let mut expected =
+        RecordedProcess { call: CallId(7), command: String::from("sleep 60"), running: true };
+    assert_eq!(locks.recorded(&id).unwrap(), [expected.clone()]);
+    let reaping = std::thread::spawn(move || child.wait());
+    locks.end(&id, CallId(7)).await.unwrap();
+    reaping.join().unwrap().unwrap();
+    expected.running = false;
+    assert_eq!(locks.recorded(&id).unwrap(), [expected]);
+    assert_eq!(locks.recorded(&SessionId::new("other").unwrap()).unwrap(), []);
+    // This process is the starter, and lives.
+    let mut child = place.left("sleep 60").await;
+    locks.end_abandoned().await.unwrap();
+    assert!(locks.recorded(&id).unwrap()[0].running);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    locks.end(&id, CallId(7)).await.unwrap();
+    locks.forget(&id, CallId(7)).unwrap();
+    locks.forget(&id, CallId(7)).unwrap();
+    assert_eq!(place.files(), [""; 0]);
 }

@@ -70,6 +70,13 @@ impl Pipes {
         Ok(Self { out: Pipe::new(Some(out.into()))?, err: Pipe::new(err.map(OwnedFd::from))? })
     }
 
+    /// Reads from a terminal, which does not block. Its end is that of the last process with it.
+    pub(crate) fn terminal(terminal: OwnedFd) -> Result<Self, Error> {
+        let end = Receiver::from_owned_fd_unchecked(terminal)?;
+        let out = Pipe { end: Some(end), buffer: vec![0; BUFFER] };
+        Ok(Self { out, err: Pipe::new(None)? })
+    }
+
     /// Passes the next part of the output to the sink; `None` once both pipes are at their end.
     ///
     /// Dropping the future loses nothing.

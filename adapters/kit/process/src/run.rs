@@ -2,15 +2,14 @@
 
 use std::io::Error;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
-use tokio::process::ChildStdin;
 use tokio::time::{Instant, sleep_until, timeout};
 use windlass_ports::CancelSignal;
 
 use crate::group::ProcessGroup;
+use crate::input::{Inlet, ProcessInput, Streams};
 use crate::lock::{HeldLock, RunLock, start_alone};
 use crate::mark::{RemainingProcesses, RunMark};
 use crate::pipes::{OutputSink, Pipes, SinkFlow, StderrMode};
@@ -27,9 +26,9 @@ const FAR: Duration = Duration::from_secs(86_400 * 365);
 pub struct ProcessJob<'a> {
     /// Command line, folder and environment. [`run`] sets its streams and its process group.
     pub command: Command,
-    /// Bytes for stdin; `None` means `/dev/null`.
-    pub input: Option<Vec<u8>>,
-    /// Destination of the process's stderr.
+    /// Input of the process.
+    pub input: ProcessInput,
+    /// Destination of the process's stderr. At a terminal it is always merged.
     pub errors: StderrMode,
     /// Time until the process is asked to stop.
     pub limit: Duration,
@@ -109,10 +108,11 @@ pub async fn run<S: OutputSink>(
         },
     };
     let run = (mark, job.lock.filter(|_| held.is_some()));
-    let spawned = spawn(job.command, job.input.is_some(), job.errors, run, held);
-    let (mut group, mut pipes) = spawned.map_err(not_begun)?;
+    let streams = (job.input, job.errors);
+    let spawned = spawn(job.command, streams, run, held).map_err(not_begun)?;
+    let (mut group, mut pipes, inlet) = spawned;
     let mut exit = group.exit();
-    let feed = feed(group.input(), job.input.unwrap_or_default());
+    let feed = inlet.feed(group.input(), group.id());
     tokio::pin!(feed);
     let (mut feeding, mut reading, mut exited) = (true, true, false);
     let mut stage = TerminationStage::Running;
@@ -198,16 +198,14 @@ impl ProcessGroup {
 
 fn spawn(
     mut command: Command,
-    fed: bool,
-    errors: StderrMode,
+    (input, errors): (ProcessInput, StderrMode),
     run: (RunMark, Option<RunLock>),
     held: Option<HeldLock>,
-) -> Result<(ProcessGroup, Pipes), Error> {
+) -> Result<(ProcessGroup, Pipes, Inlet), Error> {
     let (mark, lock) = run;
-    command.stdin(if fed { Stdio::piped() } else { Stdio::null() });
     command.process_group(0);
     mark.mark(&mut command);
-    let pipes = Pipes::connect(&mut command, errors)?;
+    let Streams { pipes, inlet } = input.connect(&mut command, errors)?;
     // The command holds the write ends of the pipes until it is dropped on return.
     let mut command = tokio::process::Command::from(command);
     command.kill_on_drop(true);
@@ -215,12 +213,5 @@ fn spawn(
         Some(held) => held.pass_on(|| command.spawn())?,
         None => start_alone(|| command.spawn())?,
     };
-    Ok((ProcessGroup::new(child, mark, lock), pipes))
-}
-
-/// Writes the input and closes the pipe. A process need not read all of it.
-async fn feed(pipe: Option<ChildStdin>, input: Vec<u8>) {
-    if let Some(mut pipe) = pipe {
-        let _ = pipe.write_all(&input).await;
-    }
+    Ok((ProcessGroup::new(child, mark, lock), pipes, inlet))
 }

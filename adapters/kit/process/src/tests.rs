@@ -6,7 +6,8 @@ use std::time::Duration;
 use windlass_ports::{CancelSignal, CancelSource};
 
 use crate::{
-    GracePeriods, OutputPipe, OutputSink, ProcessEnd, ProcessJob, SinkFlow, StderrMode, run,
+    GracePeriods, OutputPipe, OutputSink, ProcessEnd, ProcessInput, ProcessJob, SinkFlow,
+    StderrMode, TerminalSize, run,
 };
 
 #[derive(Default)]
@@ -36,7 +37,7 @@ fn job<'a>(line: &str, cancel: &'a CancelSignal) -> ProcessJob<'a> {
     command.arg("-c").arg(line);
     ProcessJob {
         command,
-        input: None,
+        input: ProcessInput::Empty,
         errors: StderrMode::Separate,
         limit: Duration::from_secs(60),
         grace: GracePeriods::default(),
@@ -49,7 +50,7 @@ fn job<'a>(line: &str, cancel: &'a CancelSignal) -> ProcessJob<'a> {
 async fn a_process_is_fed_read_and_asked_for_its_status() {
     let cancel = CancelSignal::default();
     let mut fed = job("cat; echo bad >&2; exit 3", &cancel);
-    fed.input = Some(b"in".to_vec());
+    fed.input = ProcessInput::Bytes(b"in".to_vec());
     let mut output = Output::default();
     let ran = run(fed, &mut output).await.unwrap();
     let ProcessEnd::Exited(status) = ran.end else { panic!("{ran:?}") };
@@ -95,4 +96,59 @@ async fn a_sink_stops_a_process_that_writes_too_much() {
     let mut output = Output { stop_at: Some(1_000), ..Output::default() };
     let ran = run(job("while :; do echo more; done", &cancel), &mut output).await;
     assert_eq!(ran.unwrap().end, ProcessEnd::Stopped);
+}
+
+#[tokio::test]
+async fn parts_reach_a_process_while_it_runs() {
+    let cancel = CancelSignal::default();
+    let (parts, input) = tokio::sync::mpsc::channel(1);
+    let mut fed = job("read a; echo $a; read b; echo $b; cat", &cancel);
+    fed.input = ProcessInput::Parts(input);
+    let mut output = Output::default();
+    let (ran, ()) = tokio::join!(run(fed, &mut output), async {
+        for part in ["on", "e\ntwo\n", "rest"] {
+            parts.send(part.into()).await.unwrap();
+        }
+        drop(parts);
+    });
+    let ProcessEnd::Exited(status) = ran.unwrap().end else { panic!("stopped") };
+    assert!(status.success());
+    assert_eq!(output.out, b"one\ntwo\nrest");
+}
+
+/// Output of a process at a terminal, which is interrupted once it has answered.
+struct Typist {
+    out: Vec<u8>,
+    parts: Option<tokio::sync::mpsc::Sender<Vec<u8>>>,
+}
+
+impl OutputSink for Typist {
+    async fn ready(&self, _: OutputPipe) {}
+
+    fn accept(&mut self, _: OutputPipe, bytes: &[u8]) -> SinkFlow {
+        self.out.extend_from_slice(bytes);
+        if String::from_utf8_lossy(&self.out).contains("got hello")
+            && let Some(parts) = self.parts.take()
+        {
+            parts.try_send(vec![3]).unwrap();
+        }
+        SinkFlow::Continue
+    }
+}
+
+#[tokio::test]
+async fn a_terminal_has_a_size_and_interrupts() {
+    let cancel = CancelSignal::default();
+    let (parts, input) = tokio::sync::mpsc::channel(2);
+    let line = "test -t 0 && test -t 1 && test -t 2 && stty size; trap 'echo int; exit 5' INT; \
+                read a; echo got $a; while :; do sleep 0.01; done";
+    let mut typed = job(line, &cancel);
+    typed.input = ProcessInput::Terminal(input, TerminalSize { rows: 24, columns: 80 });
+    parts.try_send(b"hello\n".to_vec()).unwrap();
+    let mut output = Typist { out: Vec::new(), parts: Some(parts) };
+    let ran = run(typed, &mut output).await.unwrap();
+    let ProcessEnd::Exited(status) = ran.end else { panic!("{ran:?}") };
+    assert_eq!((status.code(), ran.held_open), (Some(5), false));
+    let text = String::from_utf8(output.out).unwrap();
+    assert!(text.contains("24 80\r\n") && text.ends_with("int\r\n"), "{text:?}");
 }

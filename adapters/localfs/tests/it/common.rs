@@ -25,7 +25,7 @@ impl World {
     }
 
     pub(crate) fn with(config: LocalFsConfig) -> Self {
-        Self::of(TempDir::new().unwrap(), config)
+        Self::made(config, |tools, _| tools)
     }
 
     /// A workspace in memory where there is such a file system, for many files.
@@ -35,14 +35,27 @@ impl World {
             true => TempDir::new_in(memory).unwrap(),
             false => TempDir::new().unwrap(),
         };
-        Self::of(dir, LocalFsConfig::default())
+        Self::of(dir, LocalFsConfig::default(), |tools, _| tools)
     }
 
-    fn of(dir: TempDir, config: LocalFsConfig) -> Self {
+    /// A workspace whose tools are made so, with the folder around it.
+    pub(crate) fn made(
+        config: LocalFsConfig,
+        make: impl FnOnce(LocalFs, &Path) -> LocalFs,
+    ) -> Self {
+        Self::of(TempDir::new().unwrap(), config, make)
+    }
+
+    fn of(
+        dir: TempDir,
+        config: LocalFsConfig,
+        make: impl FnOnce(LocalFs, &Path) -> LocalFs,
+    ) -> Self {
         std::fs::create_dir(dir.path().join("ws")).unwrap();
         std::fs::create_dir(dir.path().join("outside")).unwrap();
         std::fs::write(dir.path().join("outside/secret"), "SECRET").unwrap();
-        let tools = Arc::new(LocalFs::open(&dir.path().join("ws"), config).unwrap());
+        let tools = LocalFs::open(&dir.path().join("ws"), config).unwrap();
+        let tools = Arc::new(make(tools, dir.path()));
         Self { dir, tools }
     }
 
@@ -144,6 +157,11 @@ pub(crate) fn context_with(
         timeout_ms,
         progress: seen,
     }
+}
+
+/// The context of another call, which takes as long as it likes.
+pub(crate) fn context_of(call: u64) -> ToolContext {
+    ToolContext { call: CallId(call), ..context() }
 }
 
 pub(crate) fn session() -> SessionId {

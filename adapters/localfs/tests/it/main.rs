@@ -10,6 +10,7 @@ mod find;
 mod inside;
 mod patch;
 mod plan;
+mod processes;
 mod read;
 mod reconcile;
 mod schema;

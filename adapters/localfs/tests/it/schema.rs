@@ -23,6 +23,10 @@ fn the_tools_are_these_in_this_order() {
             ("edit_file", E::Effectful, C::Exclusive),
             ("apply_patch", E::Effectful, C::Exclusive),
             ("shell", E::Effectful, C::Exclusive),
+            ("exec_command", E::Effectful, C::Exclusive),
+            ("write_stdin", E::Effectful, C::Exclusive),
+            ("list_processes", E::ReadOnly, C::Parallel),
+            ("stop_process", E::Idempotent, C::Exclusive),
         ]
     );
 }

@@ -1,13 +1,13 @@
 //! The inner process: gives up its rights one mechanism after the other, and runs the program.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitStatus};
 
 use rustix::process::{
-    DumpableBehavior, Signal, WaitOptions, set_dumpable_behavior, set_parent_process_death_signal,
-    setsid, wait,
+    DumpableBehavior, Signal, WaitOptions, ioctl_tiocsctty, set_dumpable_behavior,
+    set_parent_process_death_signal, setsid, wait,
 };
 
 use super::{
@@ -25,6 +25,7 @@ pub(super) fn run(plan: HelperPlan) -> Step<u8> {
     }
     // In a session of its own it has no terminal: the one of the user is for answers to questions.
     setsid().map_err(step("leave the session"))?;
+    control_terminal();
     if owns {
         mounts::change(&plan)?;
     }
@@ -70,6 +71,15 @@ pub(super) fn run(plan: HelperPlan) -> Step<u8> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(format!("cannot wait for the program: {error}")),
         }
+    }
+}
+
+/// Makes a terminal that was made for the command the one of its session, so that it interrupts the
+/// command. One that belongs to another session, as that of the user does, stays there.
+fn control_terminal() {
+    let input = std::io::stdin();
+    if input.is_terminal() {
+        let _ = ioctl_tiocsctty(&input);
     }
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_ports::{ToolCall, ToolExecutor};
+use windlass_core::SessionId;
+use windlass_ports::{ToolCall, ToolExecutor, ToolProcessState};
 use windlass_testkit::tools::suite::{Talkative, ToolFixture};
 
 use super::{call, world};
@@ -26,11 +27,20 @@ impl ToolFixture for World {
             call("apply_patch", patch),
             call("write_file", json!({"path": "new/b", "content": "b"})),
             call("shell", json!({"command": "echo c >> c"})),
+            call("exec_command", json!({"cmd": "read d; echo $d >> d", "yield_time_ms": 0})),
+            call("write_stdin", json!({"id": 7, "chars": "d\n", "yield_time_ms": 60_000})),
+            call("exec_command", json!({"cmd": "sleep 1000", "yield_time_ms": 0})),
+            call("list_processes", json!({})),
+            call("stop_process", json!({"id": 9})),
         ]
     }
 
     fn endless(&self) -> Option<ToolCall> {
         Some(call("shell", json!({"command": "sleep 1000"})))
+    }
+
+    fn lasting(&self) -> Option<ToolCall> {
+        Some(call("exec_command", json!({"cmd": "sleep 1000", "yield_time_ms": 0})))
     }
 
     fn talkative(&self) -> Option<Talkative> {
@@ -42,7 +52,10 @@ impl ToolFixture for World {
     }
 
     fn world(&self) -> Option<String> {
-        Some(world(&self.path("")))
+        let processes = self.tools.processes(&SessionId::new("suite").unwrap());
+        let running = processes.iter().filter(|one| one.state == ToolProcessState::Running);
+        let running: Vec<_> = running.map(|process| process.id).collect();
+        Some(format!("{running:?} {}", world(&self.path(""))))
     }
 }
 

@@ -5,8 +5,9 @@
 
 mod common;
 
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use common::server::Server;
@@ -175,4 +176,189 @@ fn a_server_ends_what_the_one_before_it_left_running() {
     assert_eq!(locks(&place), Vec::<String>::new());
     let said = server.stop("TERM").err;
     assert!(said.contains(ENDED), "{said}");
+}
+
+/// A model that starts a process, then runs a command that lasts, and after that asks what became of
+/// the process.
+fn asks_for_its_process() -> Script {
+    Script::respond(|request| {
+        let results = request.asked().results;
+        let process = || {
+            let (_, rest) = results[0].1.split_once("[process ").unwrap();
+            rest.split(' ').next().unwrap().parse::<u64>().unwrap()
+        };
+        match results.len() {
+            0 => Reply::call(
+                "exec_command",
+                json!({"cmd": "sleep 305 & echo $$ $! | tr ' ' '\\n' > pids; echo up; wait", "yield_time_ms": 0}),
+            ),
+            1 => Reply::call(
+                "shell",
+                json!({"command": "until [ -s pids ]; do :; done; touch started; sleep 306"}),
+            ),
+            2 => Reply::call("list_processes", json!({})),
+            3 => Reply::call("write_stdin", json!({"id": process()})),
+            _ => Reply::say(format!("{}\n{}", results[2].1, results[3].1)),
+        }
+    })
+}
+
+#[test]
+fn a_process_of_a_killed_command_is_ended_and_the_model_learns_that_it_is_lost() {
+    let place = Place::new();
+    let server = ModelServer::start(asks_for_its_process()).unwrap();
+    let base_url = server.base_url();
+    let provider = ["--provider", "openai-chat", "--base-url", &base_url];
+    let run = [&["run", "work", "--session", "s"][..], &provider, &OFF].concat();
+    let mut child = place.command(&run).spawn().unwrap();
+    wait_for(&place.file("started"));
+    assert_eq!(living(&place).len(), 2);
+    let listed = place.run(&["processes", "s"]).out;
+    assert!(listed.contains("  runs   sleep 305 & echo"), "{listed}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(living(&place).len(), 2, "nothing ended them yet");
+    let resumed = place.run(&[&["resume", "s"][..], &OFF].concat());
+    assert_eq!(resumed.code, 0, "{}", resumed.err);
+    assert_eq!(living(&place), Vec::<String>::new());
+    let answer: Vec<&str> = resumed.out.trim().lines().collect();
+    assert!(answer[0].contains("Lost: process"), "{answer:?}");
+    assert!(answer[1].contains("Lost: process") && answer.len() == 2, "{answer:?}");
+    let started = place.log("s").iter().filter(|fact| fact["kind"] == "CallStarted").count();
+    assert_eq!(started, 4, "no call ran again");
+    assert_eq!(locks(&place), Vec::<String>::new());
+}
+
+#[test]
+fn a_process_survives_the_turn_in_a_server_and_ends_with_that_or_the_next() {
+    let place = Place::new();
+    let server = Server::start(&place, &OFF);
+    let session = server.session();
+    let start = json!({"cmd": "echo $$ > pids; echo up; exec sleep 307", "yield_time_ms": 0});
+    for turn in 1..=2 {
+        server.send(&session, &format!("repeat 1: exec_command {start}"));
+        let end = Instant::now() + Duration::from_secs(60);
+        while count(&lines(&place.run(&["log", &session]).out), "TurnSettled") < turn
+            || living(&place).is_empty()
+        {
+            assert!(Instant::now() < end, "the turn does not settle");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if turn == 2 {
+            break;
+        }
+        let path = format!("/v1/sessions/{session}/processes");
+        let (status, listed) = server.get(server.token(), &path, "");
+        assert_eq!((status, &listed["processes"][0]["running"]), (200, &json!(true)), "{listed}");
+        let process = listed["processes"][0]["process"].as_u64().unwrap();
+        let stopped = place.run(&["processes", &session, "stop", &process.to_string()]);
+        assert_eq!(stopped.code, 0, "{}", stopped.err);
+        assert_eq!(living(&place), Vec::<String>::new());
+        std::fs::remove_file(place.file("pids")).unwrap();
+    }
+    server.stop("KILL");
+    assert_eq!(living(&place).len(), 1, "nothing ended it yet");
+    // The next one does not open the session, whose turns have all ended.
+    let server = Server::start(&place, &OFF);
+    let end = Instant::now() + Duration::from_secs(60);
+    while !living(&place).is_empty() {
+        assert!(Instant::now() < end, "{:?}", living(&place));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::fs::remove_file(place.file("pids")).unwrap();
+    server.send(&session, &format!("repeat 1: exec_command {start}"));
+    while living(&place).is_empty() {
+        assert!(Instant::now() < end, "it does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.stop("TERM");
+    assert_eq!(living(&place), Vec::<String>::new());
+}
+
+#[test]
+fn a_process_ends_with_the_command_that_ran_its_turn() {
+    let place = Place::new();
+    let line = "sleep 308 & echo $$ $! | tr ' ' '\\n' > pids; echo up; wait";
+    let start = json!({"cmd": line, "yield_time_ms": 500});
+    let start = format!("repeat 1: exec_command {start}");
+    let done = place.run(&[&["run", &start, "--session", "s"][..], &OFF].concat());
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.out.contains(" runs, "), "{}", done.out);
+    assert_eq!(std::fs::read_to_string(place.file("pids")).unwrap().lines().count(), 2);
+    assert_eq!(living(&place), Vec::<String>::new());
+}
+
+/// The first line is on the screen while the command waits for the second.
+#[test]
+fn the_output_of_a_running_command_is_on_the_screen() {
+    let place = Place::new();
+    let command = "echo first; until [ -e go ]; do sleep 0.01; done; echo second";
+    let prompt = format!("repeat 1: shell {}", json!({"command": command}));
+    let words = [&["run", &prompt][..], &OFF].concat();
+    let mut screen = common::terminal::TerminalProcess::on_screens(&place, &words);
+    screen.until("  | first\r\n");
+    std::fs::write(place.file("go"), "").unwrap();
+    screen.until("  | second\r\n");
+    screen.screen_to_end();
+}
+
+#[test]
+fn the_output_of_a_running_command_is_on_standard_output_as_json() {
+    let place = Place::new();
+    let command = "echo first; until [ -e go ]; do sleep 0.01; done; echo second; sleep 60";
+    for (tool, line) in [("shell", "command"), ("exec_command", "cmd")] {
+        let prompt = format!("repeat 1: {tool} {}", json!({line: command}));
+        let words = [&["run", &prompt, "--json"][..], &OFF].concat();
+        let mut child = place.command(&words).stdout(Stdio::piped()).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut until = |wanted: &str| {
+            let facts =
+                out.by_ref().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+            let mut told = facts
+                .filter(|fact| fact["kind"] == "CallProgress" || fact["kind"] == "CallObserved");
+            let first = told.next().unwrap();
+            assert_eq!(
+                (&first["kind"], &first["body"]["text"]),
+                (&json!("CallProgress"), &json!(wanted))
+            );
+        };
+        until("first");
+        std::fs::write(place.file("go"), "").unwrap();
+        until("second");
+        drop(out);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        std::fs::remove_file(place.file("go")).unwrap();
+    }
+}
+
+/// Both streams of a server have a line while the command waits to print the next.
+#[test]
+fn the_output_of_a_running_command_reaches_the_streams_of_a_server() {
+    let place = Place::new();
+    let server = Server::start(&place, &OFF);
+    let command = "echo first; until [ -e go ]; do sleep 0.01; done; echo second";
+    for stream in ["events", "agui"] {
+        let session = server.session();
+        let mut watch = server.connect();
+        write!(
+            watch,
+            "GET /v1/sessions/{session}/{stream} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
+             Accept: text/event-stream\r\n\r\n",
+            server.at(),
+            server.token()
+        )
+        .unwrap();
+        server.send(&session, &format!("repeat 1: shell {}", json!({"command": command})));
+        let mut told = BufReader::new(watch).lines().map(Result::unwrap);
+        let mut until = |text: &str| {
+            let text = format!("\"text\":\"{text}\"");
+            told.find(|line| line.contains("CallProgress") && line.contains(&text)).unwrap();
+        };
+        until("first");
+        std::fs::write(place.file("go"), "").unwrap();
+        until("second");
+        std::fs::remove_file(place.file("go")).unwrap();
+    }
+    server.stop("TERM");
 }

@@ -132,7 +132,7 @@ fn limits_have_their_own_exit_code() {
 fn a_session_grows_no_further_than_its_limit() {
     let place = Place::new();
     let prompt = format!("say {}", "a long story ".repeat(1_000));
-    let run = place.run(&["run", &prompt, "--session", "s", "--max-session-bytes", "8KiB"]);
+    let run = place.run(&["run", &prompt, "--session", "s", "--max-session-bytes", "16KiB"]);
     assert_eq!(run.code, 6, "{}", run.err);
     assert!(run.err.contains("--max-session-bytes"), "{}", run.err);
     let before = place.run(&["log", "s"]).out;

@@ -3,6 +3,7 @@
 mod approvals;
 mod inputs;
 mod parse;
+mod processes;
 mod program_limits;
 mod sandbox;
 mod serve;
@@ -25,6 +26,7 @@ pub(crate) use parse::{
     strategy, transport,
 };
 use parse::{session, words};
+pub(crate) use processes::{ProcessesArgs, ProcessesCommand};
 pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSharingArgs};
 pub(crate) use sandbox::{EscalationMode, SandboxArgs, SandboxFlag};
 pub(crate) use serve::{RecoverMode, ServeArgs};
@@ -156,6 +158,10 @@ pub(crate) enum Command {
     Compact(CompactArgs),
     /// List, edit, move or withdraw the inputs that no turn has accepted yet.
     Inputs(InputsArgs),
+    /// List or stop the processes of a session that run beyond their calls.
+    ///
+    /// Those that windlass started on this machine for a session of this store.
+    Processes(ProcessesArgs),
     /// Merge settled sessions and reclaim disk space (file store only).
     Vacuum(VacuumArgs),
     /// Encrypt the keys of all sessions with another master key (encrypted stores only).

@@ -19,6 +19,7 @@ mod lines;
 mod log;
 mod output;
 mod outputs;
+mod processes;
 mod prompt;
 mod rekey;
 mod repair;
@@ -67,6 +68,7 @@ pub(crate) async fn run(args: Args, adapters: &Adapters) -> Result<ExitKind, Fai
         Command::Erase(args) => erase::erase(args, adapters).await,
         Command::Compact(args) => Box::pin(compact::compact(args, adapters)).await,
         Command::Inputs(args) => inputs::inputs(args, adapters).await,
+        Command::Processes(args) => processes::processes(args, adapters).await,
         Command::Vacuum(args) => vacuum::vacuum(args, adapters).await,
         Command::Rekey(args) => rekey::rekey(args, adapters).await,
         Command::Sandbox(args) => sandbox::sandbox(args, adapters),

@@ -369,12 +369,14 @@ fn turn_runtime(
         true => EscalationMode::Ask,
         false => EscalationMode::Never,
     });
+    let locks = wiring::run_locks(&site.store);
+    wiring::end_abandoned(locks.as_ref());
     let toolbox = task.adapters.toolbox(&ToolSetup {
         workspace: &site.workspace,
         file: task.settings.tools.as_deref(),
         sandbox,
         escalation,
-        locks: wiring::run_locks(&site.store),
+        locks,
     })?;
     // Hooks may name any known tool, since the offered tools change.
     let known = wiring::with_goal(wiring::offered_tools(&toolbox));

@@ -29,6 +29,10 @@ const ARGUMENTS: usize = 120;
 pub(crate) struct HumanPresenter {
     /// True if the answer is streamed to a terminal.
     streams: bool,
+    /// True if the output of running calls is shown: standard error is a terminal.
+    shows_output: bool,
+    /// Last shown output, and its call.
+    output: Option<(CallId, String)>,
     /// True if an answer is printed as the validated value.
     shaped: bool,
     /// Shown text of the current answer.
@@ -44,6 +48,8 @@ impl HumanPresenter {
     pub(crate) fn new() -> Self {
         Self {
             streams: io::stdout().is_terminal(),
+            shows_output: io::stderr().is_terminal(),
+            output: None,
             shaped: false,
             streamed: String::new(),
             parts: StreamedText::default(),
@@ -193,6 +199,37 @@ impl HumanPresenter {
         Ok(())
     }
 
+    fn live(&mut self, live: &LiveKind) -> io::Result<()> {
+        match live {
+            LiveKind::Delta {
+                started,
+                delta: Delta::Text { slot, text } | Delta::Refusal { slot, text },
+            } if self.streams => {
+                let new = self.parts.on_delta(*started, *slot, text);
+                self.show(new)
+            }
+            LiveKind::Progress { call, text } if self.shows_output => {
+                self.show_output(*call, text);
+                Ok(())
+            }
+            LiveKind::Delta { .. } | LiveKind::Progress { .. } => Ok(()),
+        }
+    }
+
+    /// Shows output of a running call. A report that is repeated, as after a lag, is shown once.
+    fn show_output(&mut self, call: CallId, text: &str) {
+        let is_repeated =
+            self.output.as_ref().is_some_and(|(of, last)| (*of, &**last) == (call, text));
+        if is_repeated {
+            return;
+        }
+        self.end_line();
+        for line in text.lines() {
+            print_notice(&format!("  | {line}"));
+        }
+        self.output = Some((call, text.to_owned()));
+    }
+
     /// Shows more text of the current answer.
     fn show(&mut self, text: &str) -> io::Result<()> {
         if text.is_empty() {
@@ -243,16 +280,9 @@ impl Presenter for HumanPresenter {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         match event {
             Event::Fact(recorded) => self.fact(recorded)?,
-            Event::Live(all) if self.streams => {
+            Event::Live(all) => {
                 for live in all.iter() {
-                    if let LiveKind::Delta {
-                        started,
-                        delta: Delta::Text { slot, text } | Delta::Refusal { slot, text },
-                    } = &live.kind
-                    {
-                        let new = self.parts.on_delta(*started, *slot, text);
-                        self.show(new)?;
-                    }
+                    self.live(&live.kind)?;
                 }
             }
             Event::Lagged { .. } => self.parts.on_lagged(),
@@ -262,7 +292,7 @@ impl Presenter for HumanPresenter {
                     "  the store failed ({reason}): turns continue once it works again"
                 )),
             },
-            Event::Live(_) | Event::Ended(_) => {}
+            Event::Ended(_) => {}
         }
         Ok(())
     }

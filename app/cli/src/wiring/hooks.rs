@@ -32,6 +32,7 @@ pub(crate) fn hooks(file: Option<&Path>, tools: &[ToolSpec]) -> Result<Arc<dyn H
 fn aliases() -> Vec<ToolAlias> {
     vec![
         ToolAlias::new("shell", "Bash").field("timeout_ms", "timeout"),
+        ToolAlias::new("exec_command", "Bash").field("cmd", "command"),
         ToolAlias::new("read_file", "Read").path("path", "file_path"),
         ToolAlias::new("write_file", "Write").path("path", "file_path"),
         ToolAlias::new("edit_file", "Edit")

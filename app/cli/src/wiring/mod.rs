@@ -56,7 +56,7 @@ pub(crate) use programs::{runtime, runtimes};
 pub(crate) use project_context::project_files;
 pub(crate) use provider::{ProviderChoice, list_models};
 pub use provider_scheme::{ProviderScheme, ProviderSetup};
-pub(crate) use run_locks::run_locks;
+pub(crate) use run_locks::{end_abandoned, run_locks};
 pub(crate) use sandbox::{default_permissions, describe as describe_sandbox, sandbox};
 pub(crate) use secret_variables::{OWN as SECRET_ARGUMENTS, secret_variables};
 #[cfg(feature = "server")]

@@ -37,6 +37,17 @@ pub(crate) fn run_locks(store: &StoreUrl) -> Option<RunLocks> {
     }
 }
 
+/// Ends, in a task of its own, the processes that a windlass left which is gone. `run_locks` alone does
+/// nothing of the sessions that this one does not open.
+pub(crate) fn end_abandoned(locks: Option<&RunLocks>) {
+    let Some(locks) = locks.cloned() else { return };
+    tokio::spawn(async move {
+        if let Err(error) = locks.end_abandoned().await {
+            tracing::warn!(%error, "cannot look for the processes of an earlier windlass");
+        }
+    });
+}
+
 /// Returns the name of a store: the same before and after its folder is made.
 fn identity(store: &StoreUrl) -> String {
     match store.path() {

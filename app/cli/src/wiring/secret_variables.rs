@@ -34,6 +34,7 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
         | Command::Repair(_)
         | Command::Erase(_)
         | Command::Inputs(_)
+        | Command::Processes(_)
         | Command::Vacuum(_)
         | Command::Rekey(_)
         | Command::Trust(_)

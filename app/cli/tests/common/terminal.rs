@@ -26,6 +26,11 @@ impl TerminalProcess {
         Self::with_output(place, words, "2> err")
     }
 
+    /// The same, and its standard error too.
+    pub(crate) fn on_screens(place: &Place, words: &[&str]) -> Self {
+        Self::with_output(place, words, "")
+    }
+
     fn with_output(place: &Place, words: &[&str], output: &str) -> Self {
         let quoted: Vec<String> =
             words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();

@@ -372,3 +372,47 @@ fn without_a_tier_a_call_is_refused_and_nothing_runs() {
     let doctor = common::done(place.command(&["doctor"]).envs(variables).output().unwrap());
     assert!(doctor.err.contains("cannot confine commands"), "{}", doctor.err);
 }
+
+/// A process at a terminal is interrupted by its keys, and one that runs beyond its call is confined.
+#[test]
+fn a_terminal_controls_the_confined_session() {
+    on_each_tier(|place, tier| {
+        let line = "test -t 0 && stty size; trap 'echo int; exit 5' INT; touch ../out; echo set; \
+                    while :; do sleep 0.01; done";
+        let server = ModelServer::start(Script::respond(move |request| {
+            let results = request.asked().results;
+            match results.len() {
+                0 => Reply::call(
+                    "exec_command",
+                    json!({"cmd": line, "tty": true, "yield_time_ms": 500}),
+                ),
+                _ if results.iter().any(|(_, output)| output.contains("[exit code")) => {
+                    let all: Vec<&str> = results.iter().map(|(_, output)| &**output).collect();
+                    Reply::say(all.concat())
+                }
+                made => {
+                    let (_, id) = results[0].1.split_once("[process ").unwrap();
+                    let id: u64 = id.split(' ').next().unwrap().parse().unwrap();
+                    let set = results.iter().any(|(_, output)| output.contains("set"));
+                    assert!(made < 100, "{results:?}");
+                    let chars = if set { "\u{3}" } else { "" };
+                    Reply::call(
+                        "write_stdin",
+                        json!({"id": id, "chars": chars, "yield_time_ms": 200}),
+                    )
+                }
+            }
+        }));
+        let server = server.unwrap();
+        let base_url = server.base_url();
+        let words = ["run", "hello", "--provider", "openai-chat", "--model", "m"];
+        let words = [&words[..], &["--base-url", &base_url]].concat();
+        let mut command = place.command(&words);
+        command.env("XDG_CONFIG_HOME", place.file("config")).env("HOME", place.file("home"));
+        let ended = place.without_terminal_as(&command);
+        assert_eq!(ended.code, 0, "{tier}: {}", ended.err);
+        let said = &ended.out;
+        assert!(said.contains("24 80") && said.contains("[exit code 5]"), "{tier}: {said}");
+        assert!(said.contains("int") && said.contains("annot touch"), "{tier}: {said}");
+    });
+}

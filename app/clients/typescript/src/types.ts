@@ -514,6 +514,28 @@ export interface Problem {
 /** Stable code of an error, for programs. */
 export type ProblemCode = "bad_request" | "bad_cursor" | "unauthorized" | "forbidden" | "foreign_origin" | "no_session" | "no_turn" | "no_input" | "no_call" | "no_route" | "no_method" | "slow_request" | "nothing_runs" | "turn_over" | "input_not_waiting" | "input_locked" | "nothing_waits" | "not_asked" | "other_arguments" | "not_awaited" | "no_fork_here" | "turn_running" | "no_rewind_here" | "rewind_out_of_reach" | "stopping" | "queue_full" | "session_full" | "held_elsewhere" | "late" | "damaged" | "too_large" | "unsupported_media" | "foreign_host" | "refused" | "key_reused" | "too_many_requests" | "too_many_sessions" | "too_many_bytes" | "too_many_turns" | "defect" | "busy" | "draining" | "waits" | "store_away" | "store_full";
 
+/** Process that runs beyond the call that started it. */
+export interface ProcessState {
+  /** Time from its start to now or to its end, in milliseconds. */
+  age_ms: number;
+  /** Command line. */
+  command: string;
+  /** Exit code; null while it runs, and if a signal ended it. */
+  exit_code: number | null;
+  /** The process: the call that started it. */
+  process: number;
+  /** False once it has ended, as long as no call has returned that to the model. */
+  running: boolean;
+  /** Bytes of output that no call has returned to the model. */
+  unread_bytes: number;
+}
+
+/** Processes of a session on this node. */
+export interface Processes {
+  /** All of them, in the order of their starts. */
+  processes: ProcessState[];
+}
+
 /** End of a program. */
 export interface ProgramEnd {
   /** Of a fault: its class. */
@@ -711,6 +733,14 @@ export type State = "idle" | "running" | "asking" | "damaged";
 
 /** Time at which a turn must stop. */
 export type StopWhen = "now" | "after_step";
+
+/** Result of stopping a process. */
+export interface StoppedProcess {
+  /** The process. */
+  process: number;
+  /** False if no such process ran on this node. */
+  stopped: boolean;
+}
 
 /** Short-lived credential for one stream. */
 export interface Ticket {

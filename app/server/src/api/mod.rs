@@ -17,6 +17,7 @@ mod inputs;
 mod key;
 mod output;
 mod prefer;
+mod processes;
 mod query;
 mod queue;
 mod rewind;
@@ -74,6 +75,8 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(rewind::rewind))
         .routes(routes!(history::page))
         .routes(routes!(output::read))
+        .routes(routes!(processes::list))
+        .routes(routes!(processes::stop))
 }
 
 /// Serves the description of the whole interface.

@@ -42,12 +42,14 @@ pub(super) fn tenant(
     (adapters, kept): (&Adapters, &TenantPorts),
 ) -> Result<Tenant, Failure> {
     let chosen = adapters.choose_provider(shape, &ProviderTransport::Network, None)?;
+    let locks = wiring::run_locks(&kept.url);
+    wiring::end_abandoned(locks.as_ref());
     let toolbox = adapters.toolbox(&ToolSetup {
         workspace: &workspace.folder,
         file: shape.tools.as_deref(),
         sandbox: workspace.sandbox.clone(),
         escalation: shape.escalation.unwrap_or(EscalationMode::Never),
-        locks: wiring::run_locks(&kept.url),
+        locks,
     })?;
     // Hooks may name any known tool.
     let tools = wiring::offered_tools(&toolbox);

@@ -812,6 +812,35 @@ class Problem(TypedDict):
     type: str
 
 
+class ProcessState(TypedDict):
+    """Process that runs beyond the call that started it."""
+
+    # Time from its start to now or to its end, in milliseconds.
+    age_ms: int
+
+    # Command line.
+    command: str
+
+    # Exit code; null while it runs, and if a signal ended it.
+    exit_code: int | None
+
+    # The process: the call that started it.
+    process: int
+
+    # False once it has ended, as long as no call has returned that to the model.
+    running: bool
+
+    # Bytes of output that no call has returned to the model.
+    unread_bytes: int
+
+
+class Processes(TypedDict):
+    """Processes of a session on this node."""
+
+    # All of them, in the order of their starts.
+    processes: list[ProcessState]
+
+
 # End of a program.
 ProgramEnd = TypedDict(
     "ProgramEnd",
@@ -1053,6 +1082,16 @@ class Spent(TypedDict):
 
     # Tokens, as far as the provider reported them.
     usage: Usage
+
+
+class StoppedProcess(TypedDict):
+    """Result of stopping a process."""
+
+    # The process.
+    process: int
+
+    # False if no such process ran on this node.
+    stopped: bool
 
 
 class Ticket(TypedDict):

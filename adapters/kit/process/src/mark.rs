@@ -15,6 +15,8 @@ use crate::search::{self, Signal};
 
 /// Variable that marks the processes of a run.
 const VARIABLE: &str = "WINDLASS_RUN";
+/// Variable that names the purpose of a process that lives as long as its starter.
+const LABEL: &str = "WINDLASS_PROCESS";
 /// Separator of the marks of nested runs.
 const SEPARATOR: &str = ":";
 /// Most searches. Each finds the processes that were started during the one before.
@@ -85,6 +87,17 @@ impl RunMark {
         command.env(VARIABLE, format!("{outer}{}", self.0));
     }
 
+    /// Marks them, and names their purpose.
+    pub(crate) fn mark_as(&self, command: &mut Command, label: &str) {
+        self.mark(command);
+        command.env(LABEL, label);
+    }
+
+    /// Returns the innermost mark of an environment, as `/proc` shows it.
+    fn innermost(environment: &[u8]) -> Option<Self> {
+        Self::parse(value_of(environment, VARIABLE)?.rsplit(SEPARATOR).next()?)
+    }
+
     /// Returns true if an environment, as `/proc` shows it, has the mark.
     pub(crate) fn is_in(&self, environment: &[u8]) -> bool {
         environment.split(|byte| *byte == 0).any(|variable| self.is_in_variable(variable))
@@ -114,9 +127,42 @@ impl RunMark {
     }
 }
 
+/// Kills the processes with a label whose starters have ended, which were to end with them.
+/// Blocks while it reads `/proc`.
+pub(crate) fn end_orphans(label: &str) -> RemainingProcesses {
+    let orphan = |environment: &[u8]| {
+        let starter = RunMark::innermost(environment).and_then(|mark| mark.starter());
+        value_of(environment, LABEL) == Some(label)
+            && starter.is_some_and(|starter| !search::is_alive(starter))
+    };
+    let found = search::find(|process| process.is_here() && orphan(&process.environment()));
+    let killed = found
+        .into_iter()
+        .filter_map(|process| process.signal(Signal::KILL).then_some(process.command));
+    RemainingProcesses::of(killed)
+}
+
+/// Returns the value of a variable of an environment, as `/proc` shows it.
+fn value_of<'a>(environment: &'a [u8], name: &str) -> Option<&'a str> {
+    let mut variables = environment.split(|byte| *byte == 0);
+    variables.find_map(|variable| {
+        let value = variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+        str::from_utf8(value).ok()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_innermost_mark_is_that_of_the_starter() {
+        let environment = b"A=b\0WINDLASS_RUN=1-1-1:12-345-6\0WINDLASS_PROCESS=mcp a\0";
+        assert_eq!(RunMark::innermost(environment).unwrap().starter(), Some(12));
+        assert_eq!(value_of(environment, LABEL), Some("mcp a"));
+        assert_eq!(value_of(environment, "WINDLASS"), None);
+        assert_eq!(RunMark::innermost(b"A=b\0"), None);
+    }
 
     #[test]
     fn only_a_whole_mark_counts() {

@@ -8,9 +8,9 @@
 pub(crate) use rustix::process::Signal;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{FoundProcess, find};
+pub(crate) use linux::{FoundProcess, find, is_alive};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use other::{FoundProcess, find};
+pub(crate) use other::{FoundProcess, find, is_alive};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -57,6 +57,11 @@ mod linux {
         found
     }
 
+    /// Returns true if a process has this id.
+    pub(crate) fn is_alive(id: i32) -> bool {
+        Path::new("/proc").join(id.to_string()).exists()
+    }
+
     impl FoundProcess {
         fn open(id: Pid, folder: PathBuf) -> Option<Self> {
             let handle = pidfd_open(id, PidfdFlags::empty()).ok()?;
@@ -66,9 +71,19 @@ mod linux {
 
         /// Returns true if it has the mark in its environment.
         pub(crate) fn has(&self, mark: &RunMark) -> bool {
-            // Reading it fails for processes of other users, and gives nothing of one that has ended.
-            let environment = fs::read(self.folder.join("environ"));
-            environment.is_ok_and(|environment| mark.is_in(&environment))
+            mark.is_in(&self.environment())
+        }
+
+        /// Returns its environment; nothing of a process of another user, or one that has ended.
+        pub(crate) fn environment(&self) -> Vec<u8> {
+            fs::read(self.folder.join("environ")).unwrap_or_default()
+        }
+
+        /// Returns true if ids of processes mean the same to it as to this process.
+        pub(crate) fn is_here(&self) -> bool {
+            let space = |folder: &Path| fs::read_link(folder.join("ns/pid")).ok();
+            let own = space(Path::new("/proc/self"));
+            own.is_some() && own == space(&self.folder)
         }
 
         /// Returns true if it inherited the lock at this path. A process that opened the lock to test
@@ -127,8 +142,20 @@ mod other {
         Vec::new()
     }
 
+    pub(crate) fn is_alive(_: i32) -> bool {
+        true
+    }
+
     impl FoundProcess {
         pub(crate) fn has(&self, _: &RunMark) -> bool {
+            false
+        }
+
+        pub(crate) fn environment(&self) -> Vec<u8> {
+            Vec::new()
+        }
+
+        pub(crate) fn is_here(&self) -> bool {
             false
         }
 

@@ -1,0 +1,199 @@
+//! One call of a tool, from its request to its result.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, InputRequiredResult,
+    JsonObject, ServerResult,
+};
+use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use tokio::time::timeout;
+use windlass_ports::{CancelSignal, ProgressSink, WireError, WireErrorKind};
+
+use crate::excerpt::clipped;
+use crate::server::Link;
+
+/// Longest time to send a cancellation.
+const CANCEL: Duration = Duration::from_secs(1);
+/// Longest message of an error, in bytes.
+const MAX_WORDS: usize = 4 * 1024;
+
+/// End of a call.
+pub(crate) enum CallEnd {
+    /// The server answered with a result.
+    Result(CallToolResult),
+    /// The server answered with an error of the protocol.
+    Refused(String),
+    /// The server wants to know something from the user before it goes on.
+    InputRequired(String),
+    /// The call was cancelled.
+    Cancelled,
+    /// The time was up.
+    TimedOut,
+    /// No answer came, and none will.
+    Lost {
+        words: String,
+        /// True if the server may have begun.
+        sent: bool,
+        /// True if the connection is of no further use.
+        broken: bool,
+    },
+}
+
+/// Calls a tool once. Dropping the future cancels the request, as far as the server obeys.
+pub(crate) async fn call(
+    link: &Link,
+    tool: &str,
+    arguments: JsonObject,
+    (within, cancel): (Duration, &CancelSignal),
+    progress: Arc<dyn ProgressSink>,
+) -> CallEnd {
+    let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+    let sent = link.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+    let request = match sent {
+        Ok(request) => request,
+        // The task of the connection has ended: nothing was sent.
+        Err(error) => {
+            return CallEnd::Lost { words: error.to_string(), sent: false, broken: true };
+        }
+    };
+    let _reported = link.handler.progress.add(request.progress_token.clone(), progress);
+    let mut request = PendingRequest(Some(request));
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => {
+            request.cancel("the user cancelled the call").await;
+            CallEnd::Cancelled
+        }
+        answer = request.answer() => answer,
+        () = tokio::time::sleep(within) => {
+            request.cancel("the time of the call is up").await;
+            CallEnd::TimedOut
+        }
+    }
+}
+
+/// A request that waits for its answer. Its drop cancels it.
+struct PendingRequest(Option<RequestHandle<RoleClient>>);
+
+impl PendingRequest {
+    async fn answer(&mut self) -> CallEnd {
+        let Some(request) = &mut self.0 else {
+            return std::future::pending().await;
+        };
+        let answer = (&mut request.rx).await;
+        self.0 = None;
+        match answer {
+            Ok(Ok(result)) => answered(result),
+            Ok(Err(error)) => failed(&error),
+            // The connection ended with the request under way.
+            Err(_) => lost("the connection ended before the answer".into()),
+        }
+    }
+
+    async fn cancel(mut self, reason: &str) {
+        if let Some(request) = self.0.take() {
+            // A server that does not read will not be told.
+            let _ = timeout(CANCEL, request.cancel(Some(reason.to_owned()))).await;
+        }
+    }
+}
+
+impl Drop for PendingRequest {
+    fn drop(&mut self) {
+        if let Some(request) = self.0.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let cancel = request.cancel(Some("the call was abandoned".into()));
+            runtime.spawn(timeout(CANCEL, cancel));
+        }
+    }
+}
+
+fn answered(result: ServerResult) -> CallEnd {
+    match result {
+        ServerResult::CallToolResult(result) => CallEnd::Result(result),
+        ServerResult::InputRequiredResult(required) => CallEnd::InputRequired(asked(&required)),
+        // A result without any content.
+        ServerResult::EmptyResult(_) => CallEnd::Result(CallToolResult::default()),
+        _ => CallEnd::Lost {
+            words: "it answered with something that is no result of a call".into(),
+            sent: true,
+            broken: false,
+        },
+    }
+}
+
+/// Returns what a server asks for, as JSON.
+fn asked(required: &InputRequiredResult) -> String {
+    let asked = serde_json::to_string(&required.input_requests).unwrap_or_default();
+    clipped(&asked, MAX_WORDS)
+}
+
+fn failed(error: &ServiceError) -> CallEnd {
+    match error {
+        ServiceError::McpError(error) => {
+            CallEnd::Refused(format!("{} ({})", clipped(&error.message, MAX_WORDS), error.code.0))
+        }
+        ServiceError::TransportSend(error) => {
+            let cause: &(dyn std::error::Error + 'static) = error.error.as_ref();
+            match cause.downcast_ref::<StreamableHttpError<WireError>>() {
+                Some(error) => over_http(error),
+                None => lost(deepest(cause)),
+            }
+        }
+        other => lost(other.to_string()),
+    }
+}
+
+/// Returns the end of a call whose message could not be sent over HTTP, or was not answered.
+fn over_http(error: &StreamableHttpError<WireError>) -> CallEnd {
+    match error {
+        StreamableHttpError::SessionExpired => {
+            CallEnd::Lost { words: "its session has ended".into(), sent: false, broken: true }
+        }
+        StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => {
+            CallEnd::Lost {
+                words: "it asks for authorization: set bearer_token_env_var or a header".into(),
+                sent: false,
+                broken: false,
+            }
+        }
+        StreamableHttpError::Client(error) => CallEnd::Lost {
+            words: error.to_string(),
+            sent: !matches!(
+                error.kind,
+                WireErrorKind::ConnectTimeout
+                    | WireErrorKind::Untrusted
+                    | WireErrorKind::Invalid
+                    | WireErrorKind::Unrecorded
+                    | WireErrorKind::Unsupported
+            ),
+            broken: true,
+        },
+        StreamableHttpError::HttpStatus(error) => {
+            // It was refused before it was begun, or failed in the middle: 429 is the former.
+            CallEnd::Lost { words: error.to_string(), sent: error.status != 429, broken: false }
+        }
+        other => CallEnd::Lost {
+            words: clipped(&other.to_string(), MAX_WORDS),
+            sent: true,
+            broken: false,
+        },
+    }
+}
+
+fn lost(words: String) -> CallEnd {
+    CallEnd::Lost { words, sent: true, broken: true }
+}
+
+fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    clipped(&cause.to_string(), MAX_WORDS)
+}

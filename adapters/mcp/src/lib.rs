@@ -1,0 +1,33 @@
+#![doc = include_str!("../README.md")]
+
+mod call;
+mod catalogue;
+mod config;
+mod connection;
+mod era;
+mod error;
+mod excerpt;
+mod expand;
+mod file;
+mod handler;
+mod http;
+mod launch;
+mod lines;
+mod name;
+mod record;
+mod result;
+mod schema;
+mod server;
+mod stderr;
+mod tools;
+
+pub use config::{McpServer, McpTransport, ServerSandbox, ToolApproval, ToolOverride};
+pub use error::McpError;
+pub use expand::{ExpandError, expand};
+pub use file::{ServerEntry, ServerNames, ServerTable, parse_project, parse_toml};
+pub use name::{ServerName, tool_name};
+pub use record::McpRecord;
+pub use server::{ServerReport, ServerState};
+pub use windlass_kit_http::Secret;
+
+pub use tools::{McpOptions, McpTools};

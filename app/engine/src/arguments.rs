@@ -35,6 +35,16 @@ pub(crate) struct Checker {
     answer: Option<OutputValidator>,
 }
 
+/// Checks that the engine can compare arguments with a tool's schema. Settings with a tool for which it
+/// cannot are refused, so a tool that somebody else describes is checked before it is offered.
+///
+/// # Errors
+/// The reason, in words.
+pub fn check_parameters(tool: &ToolSpec) -> Result<(), String> {
+    let schema = serde_json::from_str(&tool.parameters).map_err(|error| error.to_string())?;
+    JsonSchema::compile(schema).map(drop)
+}
+
 impl Checker {
     /// Compiles the schemas of all tools and of the answer. A remote reference is an error, since
     /// nothing is fetched. Patterns run in linear time, since they match text that a model wrote.

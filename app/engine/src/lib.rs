@@ -61,6 +61,7 @@ mod toolbox;
 pub use agents::agent_session;
 pub use append_batcher::AppendBatcher;
 pub use approvals::{PendingApproval, pending};
+pub use arguments::check_parameters;
 pub use checkpoint::{CheckpointAudit, audit};
 pub use child_sessions::{
     ChildSession, ChildSessions, child_session, child_sessions, unfinished_children,

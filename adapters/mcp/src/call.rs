@@ -20,6 +20,10 @@ const CANCEL: Duration = Duration::from_secs(1);
 /// Longest message of an error, in bytes.
 const MAX_WORDS: usize = 4 * 1024;
 
+/// Failure of a server that wants to know who asks.
+pub(crate) const UNAUTHORIZED: &str =
+    "it asks for authorization: set bearer_token_env_var or a header";
+
 /// End of a call.
 pub(crate) enum CallEnd {
     /// The server answered with a result.
@@ -114,17 +118,18 @@ impl Drop for PendingRequest {
 }
 
 fn answered(result: ServerResult) -> CallEnd {
-    match result {
-        ServerResult::CallToolResult(result) => CallEnd::Result(result),
-        ServerResult::InputRequiredResult(required) => CallEnd::InputRequired(asked(&required)),
-        // A result without any content.
-        ServerResult::EmptyResult(_) => CallEnd::Result(CallToolResult::default()),
-        _ => CallEnd::Lost {
-            words: "it answered with something that is no result of a call".into(),
-            sent: true,
-            broken: false,
-        },
+    if let ServerResult::CallToolResult(result) = result {
+        return CallEnd::Result(result);
     }
+    if let ServerResult::InputRequiredResult(required) = &result {
+        return CallEnd::InputRequired(asked(required));
+    }
+    if let ServerResult::EmptyResult(_) = result {
+        // A result without any content.
+        return CallEnd::Result(CallToolResult::default());
+    }
+    let words = "it answered with something that is no result of a call".into();
+    CallEnd::Lost { words, sent: true, broken: false }
 }
 
 /// Returns what a server asks for, as JSON.
@@ -134,55 +139,52 @@ fn asked(required: &InputRequiredResult) -> String {
 }
 
 fn failed(error: &ServiceError) -> CallEnd {
-    match error {
-        ServiceError::McpError(error) => {
-            CallEnd::Refused(format!("{} ({})", clipped(&error.message, MAX_WORDS), error.code.0))
-        }
-        ServiceError::TransportSend(error) => {
-            let cause: &(dyn std::error::Error + 'static) = error.error.as_ref();
-            match cause.downcast_ref::<StreamableHttpError<WireError>>() {
-                Some(error) => over_http(error),
-                None => lost(deepest(cause)),
-            }
-        }
-        other => lost(other.to_string()),
+    if let ServiceError::McpError(error) = error {
+        let words = clipped(&error.message, MAX_WORDS);
+        return CallEnd::Refused(format!("{words} ({})", error.code.0));
+    }
+    let ServiceError::TransportSend(error) = error else {
+        return lost(error.to_string());
+    };
+    let cause: &(dyn std::error::Error + 'static) = error.error.as_ref();
+    match cause.downcast_ref::<StreamableHttpError<WireError>>() {
+        Some(error) => over_http(error),
+        None => lost(deepest(cause)),
     }
 }
 
 /// Returns the end of a call whose message could not be sent over HTTP, or was not answered.
 fn over_http(error: &StreamableHttpError<WireError>) -> CallEnd {
-    match error {
-        StreamableHttpError::SessionExpired => {
-            CallEnd::Lost { words: "its session has ended".into(), sent: false, broken: true }
-        }
-        StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => {
-            CallEnd::Lost {
-                words: "it asks for authorization: set bearer_token_env_var or a header".into(),
-                sent: false,
-                broken: false,
-            }
-        }
-        StreamableHttpError::Client(error) => CallEnd::Lost {
-            words: error.to_string(),
-            sent: !matches!(
-                error.kind,
-                WireErrorKind::ConnectTimeout
-                    | WireErrorKind::Untrusted
-                    | WireErrorKind::Invalid
-                    | WireErrorKind::Unrecorded
-                    | WireErrorKind::Unsupported
-            ),
-            broken: true,
-        },
-        StreamableHttpError::HttpStatus(error) => {
-            // It was refused before it was begun, or failed in the middle: 429 is the former.
-            CallEnd::Lost { words: error.to_string(), sent: error.status != 429, broken: false }
-        }
-        other => CallEnd::Lost {
-            words: clipped(&other.to_string(), MAX_WORDS),
-            sent: true,
-            broken: false,
-        },
+    let end = |words: String, sent, broken| CallEnd::Lost { words, sent, broken };
+    if let StreamableHttpError::SessionExpired = error {
+        return end("its session has ended".into(), false, true);
+    }
+    if let StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) = error
+    {
+        return end(UNAUTHORIZED.into(), false, false);
+    }
+    if let StreamableHttpError::Client(error) = error {
+        return end(error.to_string(), was_sent(error.kind), true);
+    }
+    if let StreamableHttpError::HttpStatus(error) = error {
+        // Too many requests: it was refused. Any other status may come from the middle of the call.
+        return end(error.to_string(), error.status != 429, false);
+    }
+    end(clipped(&error.to_string(), MAX_WORDS), true, false)
+}
+
+/// Returns true if a request that failed in this way may have reached the server.
+fn was_sent(kind: WireErrorKind) -> bool {
+    match kind {
+        WireErrorKind::ConnectTimeout
+        | WireErrorKind::Untrusted
+        | WireErrorKind::Invalid
+        | WireErrorKind::Unrecorded
+        | WireErrorKind::Unsupported => false,
+        WireErrorKind::Unreachable
+        | WireErrorKind::HeadTimeout
+        | WireErrorKind::Broken
+        | WireErrorKind::TooLarge => true,
     }
 }
 

@@ -18,6 +18,9 @@ const MAX_DESCRIPTION: usize = 8 * 1024;
 /// Most bytes of a tool's schema. A tool with a longer one is not offered.
 const MAX_SCHEMA: usize = 64 * 1024;
 
+/// Refuses a tool that its user cannot have, in words.
+pub(crate) type CheckTool = Arc<dyn Fn(&ToolSpec) -> Result<(), String> + Send + Sync>;
+
 /// Tools of one server, in the order of its list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalogue {
@@ -41,14 +44,20 @@ pub(crate) struct CatalogueTool {
 
 impl Catalogue {
     /// Makes the catalogue of a list. What the user disabled is left out without a word.
-    pub(crate) fn new(server: &ServerName, config: &McpServer, listed: Vec<Tool>) -> Self {
+    pub(crate) fn new(
+        server: &ServerName,
+        config: &McpServer,
+        check: &CheckTool,
+        listed: Vec<Tool>,
+    ) -> Self {
         let mut catalogue = Self::default();
         for tool in listed {
             if !config.offers(&tool.name) {
                 continue;
             }
             let shown = clipped(&tool.name, 80);
-            match offered(server, config, tool) {
+            let tool = offered(server, config, tool);
+            match tool.and_then(|tool| check(&tool.spec).map(|()| tool)) {
                 Ok(tool) if catalogue.find(&tool.spec.name).is_some() => {
                     catalogue.left_out.push(format!("{shown:?}: its name is taken"));
                 }
@@ -180,7 +189,11 @@ mod tests {
 
     fn catalogue(config: &McpServer, listed: Vec<Value>) -> Catalogue {
         let listed = listed.into_iter().map(tool).collect();
-        Catalogue::new(&ServerName::new("s").unwrap(), config, listed)
+        let check: CheckTool = Arc::new(|spec| match spec.description.contains("refused") {
+            true => Err("it is refused".into()),
+            false => Ok(()),
+        });
+        Catalogue::new(&ServerName::new("s").unwrap(), config, &check, listed)
     }
 
     fn class(trusted: bool, hints: Value) -> (EffectClass, Concurrency) {
@@ -224,6 +237,7 @@ mod tests {
             vec![
                 json!({"name": "array", "inputSchema": {"type": "array"}}),
                 json!({"name": "long", "inputSchema": {"title": long}}),
+                json!({"name": "b", "description": "refused", "inputSchema": {}}),
                 json!({"name": "a", "inputSchema": {}}),
                 json!({"name": "a", "inputSchema": {"type": "object"}}),
                 json!({"name": "", "inputSchema": {}}),
@@ -231,7 +245,7 @@ mod tests {
         );
         let names: Vec<&str> = made.tools.iter().map(|tool| tool.spec.name.as_str()).collect();
         assert_eq!(names, ["mcp__s__a", "mcp__s___e3b0c442_"]);
-        assert_eq!(made.left_out.len(), 3, "{:?}", made.left_out);
+        assert_eq!(made.left_out.len(), 4, "{:?}", made.left_out);
         assert_eq!(made.tools[0].spec.parameters, r#"{"type":"object"}"#);
         assert!(!made.tools[0].spec.description.is_empty());
     }

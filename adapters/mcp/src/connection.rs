@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use windlass_kit_process::PipedProcess;
 use windlass_ports::Wire;
 
+use crate::call::UNAUTHORIZED;
 use crate::catalogue::MAX_TOOLS;
 use crate::config::McpTransport;
 use crate::era::{Attempt, Era};
@@ -181,7 +182,7 @@ fn config(url: &str) -> StreamableHttpClientTransportConfig {
 /// Returns the words for a failure to begin.
 fn begin_words(error: &ClientInitializeError) -> String {
     if error.is_authorization_required() {
-        return "it asks for authorization: set bearer_token_env_var or a header".into();
+        return UNAUTHORIZED.into();
     }
     let mut words = error.to_string();
     let mut cause = std::error::Error::source(error);

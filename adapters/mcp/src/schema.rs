@@ -29,7 +29,9 @@ fn check(
     let schema = match schema {
         Value::Object(schema) => schema,
         Value::Bool(false) => return Some(format!("{} is not allowed", named(place))),
-        _ => return None,
+        Value::Null | Value::Bool(true) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            return None;
+        }
     };
     if let Some(types) = schema.get("type")
         && !is_of(types, value)
@@ -82,7 +84,7 @@ fn is_of(types: &Value, value: &Value) -> bool {
     match types {
         Value::String(name) => is_type(name, value),
         Value::Array(names) => names.iter().filter_map(Value::as_str).any(|n| is_type(n, value)),
-        _ => true,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => true,
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, CheckTool};
 use crate::config::McpServer;
 use crate::connection::{Connection, Target, connect};
 use crate::era::attempts;
@@ -117,7 +117,7 @@ impl Server {
         name: ServerName,
         config: McpServer,
         target: Target,
-        record: Arc<McpRecord>,
+        (record, check): (Arc<McpRecord>, CheckTool),
     ) -> Self {
         let identity = format!("{name} {}", config.transport.identity());
         let (snapshots, seen) = watch::channel(Snapshot {
@@ -132,6 +132,7 @@ impl Server {
             config: config.clone(),
             target,
             record,
+            check,
             identity: identity.clone(),
             snapshots,
             wake: wake.clone(),
@@ -203,6 +204,7 @@ struct Driver {
     config: McpServer,
     target: Target,
     record: Arc<McpRecord>,
+    check: CheckTool,
     identity: String,
     snapshots: watch::Sender<Snapshot>,
     wake: Arc<Wake>,
@@ -285,7 +287,7 @@ impl Driver {
     async fn list(&self, connection: &Connection, within: Duration) -> Result<Catalogue, String> {
         let listed = timeout(within, connection.list()).await;
         let listed = listed.map_err(|_| "it did not list its tools in time".to_owned())??;
-        Ok(Catalogue::new(&self.name, &self.config, listed))
+        Ok(Catalogue::new(&self.name, &self.config, &self.check, listed))
     }
 
     /// Holds a connection until it ends.

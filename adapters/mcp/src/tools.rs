@@ -12,7 +12,7 @@ use windlass_core::{EffectClass, Observation, ObservationStatus, ToolSpec};
 use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor, Wire};
 
 use crate::call::{CallEnd, call};
-use crate::catalogue::CatalogueTool;
+use crate::catalogue::{CatalogueTool, CheckTool};
 use crate::config::{McpServer, ToolApproval};
 use crate::connection::{MakeWire, Target};
 use crate::error::McpError;
@@ -29,6 +29,7 @@ pub struct McpOptions {
     workspace: PathBuf,
     record: Arc<McpRecord>,
     wire: MakeWire,
+    check: CheckTool,
 }
 
 impl McpOptions {
@@ -38,7 +39,17 @@ impl McpOptions {
     pub fn new(workspace: PathBuf) -> Self {
         let none: MakeWire =
             Arc::new(|_| Err(McpError::new("servers over HTTP are not reached: set a wire")));
-        Self { workspace, record: Arc::new(McpRecord::in_memory()), wire: none }
+        let record = Arc::new(McpRecord::in_memory());
+        Self { workspace, record, wire: none, check: Arc::new(|_| Ok(())) }
+    }
+
+    /// Offers only tools that `check` accepts. The others are reported with its words.
+    #[must_use]
+    pub fn with_check(
+        self,
+        check: impl Fn(&ToolSpec) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { check: Arc::new(check), ..self }
     }
 
     /// Remembers eras and tools in this record.
@@ -183,7 +194,7 @@ fn start(name: ServerName, config: McpServer, options: &McpOptions) -> Server {
         wire: options.wire.clone(),
         head_ms: u64::try_from(head.as_millis()).unwrap_or(u64::MAX),
     };
-    Server::start(name, config, target, options.record.clone())
+    Server::start(name, config, target, (options.record.clone(), options.check.clone()))
 }
 
 #[async_trait]

@@ -42,6 +42,10 @@ use crate::wiring::Adapters;
 /// thread's memory by others when the thread allocates again or ends.
 const IDLE_THREAD: Duration = Duration::from_secs(1);
 
+/// Filter of the log by default. The library of the MCP client warns of what servers do, which their
+/// states show.
+const DEFAULT_FILTER: &str = "warn,rmcp=off";
+
 /// Files that the runtime opens to start, and a few more.
 const START_FILES: usize = 8;
 
@@ -149,13 +153,13 @@ fn fail(failure: &Failure) -> ExitCode {
 
 /// Returns the filter of the log. An unreadable filter is reported and replaced by the default.
 fn filter() -> EnvFilter {
-    let filter = std::env::var("WINDLASS_LOG").unwrap_or_else(|_| "warn".to_owned());
+    let filter = std::env::var("WINDLASS_LOG").unwrap_or_else(|_| DEFAULT_FILTER.to_owned());
     EnvFilter::try_new(&filter).unwrap_or_else(|error| {
         present::print_error(&format!(
             "WINDLASS_LOG is not a filter such as windlass=debug, so only warnings are logged: \
              {error}"
         ));
-        EnvFilter::new("warn")
+        EnvFilter::new(DEFAULT_FILTER)
     })
 }
 

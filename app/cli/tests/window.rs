@@ -14,7 +14,7 @@ use windlass_testkit::Answer;
 use windlass_testkit::http::{ModelServer, Reply, Request, Script, grammar};
 
 const STEPS: usize = 300;
-const WINDOW: u64 = 5_800;
+const WINDOW: u64 = 6_600;
 const PROMPT: &str = "Read note.txt three hundred times, and say \"wound up\" at the end.";
 
 /// Tokens of a request as the server counts: of its whole body, JSON and all, so that they are more

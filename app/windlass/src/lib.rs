@@ -79,6 +79,8 @@ pub use windlass_interaction as interaction;
 pub use windlass_javascript as javascript;
 #[cfg(feature = "localfs")]
 pub use windlass_localfs as localfs;
+#[cfg(feature = "mcp")]
+pub use windlass_mcp as mcp;
 #[cfg(feature = "memory")]
 pub use windlass_memory as memory;
 #[cfg(feature = "nats")]

@@ -2,6 +2,8 @@
 
 mod approvals;
 mod inputs;
+#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing reads them"))]
+mod mcp;
 mod parse;
 mod processes;
 mod program_limits;
@@ -21,6 +23,9 @@ use crate::secrets;
 use crate::wiring::{Adapters, SECRET_ARGUMENTS};
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
 pub(crate) use inputs::{InputsArgs, InputsCommand};
+pub(crate) use mcp::McpArgs;
+#[cfg(feature = "mcp")]
+pub(crate) use mcp::{AddServerArgs, GetServerArgs, ListServersArgs, McpCommand};
 pub(crate) use parse::{
     CallPattern, age, amount, duration, edit_tools, mode, pattern, permissions, price, size,
     strategy, transport,
@@ -170,12 +175,14 @@ pub(crate) enum Command {
     Rekey(RekeyArgs),
     /// Run a command confined, as tools run theirs.
     Sandbox(SandboxArgs),
-    /// Trust the instructions of a folder (its AGENTS.md files).
+    /// Trust the instructions of a folder (its AGENTS.md files) and its MCP servers (.mcp.json).
     ///
     /// They are used only while they are trusted. A change of one ends the trust in it.
     Trust(TrustArgs),
     /// List or revoke approvals that you gave for a session or for good.
     Approvals(ApprovalsArgs),
+    /// Add, list, show or remove MCP servers, whose tools sessions get.
+    Mcp(McpArgs),
     /// Check this machine, the workspace, the store and the provider.
     Doctor(DoctorArgs),
     /// Attach this terminal to a session of a server.

@@ -11,7 +11,8 @@ use crate::args::{DoctorArgs, EscalationMode};
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, visible};
 use crate::wiring::{
-    self, Adapters, FileTrust, ProviderTransport, StoreHandle, ToolSetup, TrustRecord, Workspace,
+    self, Adapters, FileTrust, ProviderTransport, RuledToolbox, StoreHandle, ToolSetup,
+    TrustRecord, Workspace,
 };
 
 /// Bytes that are written to check for free space.
@@ -33,7 +34,7 @@ pub(super) async fn doctor(args: DoctorArgs, adapters: &Adapters) -> Result<Exit
     }
     match TrustRecord::load() {
         Ok(record) => {
-            for file in wiring::project_files(&site.workspace) {
+            for file in wiring::trustable_files(&site.workspace) {
                 say(format!("project    {}, {}", file.from, trust_word(record.of(&file))))?;
             }
         }
@@ -52,8 +53,9 @@ pub(super) async fn doctor(args: DoctorArgs, adapters: &Adapters) -> Result<Exit
                 sandbox: own,
                 escalation: EscalationMode::Never,
                 locks: None,
+                profile: &|name| wiring::sandbox(Some(name), &site, &site.workspace, &[]),
             }) {
-                Ok(toolbox) => {
+                Ok(RuledToolbox { toolbox, .. }) => {
                     offered = wiring::offered_tools(&toolbox);
                     say(format!("tools      {}", named(offered.iter().map(|tool| &tool.name))))?;
                 }

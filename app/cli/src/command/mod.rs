@@ -17,6 +17,8 @@ mod inputs;
 mod ledger;
 mod lines;
 mod log;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod output;
 mod outputs;
 mod processes;
@@ -74,6 +76,10 @@ pub(crate) async fn run(args: Args, adapters: &Adapters) -> Result<ExitKind, Fai
         Command::Sandbox(args) => sandbox::sandbox(args, adapters),
         Command::Trust(args) => trust::trust(&args),
         Command::Approvals(args) => approvals::approvals(&args, adapters),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => mcp::mcp(args, adapters),
+        #[cfg(not(feature = "mcp"))]
+        Command::Mcp(_) => Err(Failure::not_built("MCP servers", "mcp")),
         Command::Doctor(args) => doctor::doctor(args, adapters).await,
         Command::Attach(args) => attach::attach(args).await,
     }

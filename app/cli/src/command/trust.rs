@@ -1,4 +1,4 @@
-//! `windlass trust`: trusts the instructions of a folder, and lists or removes trust.
+//! `windlass trust`: trusts the instructions and servers of a folder, and lists or removes trust.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use super::closed;
 use crate::args::TrustArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_line, print_notice, visible};
-use crate::wiring::{TrustRecord, project_files};
+use crate::wiring::{TrustRecord, trustable_files};
 
 pub(super) fn trust(args: &TrustArgs) -> Result<ExitKind, Failure> {
     let mut record = TrustRecord::load()?;
@@ -15,7 +15,7 @@ pub(super) fn trust(args: &TrustArgs) -> Result<ExitKind, Failure> {
         return Ok(ExitKind::Completed);
     }
     let folder = folder(args.folder.as_deref().unwrap_or(Path::new(".")), args.remove)?;
-    let files = project_files(&folder);
+    let files = trustable_files(&folder);
     if args.remove {
         let removed = record.remove(&folder, &files);
         record.save()?;
@@ -28,7 +28,10 @@ pub(super) fn trust(args: &TrustArgs) -> Result<ExitKind, Failure> {
         return Ok(ExitKind::Completed);
     }
     if files.is_empty() {
-        print_notice(&format!("{} has no AGENTS.md: there is nothing to trust", folder.display()));
+        print_notice(&format!(
+            "{} has no AGENTS.md and no .mcp.json: there is nothing to trust",
+            folder.display()
+        ));
         return Ok(ExitKind::Completed);
     }
     for file in &files {

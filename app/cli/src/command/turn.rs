@@ -23,8 +23,8 @@ use crate::present::{
 };
 use crate::signals::{self, Signals};
 use crate::wiring::{
-    self, Adapters, AvailableExtensions, ProviderTransport, Runtime, StoreHandle, ToolSetup,
-    TrustAsker, UserExtensions, UserGrants, Workspace,
+    self, Adapters, AvailableExtensions, ProviderTransport, RuledToolbox, Runtime, StoreHandle,
+    ToolSetup, TrustAsker, UserExtensions, UserGrants, Workspace,
 };
 
 /// What a turn is requested for.
@@ -371,12 +371,13 @@ fn turn_runtime(
     });
     let locks = wiring::run_locks(&site.store);
     wiring::end_abandoned(locks.as_ref());
-    let toolbox = task.adapters.toolbox(&ToolSetup {
+    let RuledToolbox { toolbox, rules } = task.adapters.toolbox(&ToolSetup {
         workspace: &site.workspace,
         file: task.settings.tools.as_deref(),
         sandbox,
         escalation,
         locks,
+        profile: &|name| wiring::sandbox(Some(name), site, &site.workspace, &[]),
     })?;
     // Hooks may name any known tool, since the offered tools change.
     let known = wiring::with_goal(wiring::offered_tools(&toolbox));
@@ -393,6 +394,7 @@ fn turn_runtime(
         },
         hooks: hooks.hooks(),
         redaction: hooks.redaction(),
+        rules,
     };
     let ceiling = wiring::permitted_calls(&task.settings, &offered, permissions)?;
     let own = UserExtensions { toolbox, hooks };

@@ -9,6 +9,8 @@ mod grants;
 mod hooks;
 mod instructions;
 mod left_store;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 mod node;
 mod output_schema;
 mod own_tools;
@@ -53,7 +55,7 @@ pub(crate) use grants::{UserGrants, grant_place};
 pub(crate) use hooks::hooks;
 pub(crate) use own_tools::offered_tools;
 pub(crate) use programs::{runtime, runtimes};
-pub(crate) use project_context::project_files;
+
 pub(crate) use provider::{ProviderChoice, list_models};
 pub use provider_scheme::{ProviderScheme, ProviderSetup};
 pub(crate) use run_locks::{end_abandoned, run_locks};
@@ -66,7 +68,8 @@ pub(crate) use settings::{
     AvailableExtensions, changed_settings, new_settings, permitted_calls, widening,
 };
 pub use tool_scheme::{ToolScheme, ToolSetup};
-pub(crate) use trust::{TrustAsker, instructions, trusted, untrusted_words};
+pub(crate) use tools::RuledToolbox;
+pub(crate) use trust::{TrustAsker, instructions, trustable_files, trusted, untrusted_words};
 pub(crate) use trust_record::{FileTrust, TrustRecord};
 pub(crate) use wire::ProviderTransport;
 pub(crate) use workspace::{StoreHandle, Workspace};

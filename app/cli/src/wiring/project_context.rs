@@ -61,6 +61,31 @@ pub(crate) fn project_files(workspace: &Path) -> Vec<ProjectFile> {
     files
 }
 
+/// Reads the file of this name that is nearest to a workspace, up to the project's root. Reports one
+/// that cannot be read or has more than `most` bytes, and skips it.
+#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers are in such a file"))]
+pub(super) fn project_file_named(workspace: &Path, name: &str, most: u64) -> Option<ProjectFile> {
+    let root = root(workspace);
+    let below = workspace.ancestors().take_while(|folder| folder.starts_with(root));
+    let path = below.map(|folder| folder.join(name)).find(|path| path.exists())?;
+    let whole = || {
+        let Some(file) = within(&path, root)? else {
+            return Ok(None);
+        };
+        if file.metadata()?.len() > most {
+            return Err(io::Error::other(format!("it has more than {most} bytes")));
+        }
+        let mut text = String::new();
+        file.take(most).read_to_string(&mut text)?;
+        let from = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        Ok(Some(ProjectFile { path: path.clone(), from, text }))
+    };
+    whole().unwrap_or_else(|error| {
+        print_notice(&format!("  {} is left out: {error}", path.display()));
+        None
+    })
+}
+
 /// Returns true if instructions have a name of this form.
 pub(super) fn is_project_file(from: &str) -> bool {
     Path::new(from).file_name().is_some_and(|name| name == NAME)

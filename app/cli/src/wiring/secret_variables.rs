@@ -39,6 +39,7 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
         | Command::Rekey(_)
         | Command::Trust(_)
         | Command::Approvals(_)
+        | Command::Mcp(_)
         | Command::Doctor(_)
         | Command::Attach(_) => return Vec::new(),
     };

@@ -2,7 +2,7 @@
 
 use windlass_engine::core::{
     Ceiling, CompactionStrategy, ContextWindow, EditTools, HookSpec, Limits, Mode, OfferedTools,
-    Permissions, Settings, ToolSpec, Widening,
+    Permissions, Rule, RuleVerdict, Settings, ToolSpec, Widening,
 };
 
 use super::instructions::INSTRUCTIONS;
@@ -23,6 +23,8 @@ pub(crate) struct AvailableExtensions {
     pub(crate) hooks: Vec<HookSpec>,
     /// Name of the redactor of the model's text.
     pub(crate) redaction: Option<String>,
+    /// Rules that the user's configuration has for single tools.
+    pub(crate) rules: Vec<Rule>,
 }
 
 /// Returns the settings of a new session. It has these permissions unless the command names others.
@@ -46,6 +48,7 @@ pub(crate) fn new_settings(
     let mut settings = with(settings, shape)?;
     let edits = edit_tools(shape.edit_tool, chosen, &settings.model);
     edits.choose(&mut settings.tools);
+    add_rules(&mut settings.rules, &offered.rules);
     if shape.window.is_none() {
         // Known capabilities of the model are used; unknown ones show by a rejection.
         let known = chosen.port.model(&settings.model);
@@ -105,6 +108,7 @@ pub(crate) fn permitted_calls(
 ) -> Result<Ceiling, Failure> {
     let mut said = Vec::new();
     rules::add(&mut said, shape, &offered.tools)?;
+    add_rules(&mut said, &offered.rules);
     Ok(Ceiling {
         mode: shape.mode.unwrap_or(MODE),
         permissions: shape.permissions.unwrap_or(permissions),
@@ -113,6 +117,15 @@ pub(crate) fn permitted_calls(
         effects: offered.tools.iter().map(|tool| (tool.name.clone(), tool.effect)).collect(),
         hold_recovered: false,
     })
+}
+
+/// Adds the rules that are not there yet.
+fn add_rules(rules: &mut Vec<Rule>, more: &[Rule]) {
+    for rule in more {
+        if !rules.contains(rule) {
+            rules.push(rule.clone());
+        }
+    }
 }
 
 /// Warns of an unknown window if the server cuts what exceeds it without a word.
@@ -133,6 +146,9 @@ pub(super) fn current_settings(
         it.hooks = offered.hooks;
         it.redaction = offered.redaction;
         it.base_url = base_url;
+        // A rule that allows widens the session, which a file alone does not.
+        let narrowing = offered.rules.into_iter().filter(|rule| rule.verdict != RuleVerdict::Allow);
+        add_rules(&mut it.rules, &narrowing.collect::<Vec<_>>());
     });
     settings.options.offered = OfferedTools::Allowed;
     programs::runtimes().write_guide(&mut settings);

@@ -6,15 +6,28 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windlass::BoxError;
+use windlass_engine::core::Rule;
 use windlass_engine::ports::ToolExecutor;
 use windlass_localfs::{RunLocks, ToolSandbox};
 
-use super::tools::{command_tools, interaction_tools, local_tools, web_tools};
+use super::tools::{command_tools, interaction_tools, local_tools, server_tools, web_tools};
 use crate::args::EscalationMode;
 use crate::exit::Failure;
 
-type MakeTools =
-    Box<dyn Fn(&ToolSetup<'_>) -> Result<Option<Arc<dyn ToolExecutor>>, BoxError> + Send + Sync>;
+type MakeTools = Box<dyn Fn(&ToolSetup<'_>) -> Result<Option<ReadyTools>, BoxError> + Send + Sync>;
+
+/// Tools that were set up, with the rules that the user's configuration has for them.
+pub(super) struct ReadyTools {
+    pub(super) tools: Arc<dyn ToolExecutor>,
+    pub(super) rules: Vec<Rule>,
+}
+
+impl ReadyTools {
+    /// Wraps tools that no rule of their own is about.
+    pub(super) fn new(tools: Arc<dyn ToolExecutor>) -> Self {
+        Self { tools, rules: Vec::new() }
+    }
+}
 
 /// Tools of every session, with the way to set them up.
 pub struct ToolScheme {
@@ -33,7 +46,7 @@ impl ToolScheme {
     ) -> Self {
         let make = move |setup: &ToolSetup<'_>| {
             let tools: Arc<dyn ToolExecutor> = Arc::new(make(setup)?);
-            Ok(Some(tools))
+            Ok(Some(ReadyTools::new(tools)))
         };
         Self { name: Some(name.to_owned()), make: Box::new(make) }
     }
@@ -44,7 +57,8 @@ impl ToolScheme {
         let commands = Self { name: None, make: Box::new(command_tools) };
         let interaction = Self { name: None, make: Box::new(interaction_tools) };
         let web = Self { name: None, make: Box::new(web_tools) };
-        vec![local, commands, interaction, web]
+        let servers = Self { name: None, make: Box::new(server_tools) };
+        vec![local, commands, interaction, web, servers]
     }
 
     /// Returns the failure to set the tools up.
@@ -55,10 +69,7 @@ impl ToolScheme {
         })
     }
 
-    pub(super) fn make(
-        &self,
-        setup: &ToolSetup<'_>,
-    ) -> Result<Option<Arc<dyn ToolExecutor>>, BoxError> {
+    pub(super) fn make(&self, setup: &ToolSetup<'_>) -> Result<Option<ReadyTools>, BoxError> {
         (self.make)(setup)
     }
 }
@@ -79,6 +90,9 @@ pub struct ToolSetup<'a> {
     pub(crate) escalation: EscalationMode,
     /// Locks of the tools' processes.
     pub(crate) locks: Option<RunLocks>,
+    /// Sandbox of a profile by its name, for servers that have one of their own.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "there are no servers"))]
+    pub(crate) profile: &'a dyn Fn(&str) -> Result<ToolSandbox, Failure>,
 }
 
 impl ToolSetup<'_> {

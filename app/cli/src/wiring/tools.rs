@@ -9,30 +9,36 @@ use std::sync::Arc;
 
 use windlass::BoxError;
 use windlass_engine::Toolbox;
-use windlass_engine::core::unavailable_tool;
-use windlass_engine::ports::ToolExecutor;
+use windlass_engine::core::{Rule, unavailable_tool};
 use windlass_interaction::InteractionTools;
 use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig};
 
 use super::adapters::Adapters;
 use super::own_tools::offered_tools;
-use super::tool_scheme::ToolSetup;
+use super::tool_scheme::{ReadyTools, ToolSetup};
 use crate::args::EscalationMode;
 use crate::exit::Failure;
 use crate::signals::COMMAND_GRACE_MS;
 
+/// Tools of a workspace, with the rules that the user's configuration has for them.
+pub(crate) struct RuledToolbox {
+    pub(crate) toolbox: Toolbox,
+    pub(crate) rules: Vec<Rule>,
+}
+
 impl Adapters {
     /// Combines the tools of a workspace: the sandbox confines their processes, and a person may be
     /// asked to let one run outside of it. They hold the locks of their calls.
-    pub(crate) fn toolbox(&self, setup: &ToolSetup<'_>) -> Result<Toolbox, Failure> {
-        let mut toolbox = Toolbox::new();
+    pub(crate) fn toolbox(&self, setup: &ToolSetup<'_>) -> Result<RuledToolbox, Failure> {
+        let (mut toolbox, mut rules) = (Toolbox::new(), Vec::new());
         for scheme in &self.tools {
-            if let Some(tools) = scheme.make(setup).map_err(|error| scheme.failure(&error))? {
-                toolbox = toolbox.with(tools).map_err(|error| scheme.failure(&error))?;
+            if let Some(made) = scheme.make(setup).map_err(|error| scheme.failure(&error))? {
+                toolbox = toolbox.with(made.tools).map_err(|error| scheme.failure(&error))?;
+                rules.extend(made.rules);
             }
         }
         match (unavailable_tool(&offered_tools(&toolbox)), commands_file(setup)) {
-            (None, _) => Ok(toolbox),
+            (None, _) => Ok(RuledToolbox { toolbox, rules }),
             (Some(stranger), Some(file)) => Err(Failure::usage(format!(
                 "cannot use the tools file `{}`: {stranger}",
                 file.display()
@@ -45,60 +51,64 @@ impl Adapters {
 }
 
 /// Returns the tools for files and commands of the workspace.
-pub(super) fn local_tools(
-    setup: &ToolSetup<'_>,
-) -> Result<Option<Arc<dyn ToolExecutor>>, BoxError> {
+pub(super) fn local_tools(setup: &ToolSetup<'_>) -> Result<Option<ReadyTools>, BoxError> {
     let local = LocalFs::open(setup.workspace, config())?.with_sandbox(setup.sandbox.clone());
     let local = match &setup.locks {
         Some(locks) => local.with_run_locks(locks.clone()),
         None => local,
     };
-    Ok(Some(match setup.escalation {
+    Ok(Some(ReadyTools::new(match setup.escalation {
         EscalationMode::Ask if super::sandbox::is_on(&setup.sandbox) => {
             Arc::new(local.with_calls_outside())
         }
         EscalationMode::Ask | EscalationMode::Never => Arc::new(local),
-    }))
+    })))
 }
 
 /// Returns the user's own commands, if there are any.
-pub(super) fn command_tools(
-    setup: &ToolSetup<'_>,
-) -> Result<Option<Arc<dyn ToolExecutor>>, BoxError> {
+pub(super) fn command_tools(setup: &ToolSetup<'_>) -> Result<Option<ReadyTools>, BoxError> {
     let Some(file) = commands_file(setup) else {
         return Ok(None);
     };
     let commands = CommandTools::load(&file, setup.workspace)?;
     let commands = commands.with_config(config()).with_sandbox(setup.sandbox.clone());
-    Ok(Some(match &setup.locks {
+    Ok(Some(ReadyTools::new(match &setup.locks {
         Some(locks) => Arc::new(commands.with_run_locks(locks.clone())),
         None => Arc::new(commands),
-    }))
+    })))
 }
 
 /// Returns the tools by which a model works with the user.
-pub(super) fn interaction_tools(
-    _: &ToolSetup<'_>,
-) -> Result<Option<Arc<dyn ToolExecutor>>, BoxError> {
-    Ok(Some(Arc::new(InteractionTools::new().with_questions())))
+pub(super) fn interaction_tools(_: &ToolSetup<'_>) -> Result<Option<ReadyTools>, BoxError> {
+    Ok(Some(ReadyTools::new(Arc::new(InteractionTools::new().with_questions()))))
 }
 
 /// Returns the tool that fetches pages, if the sandbox profile has a network: what commands may not
 /// reach, the model reaches by no other way.
 #[cfg(feature = "web")]
-pub(super) fn web_tools(setup: &ToolSetup<'_>) -> Result<Option<Arc<dyn ToolExecutor>>, BoxError> {
+pub(super) fn web_tools(setup: &ToolSetup<'_>) -> Result<Option<ReadyTools>, BoxError> {
     use windlass_engine::ports::NetworkAccess;
     match &setup.sandbox.profile.network {
         NetworkAccess::Off => Ok(None),
         network @ (NetworkAccess::Hosts(_) | NetworkAccess::All) => {
-            Ok(Some(Arc::new(windlass_web::WebTools::new(windlass_http::public_wire(network)?))))
+            let web = windlass_web::WebTools::new(windlass_http::public_wire(network)?);
+            Ok(Some(ReadyTools::new(Arc::new(web))))
         }
     }
 }
 
 /// Returns nothing: this build has no tool that fetches pages.
 #[cfg(not(feature = "web"))]
-pub(super) fn web_tools(_: &ToolSetup<'_>) -> Result<Option<Arc<dyn ToolExecutor>>, BoxError> {
+pub(super) fn web_tools(_: &ToolSetup<'_>) -> Result<Option<ReadyTools>, BoxError> {
+    Ok(None)
+}
+
+#[cfg(feature = "mcp")]
+pub(super) use super::mcp::server_tools;
+
+/// Returns nothing: this build has no client of MCP servers.
+#[cfg(not(feature = "mcp"))]
+pub(super) fn server_tools(_: &ToolSetup<'_>) -> Result<Option<ReadyTools>, BoxError> {
     Ok(None)
 }
 

@@ -1,7 +1,8 @@
 //! Trust in a workspace: instructions of a folder are used only after the user has trusted them.
 //!
-//! `AGENTS.md` files are all that is read from a workspace for the model. Tools, hooks, providers and
-//! settings are read from the user's own folder or a named file, never from a workspace.
+//! `AGENTS.md` files are all that is read from a workspace for the model, and `.mcp.json` all that may
+//! start something, both only while they are trusted. Other tools, hooks, providers and settings are read
+//! from the user's own folder or a named file, never from a workspace.
 
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
@@ -81,6 +82,14 @@ pub(crate) fn trusted(
     workspace: &Path,
 ) -> (Vec<ContextPart>, Vec<ProjectFile>) {
     split(record, project_files(workspace))
+}
+
+/// Returns all files of a project that trust decides about.
+pub(crate) fn trustable_files(workspace: &Path) -> Vec<ProjectFile> {
+    let files = project_files(workspace).into_iter();
+    #[cfg(feature = "mcp")]
+    let files = files.chain(super::mcp::project_file(workspace));
+    files.collect()
 }
 
 fn split(record: &TrustRecord, files: Vec<ProjectFile>) -> (Vec<ContextPart>, Vec<ProjectFile>) {

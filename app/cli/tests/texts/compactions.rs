@@ -87,8 +87,8 @@ fn asked_for(requests: &[Request]) -> Vec<&Request> {
     requests.iter().filter(|request| request.asked().tools.is_empty()).collect()
 }
 
-fn window(strategy: &str) -> [&str; 4] {
-    ["--window", "9600", "--compaction", strategy]
+fn window(strategy: &str) -> [&str; 6] {
+    ["--edit-tool", "edit_file", "--window", "10600", "--compaction", strategy]
 }
 
 #[test]

@@ -83,8 +83,8 @@ fn on(
     use windlass_sandbox::{ProfileScope, SandboxConfig, SystemSandbox};
 
     let state = super::user_state::state_folder().ok();
-    let files =
-        ["providers.toml", "server.toml", super::encryption::NAME].map(super::tools::configured);
+    let files = ["providers.toml", "server.toml", "mcp.toml", super::encryption::NAME]
+        .map(super::tools::configured);
     let own = state.into_iter().chain(site.private_paths()).chain(files.into_iter().flatten());
     let scope = ProfileScope {
         workspace: folder.to_owned(),

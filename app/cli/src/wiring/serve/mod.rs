@@ -275,7 +275,9 @@ fn tenants(
             models: Vec::new(),
             programs: runtimes().names().iter().map(ToString::to_string).collect(),
         };
-        let local = tenant::tenant(LOCAL, place, &args.shape, offers, (adapters, kept))?;
+        let named = |name: &str| super::sandbox(Some(name), site, &site.workspace, &hidden);
+        let shape = &args.shape;
+        let local = tenant::tenant(LOCAL, place, shape, offers, (adapters, kept), &named)?;
         return Ok(vec![local]);
     }
     // The variable applies to commands that name no model.
@@ -323,8 +325,11 @@ fn tenants(
     file.isolation.check(&isolated, &foreign)?;
     let tenants = places.into_iter().map(|(entry, shape, place)| {
         let offers = entry.offers().map_err(Failure::usage);
-        let tenant =
-            offers.and_then(|it| tenant::tenant(&entry.name, place, &shape, it, (adapters, kept)));
+        let folder = place.folder.clone();
+        let profile = |name: &str| sandbox(Some(name), site, &folder, &hidden);
+        let tenant = offers.and_then(|it| {
+            tenant::tenant(&entry.name, place, &shape, it, (adapters, kept), &profile)
+        });
         tenant.map_err(|failure| Failure {
             message: format!("the tenant {}: {}", entry.name, failure.message),
             ..failure

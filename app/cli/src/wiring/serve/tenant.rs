@@ -16,7 +16,7 @@ use crate::exit::Failure;
 use crate::wiring::goal::with_goal;
 use crate::wiring::settings::ceiling;
 use crate::wiring::{
-    self, Adapters, AvailableExtensions, ProviderTransport, ToolSetup, UserGrants,
+    self, Adapters, AvailableExtensions, ProviderTransport, RuledToolbox, ToolSetup, UserGrants,
 };
 
 /// Working folder of a tenant's tools.
@@ -40,22 +40,25 @@ pub(super) fn tenant(
     shape: &SettingsArgs,
     offers: SessionChoices,
     (adapters, kept): (&Adapters, &TenantPorts),
+    profile: &dyn Fn(&str) -> Result<ToolSandbox, Failure>,
 ) -> Result<Tenant, Failure> {
     let chosen = adapters.choose_provider(shape, &ProviderTransport::Network, None)?;
     let locks = wiring::run_locks(&kept.url);
     wiring::end_abandoned(locks.as_ref());
-    let toolbox = adapters.toolbox(&ToolSetup {
+    let RuledToolbox { toolbox, rules } = adapters.toolbox(&ToolSetup {
         workspace: &workspace.folder,
         file: shape.tools.as_deref(),
         sandbox: workspace.sandbox.clone(),
         escalation: shape.escalation.unwrap_or(EscalationMode::Never),
         locks,
+        profile,
     })?;
     // Hooks may name any known tool.
     let tools = wiring::offered_tools(&toolbox);
     let known = with_goal(tools.clone());
     let hooks = wiring::hooks(shape.hooks.as_deref(), &known)?;
-    let offered = AvailableExtensions { tools, hooks: hooks.hooks(), redaction: hooks.redaction() };
+    let offered =
+        AvailableExtensions { tools, hooks: hooks.hooks(), redaction: hooks.redaction(), rules };
     let provider = chosen.port.clone();
     let (shown, served) = (workspace.folder.display().to_string(), workspace.served);
     let house = TenantSettings::new(shape, offers, chosen, offered, workspace.permissions)?;

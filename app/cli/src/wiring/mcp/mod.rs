@@ -1,0 +1,156 @@
+//! Tools of MCP servers: those of the user's file, and those of a project's that the user trusts.
+
+mod file;
+mod project;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+use windlass::BoxError;
+use windlass_engine::core::{Rule, RuleVerdict};
+use windlass_engine::ports::ToolExecutor as _;
+use windlass_http::http_wire;
+use windlass_mcp::{
+    McpError, McpOptions, McpRecord, McpServer, McpTools, ServerEntry, ServerName, ServerNames,
+    ServerReport, ServerSandbox, ServerState, ToolApproval,
+};
+
+use super::tool_scheme::{ReadyTools, ToolSetup};
+use super::user_state::state_folder;
+use crate::exit::Failure;
+use crate::present::{print_notice, visible};
+
+pub(crate) use file::{add, path, remove};
+pub(crate) use project::{PROJECT_FILE, project_file};
+
+/// Folder of the record in the state folder.
+const RECORD: &str = "mcp";
+
+/// Server that is configured, with the place that says so.
+pub(crate) struct ConfiguredServer {
+    pub(crate) entry: ServerEntry,
+    /// File that names it.
+    pub(crate) from: String,
+}
+
+/// Returns the configured servers: the user's, and of the trusted file of a project those that have
+/// other names. Reports a project's file that is not trusted.
+///
+/// # Errors
+/// [`Failure`] when a file cannot be read.
+pub(crate) fn configured_servers(
+    workspace: &std::path::Path,
+) -> Result<BTreeMap<ServerName, ConfiguredServer>, Failure> {
+    let mut servers = BTreeMap::new();
+    for (name, entry) in project::trusted_servers(workspace)? {
+        servers.insert(name, ConfiguredServer { entry, from: PROJECT_FILE.to_owned() });
+    }
+    for (name, entry) in file::load()? {
+        servers.insert(name, ConfiguredServer { entry, from: file::NAME.to_owned() });
+    }
+    Ok(servers)
+}
+
+/// Starts the servers that are enabled, and returns their tools.
+pub(in crate::wiring) fn server_tools(
+    setup: &ToolSetup<'_>,
+) -> Result<Option<ReadyTools>, BoxError> {
+    let Some(tools) = start(setup).map_err(|failure| failure.message)? else {
+        return Ok(None);
+    };
+    for report in tools.reports() {
+        tell(&report);
+    }
+    for tool in tools.changed() {
+        print_notice(&format!(
+            "  the MCP tool {tool} is not what it was when you approved it: you are asked before it runs"
+        ));
+    }
+    let rules = tools.approvals().into_iter().map(|(tool, approval)| Rule {
+        verdict: match approval {
+            ToolApproval::Allow => RuleVerdict::Allow,
+            ToolApproval::Ask => RuleVerdict::Ask,
+            ToolApproval::Deny => RuleVerdict::Deny,
+        },
+        tool: tool.to_owned(),
+        argument: None,
+    });
+    let rules = rules.collect();
+    Ok(match tools.tools().is_empty() {
+        true => None,
+        false => Some(ReadyTools { tools: Arc::new(tools), rules }),
+    })
+}
+
+/// Starts the servers that are enabled; `None` if there are none.
+pub(crate) fn start(setup: &ToolSetup<'_>) -> Result<Option<McpTools>, Failure> {
+    let configured = configured_servers(setup.workspace)?.into_iter();
+    let enabled = configured.filter(|(_, server)| server.entry.is_enabled());
+    let servers: Vec<(ServerName, McpServer)> = enabled
+        .map(|(name, server)| {
+            let resolved = resolve(&server.entry, setup);
+            let resolved = resolved.map_err(|error| {
+                let words = format!("cannot use the MCP server {name} of {}: {error}", server.from);
+                Failure::usage(visible(&words))
+            })?;
+            Ok((name, resolved))
+        })
+        .collect::<Result<_, Failure>>()?;
+    if servers.is_empty() {
+        return Ok(None);
+    }
+    let options = McpOptions::new(setup.workspace.to_owned())
+        .with_record(McpRecord::at(state_folder()?.join(RECORD)))
+        .with_check(windlass_engine::check_parameters)
+        .with_wire(|url| http_wire(url).map_err(|error| McpError::new(error.to_string())));
+    // Tools are set up before anything waits for signals.
+    let started = tokio::task::block_in_place(|| {
+        tokio::runtime::Handle::current().block_on(async {
+            tokio::select! {
+                started = McpTools::start(servers, options) => started,
+                () = told_to_stop() => Err(McpError::new("interrupted while MCP servers start")),
+            }
+        })
+    });
+    started.map(Some).map_err(|error| Failure::usage(visible(&error.to_string())))
+}
+
+fn resolve(entry: &ServerEntry, setup: &ToolSetup<'_>) -> Result<McpServer, McpError> {
+    entry.resolve(&ServerNames {
+        variable: &|name| std::env::var(name).ok(),
+        sandbox: &|name| {
+            let own = (setup.profile)(name).map_err(|failure| McpError::new(failure.message))?;
+            Ok(ServerSandbox { sandbox: own.sandbox, profile: own.profile })
+        },
+    })
+}
+
+/// Waits for SIGINT or SIGTERM.
+async fn told_to_stop() {
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+/// Reports what is wrong with a server.
+fn tell(report: &ServerReport) {
+    let name = &report.name;
+    match &report.state {
+        ServerState::Ready | ServerState::Connecting => {}
+        ServerState::Degraded { reason } | ServerState::Failed { reason } => {
+            print_notice(&visible(&format!("  the MCP server {name} is not used: {reason}")));
+        }
+    }
+    for left in &report.left_out {
+        print_notice(&visible(&format!(
+            "  a tool of the MCP server {name} is not offered: {left}"
+        )));
+    }
+}

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
+use crate::mcp_kit;
 use crate::servers::{Servers, Size};
 use crate::test::nextest;
 use xtask::say::say;
@@ -78,6 +79,9 @@ pub(crate) fn run(name: Option<&str>, built: Built) -> anyhow::Result<()> {
         });
         table.extend(lines);
         table.extend(not_run(&missing).into_iter().map(|line| format!("{short}: {line}")));
+    }
+    if name.is_none_or(|name| name.trim_start_matches("windlass-") == "mcp") {
+        table.extend(mcp_kit::run()?);
     }
     say(format_args!("\nconform: cases that passed"));
     for line in table {

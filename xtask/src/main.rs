@@ -8,6 +8,7 @@ mod crash;
 mod demo;
 mod faults;
 mod fix;
+mod mcp_kit;
 mod own;
 mod servers;
 mod test;

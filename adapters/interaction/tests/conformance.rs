@@ -1,7 +1,5 @@
 //! The tools pass the suite of their port, and their shapes fit their schemas.
 
-#![expect(clippy::unwrap_used, reason = "it is all test code")]
-
 use std::sync::Arc;
 
 use windlass_interaction::{

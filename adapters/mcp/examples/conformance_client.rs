@@ -103,6 +103,7 @@ fn context(number: u64) -> Result<ToolContext, String> {
         program: None,
         outside_sandbox: false,
         attempt: 1,
+        failed_before: 0,
         idempotency_key: format!("conformance-{number}"),
         cancel: CancelSource::new().signal(),
         deadline: Timestamp(u64::MAX),

@@ -339,7 +339,7 @@ fn a_full_disk_loses_nothing_that_was_acknowledged() {
     let tools = place.counter("effectful");
     // A limit on file sizes stands in for the disk's end.
     let script = format!(
-        "ulimit -f 24; exec {} run 'repeat 40: count {{\"n\":1}}' --session s --json \
+        "ulimit -f 56; exec {} run 'repeat 40: count {{\"n\":1}}' --session s --json \
          --tools {tools}",
         env!("CARGO_BIN_EXE_windlass")
     );

@@ -222,7 +222,7 @@ fn in_a_summary() {
             }))
             .unwrap();
         let base_url = server.base_url();
-        let window = ["--window", "5000", "--compaction", "summary"];
+        let window = ["--window", "7000", "--compaction", "summary"];
         let words = [&with_server(&base_url)[..], &window].concat();
         let child = reach(&place, &words, "CompactionStarted");
         interrupted(&place, child, name, code, by);

@@ -102,7 +102,7 @@ fn a_turn_with_hooks_and_a_small_window_is_killed_at_any_moment() {
         std::fs::write(place.file("hooks.json"), hooks()).unwrap();
         let more = ["--json", "--tools", &tools, "--hooks", "hooks.json"];
         let provider = ["--provider", "openai-chat", "--base-url", &base_url];
-        let words = ["run", "count", "--session", "s", "--window", "4900"];
+        let words = ["run", "count", "--session", "s", "--window", "6400"];
         let run = [&words[..], &provider, &more].concat();
         if n == 0 {
             let clean = place.run(&run);

@@ -189,7 +189,6 @@ fn nothing_else_of_a_folder_is_read() {
             ("settings.local.json", hooks.to_string()),
             ("tools.json", tools.to_string()),
             ("mcp.json", tools.to_string()),
-            (".mcp.json", tools.to_string()),
             ("providers.toml", providers.to_owned()),
             ("server.toml", "PLANTED".to_owned()),
             ("config.toml", "PLANTED".to_owned()),

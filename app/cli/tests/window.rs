@@ -150,7 +150,7 @@ fn the_model_sees_each_result_before_it_leaves() {
         ("16000", "summary", 11, 1, 11_000, 5),
         ("128000", "clear", 2, 8, 12_600, 2),
         ("128000", "summary", 2, 8, 12_600, 2),
-        ("8000", "clear", 3, 8, 12_600, 3),
+        ("11000", "clear", 3, 8, 12_600, 3),
     ] {
         let place = Place::new();
         let tools = json!({"tools": [{

@@ -190,7 +190,8 @@ impl Visit {
             return Ok(());
         }
         let id = answer.body["id"].as_str().context("a fork without an id")?;
-        let mark = format!("{}-fork{}", self.mark, self.sent.len());
+        // The keys of the fork begin with its mark, so no other fork of this session has it.
+        let mark = format!("{}-fork{}", self.mark, self.keys);
         let random = crate::random::Random::of(self.world.seed, &mark);
         let mut fork = Self::new(self.world.clone(), random, id, mark, at);
         Box::pin(fork.acts(2)).await

@@ -35,7 +35,7 @@ pub(crate) struct Visit {
     from: u64,
     pub(crate) sent: Vec<Sent>,
     /// Number of requests with a key.
-    keys: u64,
+    pub(crate) keys: u64,
     watchers: JoinSet<anyhow::Result<Watched>>,
     end: watch::Sender<Option<u64>>,
 }

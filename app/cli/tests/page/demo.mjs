@@ -101,7 +101,7 @@ await scenario([
     assert.equal(await page.locator(".card").count(), 0);
     await speak(page, 'repeat 1: update_plan {"plan":[{"step":"read","status":"completed"},{"step":"write","status":"in_progress"}]}');
     await ended(page, 4);
-    assert.deepEqual(await page.locator(".plan li").allInnerTexts(), ["\u25cfread (completed)", "\u25d0write (in progress)"]);
+    assert.deepEqual(await page.locator(".plan li").allTextContents(), ["\u25cfread (completed)", "\u25d0write (in progress)"]);
     await picture(page, "plan");
   }],
   ["a call that would take ten minutes is interrupted", async (page) => {

@@ -28,10 +28,10 @@ impl ToolFixture for World {
             call("write_file", json!({"path": "new/b", "content": "b"})),
             call("shell", json!({"command": "echo c >> c"})),
             call("exec_command", json!({"cmd": "read d; echo $d >> d", "yield_time_ms": 0})),
-            call("write_stdin", json!({"id": 7, "chars": "d\n", "yield_time_ms": 60_000})),
+            call("write_stdin", json!({"id": 9, "chars": "d\n", "yield_time_ms": 60_000})),
             call("exec_command", json!({"cmd": "sleep 1000", "yield_time_ms": 0})),
             call("list_processes", json!({})),
-            call("stop_process", json!({"id": 9})),
+            call("stop_process", json!({"id": 11})),
         ]
     }
 

@@ -1,11 +1,12 @@
 //! Records of processes that outlive their calls, beside the locks of their runs.
 //!
-//! A record is a symbolic link whose target is the command line in short. It stays until its owner
-//! forgets it, so a record without a process says that the process was lost.
+//! A record is an empty file with the name of the call. It stays until its owner forgets it, so a record
+//! without a process says that the process was lost. What the process runs is in the log alone, which
+//! may be encrypted, and may be erased.
 
 use std::fs;
 use std::io::{Error, ErrorKind};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
@@ -15,18 +16,14 @@ use windlass_core::{CallId, SessionId};
 
 use crate::lock::{RunLocks, SEPARATOR, mark_of};
 
-/// Extension of the link.
+/// Extension of the file.
 const RECORD: &str = "process";
-/// Most bytes of a command line in a record.
-const WORDS: usize = 200;
 
 /// Process on record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordedProcess {
     /// Call that started it.
     pub call: CallId,
-    /// Command line in short.
-    pub command: String,
     /// True if a process holds the lock of its run.
     pub running: bool,
 }
@@ -36,13 +33,12 @@ impl RunLocks {
     ///
     /// # Errors
     /// When the record cannot be written.
-    pub fn record(&self, session: &SessionId, call: CallId, command: &str) -> Result<(), Error> {
-        let words = command.replace('\0', " ");
-        let words = words.get(..words.floor_char_boundary(WORDS)).unwrap_or_default();
-        let words = if words.is_empty() { " " } else { words };
-        match symlink(words, self.record_path(session, call)) {
+    pub fn record(&self, session: &SessionId, call: CallId) -> Result<(), Error> {
+        let mut options = fs::OpenOptions::new();
+        let made = options.write(true).create_new(true).mode(0o600);
+        match made.open(self.record_path(session, call)) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            written => written,
+            made => made.map(drop),
         }
     }
 
@@ -70,9 +66,8 @@ impl RunLocks {
     /// Returns the record of a process, if it is there.
     #[must_use]
     pub fn read_record(&self, session: &SessionId, call: CallId) -> Option<RecordedProcess> {
-        let command = fs::read_link(self.record_path(session, call)).ok()?;
-        let command = command.to_string_lossy().into_owned();
-        Some(RecordedProcess { call, command, running: self.is_held(session, call) })
+        fs::symlink_metadata(self.record_path(session, call)).ok()?;
+        Some(RecordedProcess { call, running: self.is_held(session, call) })
     }
 
     /// Ends the processes of a call's run, which any process of this machine may have started, and

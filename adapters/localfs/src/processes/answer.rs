@@ -57,10 +57,10 @@ pub(crate) async fn answer(
 }
 
 /// Returns the words about a process on record that does not run here.
-pub(crate) fn lost(id: u64, command: &str) -> String {
+pub(crate) fn lost(id: u64) -> String {
     format!(
-        "Lost: process {id} (`{command}`) ended when windlass did, or when another process continued this \
-         session. What it did until then stands, its last output is gone, and nothing started it \
+        "Lost: process {id} ended when windlass did, or when another process continued this session. \
+         What it did until then stands, its last output is gone, and nothing started it \
          again: start it with exec_command if it is still needed"
     )
 }

@@ -210,7 +210,7 @@ impl ProcessBench<'_> {
             lines.push(format!("{id}  {state}; {unread} bytes of output not read yet: {command}"));
         }
         for process in self.table.lost(self.place.locks, session) {
-            lines.push(format!("{}  {}", process.call, lost(process.call.0, &process.command)));
+            lines.push(format!("{}  {}", process.call, lost(process.call.0)));
         }
         if lines.is_empty() {
             lines.push(String::from(
@@ -251,9 +251,9 @@ impl ProcessBench<'_> {
         let (session, call) = (&context.session, CallId(id));
         let recorded = self.place.locks.and_then(|locks| locks.read_record(session, call));
         match recorded {
-            Some(recorded) => {
+            Some(_) => {
                 self.forget(call, context);
-                lost(id, &recorded.command)
+                lost(id)
             }
             None if id >= context.call.0 => {
                 format!("there is no process {id}: list_processes shows those of this session")
@@ -268,10 +268,8 @@ impl ProcessBench<'_> {
 
     /// Records a process whose id is returned to the model.
     fn record(self, process: &Process, context: &ToolContext) {
-        let recorded = self
-            .place
-            .locks
-            .map(|locks: &RunLocks| locks.record(&context.session, process.id, &process.command));
+        let recorded =
+            self.place.locks.map(|locks: &RunLocks| locks.record(&context.session, process.id));
         if let Some(Err(error)) = recorded {
             tracing::warn!(session = %context.session, process = %process.id, %error, "a process is not on record");
         }

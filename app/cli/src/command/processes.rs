@@ -1,21 +1,27 @@
 //! `windlass processes`: lists and stops the processes of a session that run beyond their calls, by the
 //! records beside the locks of their runs. Any process of this machine may have started them.
 
-use windlass_engine::core::CallId;
+use serde::Deserialize;
+use windlass_engine::core::{CallEntry, CallId, Seq, SessionId, TimelineEntry};
+use windlass_engine::ports::LogStore;
 use windlass_localfs::{RecordedProcess, RunLocks};
 
 use super::closed;
 use crate::args::{ProcessesArgs, ProcessesCommand};
 use crate::exit::{ExitKind, Failure};
-use crate::present::{print_line, print_notice, visible};
+use crate::present::{first_words, print_line, print_notice, visible};
 use crate::wiring::{self, Adapters};
+
+/// Most characters of a command line that are shown.
+const COMMAND: usize = 200;
 
 pub(super) async fn processes(
     args: ProcessesArgs,
     adapters: &Adapters,
 ) -> Result<ExitKind, Failure> {
     let session = &args.session;
-    let locks = wiring::run_locks(&adapters.workspace(&args.place)?.store);
+    let site = adapters.workspace(&args.place)?;
+    let locks = wiring::run_locks(&site.store);
     let recorded = match &locks {
         Some(locks) => locks.recorded(session).map_err(|error| unreadable(&error))?,
         None => Vec::new(),
@@ -28,11 +34,14 @@ pub(super) async fn processes(
         (Some(process), Some(locks)) => stop_process(locks, &args, &recorded, process).await?,
         (Some(process), None) => return Err(unknown(&args, process)),
         (None, _) => {
-            for process in &recorded {
-                print_line(&visible(&row(process))).map_err(closed)?;
-            }
             if recorded.is_empty() {
                 print_notice(&format!("no process of session {session} runs"));
+                return Ok(ExitKind::Completed);
+            }
+            let store = site.open_to_read().await?.store;
+            for process in &recorded {
+                let command = command(store.as_ref(), session, process.call).await?;
+                print_line(&visible(&row(process, &command))).map_err(closed)?;
             }
         }
     }
@@ -59,9 +68,30 @@ async fn stop_process(
     Ok(())
 }
 
-fn row(process: &RecordedProcess) -> String {
+/// Returns the command line of a process in short, from the call in the log that started it.
+async fn command(
+    store: &dyn LogStore,
+    session: &SessionId,
+    call: CallId,
+) -> Result<String, Failure> {
+    #[derive(Deserialize)]
+    struct Started {
+        cmd: String,
+    }
+    let facts = store.read(session, Seq(call.0.saturating_sub(1)), 1).await?;
+    let started = facts.first().and_then(|fact| {
+        let TimelineEntry::Call(_, CallEntry::Proposed(_, item)) = TimelineEntry::of(fact) else {
+            return None;
+        };
+        serde_json::from_str::<Started>(&item.arguments).ok()
+    });
+    let command = started.map_or_else(|| "unknown".to_owned(), |started| started.cmd);
+    Ok(first_words(&command, COMMAND))
+}
+
+fn row(process: &RecordedProcess, command: &str) -> String {
     let state = if process.running { "runs" } else { "ended" };
-    format!("{:>6}  {state:<5}  {}", process.call.0, process.command)
+    format!("{:>6}  {state:<5}  {command}", process.call.0)
 }
 
 fn unknown(args: &ProcessesArgs, process: CallId) -> Failure {

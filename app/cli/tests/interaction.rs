@@ -8,6 +8,7 @@ mod common;
 use common::server::Server;
 use common::terminal::TerminalProcess;
 use common::{Place, count};
+use serde_json::json;
 
 const ASK: &str =
     r#"repeat 1: ask_user {"question":"Tabs or spaces?","choices":["tabs","spaces"]}"#;
@@ -68,7 +69,14 @@ fn without_a_terminal_the_model_is_told_that_nobody_answers() {
 fn a_question_of_a_server_is_answered_where_somebody_is_attached() {
     let place = Place::new();
     let server = Server::start(&place, &["--token-file", "token"]);
-    let (session, url) = (server.session(), format!("http://{}", server.at()));
+    let url = format!("http://{}", server.at());
+    // Only a client that declares the tool may be asked: others would not know how to answer.
+    let tool = json!({"name": "ask_user", "description": "Asks.", "effect": "read_only",
+        "parameters": {"type": "object"}});
+    let body = json!({"client_tools": [tool]});
+    let (status, opened) = server.post(server.token(), "/v1/sessions", &body);
+    assert_eq!(status, 201, "{opened}");
+    let session = opened["id"].as_str().unwrap().to_owned();
     server.send(&session, ASK);
     let words = ["attach", &session, "--server", &url, "--token-file", "token", "--once"];
     let mut terminal = TerminalProcess::run(&place, &words);
@@ -78,6 +86,18 @@ fn a_question_of_a_server_is_answered_where_somebody_is_attached() {
     assert_eq!(done.code, 0, "{}", done.err);
     server.stop("TERM");
     assert_eq!(output(&place, &session), ("done".to_owned(), "tabs".to_owned()));
+}
+
+#[test]
+fn a_server_offers_no_questions_to_clients_that_declare_none() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--token-file", "token"]);
+    let session = server.session();
+    server.stop("TERM");
+    let opened = &place.log(&session)[0]["body"]["settings"]["tools"];
+    let names: Vec<_> = opened.as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    assert!(names.contains(&&json!("update_plan")), "{names:?}");
+    assert!(!names.contains(&&json!("ask_user")), "{names:?}");
 }
 
 #[test]

@@ -16,6 +16,8 @@ use std::process::{Command, Stdio};
 
 use common::Place;
 use common::server::Server;
+use windlass_engine::ports::ToolExecutor as _;
+use windlass_interaction::{ASK_USER_TOOL, InteractionTools};
 
 /// The longest that the script may take, in seconds.
 const LONGEST_S: u32 = 240;
@@ -58,6 +60,19 @@ fn a_person_drives_the_built_command_with_its_demo_model() {
     let sessions: Vec<&str> =
         told.lines().filter_map(|line| line.strip_prefix("session ")).collect();
     assert_eq!(sessions.len(), 2, "{told}");
+    // The tool that the page declares is the command's own.
+    let own = InteractionTools::new().with_questions().tools();
+    let own = own.iter().find(|tool| tool.name == ASK_USER_TOOL).unwrap();
+    let opened = &place.log(sessions[0])[0]["body"]["settings"]["tools"];
+    let mut tools = opened.as_array().unwrap().iter();
+    let declared = tools.find(|tool| tool["name"] == ASK_USER_TOOL).unwrap();
+    assert_eq!(declared["description"], own.description);
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(json(declared["parameters"].as_str().unwrap()), json(&own.parameters));
+    assert_eq!(
+        (&declared["client"], &declared["timeout_ms"]),
+        (&true.into(), &own.timeout_ms.into())
+    );
     for session in sessions {
         let verified = place.run(&["verify", session]);
         assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);

@@ -9,9 +9,6 @@ use crate::api::EffectShape;
 use crate::object;
 use crate::tenant::Refusal;
 
-/// Client tool of the tenant itself, whose calls a person answers. No client declares it.
-const ASK_USER: &str = "ask_user";
-
 /// Most tools that a client declares for a session.
 const MAX_TOOLS: usize = 64;
 /// Longest description of a tool, in bytes.
@@ -86,7 +83,7 @@ pub(crate) fn declare(settings: &mut Settings, tools: &[ClientTool]) -> Result<(
     if tools.len() > MAX_TOOLS {
         return Err(Refusal(format!("a client declares at most {MAX_TOOLS} tools")));
     }
-    settings.tools.retain(|tool| !is_declared(tool));
+    settings.tools.retain(|tool| !tool.client);
     for tool in tools {
         let spec = tool.spec()?;
         if settings.tool(&spec.name).is_some() {
@@ -98,15 +95,10 @@ pub(crate) fn declare(settings: &mut Settings, tools: &[ClientTool]) -> Result<(
     Ok(())
 }
 
-/// Returns true if a client of the session declared the tool.
-fn is_declared(tool: &ToolSpec) -> bool {
-    tool.client && tool.name != ASK_USER
-}
-
 /// Adds the client tools that a session has to its current settings. A tool of the server takes
 /// precedence.
 pub(crate) fn retain(settings: &mut Settings, recorded: &Settings) {
-    let declared = recorded.tools.iter().filter(|tool| is_declared(tool));
+    let declared = recorded.tools.iter().filter(|tool| tool.client);
     for tool in declared {
         if settings.tool(&tool.name).is_none() {
             settings.tools.push(tool.clone());
@@ -116,7 +108,7 @@ pub(crate) fn retain(settings: &mut Settings, recorded: &Settings) {
 
 /// Returns true if a session was opened with these client tools.
 pub(crate) fn has_declared(recorded: &Settings, tools: &[ClientTool]) -> bool {
-    let before = recorded.tools.iter().filter(|tool| is_declared(tool)).map(Some);
+    let before = recorded.tools.iter().filter(|tool| tool.client).map(Some);
     let now: Vec<ToolSpec> = tools.iter().filter_map(|tool| tool.spec().ok()).collect();
     before.eq(now.iter().map(Some))
 }

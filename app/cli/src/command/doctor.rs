@@ -52,6 +52,7 @@ pub(super) async fn doctor(args: DoctorArgs, adapters: &Adapters) -> Result<Exit
                 file: args.shape.tools.as_deref(),
                 sandbox: own,
                 escalation: EscalationMode::Never,
+                answers: true,
                 locks: None,
                 profile: &|name| wiring::sandbox(Some(name), &site, &site.workspace, &[]),
             }) {

@@ -121,6 +121,7 @@ fn started(
         file: None,
         sandbox: windlass_localfs::ToolSandbox::default(),
         escalation: EscalationMode::Never,
+        answers: false,
         locks: None,
         profile: &profile,
     })?;

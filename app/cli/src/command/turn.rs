@@ -376,6 +376,7 @@ fn turn_runtime(
         file: task.settings.tools.as_deref(),
         sandbox,
         escalation,
+        answers: true,
         locks,
         profile: &|name| wiring::sandbox(Some(name), site, &site.workspace, &[]),
     })?;

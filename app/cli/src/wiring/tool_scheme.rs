@@ -88,6 +88,8 @@ pub struct ToolSetup<'a> {
     /// Sandbox of the tools' processes.
     pub(crate) sandbox: ToolSandbox,
     pub(crate) escalation: EscalationMode,
+    /// True if the command answers the model's questions.
+    pub(crate) answers: bool,
     /// Locks of the tools' processes.
     pub(crate) locks: Option<RunLocks>,
     /// Sandbox of a profile by its name, for servers that have one of their own.

@@ -79,8 +79,12 @@ pub(super) fn command_tools(setup: &ToolSetup<'_>) -> Result<Option<ReadyTools>,
 }
 
 /// Returns the tools by which a model works with the user.
-pub(super) fn interaction_tools(_: &ToolSetup<'_>) -> Result<Option<ReadyTools>, BoxError> {
-    Ok(Some(ReadyTools::new(Arc::new(InteractionTools::new().with_questions()))))
+pub(super) fn interaction_tools(setup: &ToolSetup<'_>) -> Result<Option<ReadyTools>, BoxError> {
+    let tools = match setup.answers {
+        true => InteractionTools::new().with_questions(),
+        false => InteractionTools::new(),
+    };
+    Ok(Some(ReadyTools::new(Arc::new(tools))))
 }
 
 /// Returns the tool that fetches pages, if the sandbox profile has a network: what commands may not

@@ -2,6 +2,7 @@
 
 import { fresh_key, of, post } from "./api.js";
 import { h, id, text } from "./dom.js";
+import { ASK_USER } from "./interaction.js";
 import { ELSEWHERE, KEYS, set_single_keys, single_keys } from "./keys.js";
 import { keep } from "./token.js";
 
@@ -36,7 +37,7 @@ export function new_session(open) {
   let key = null;
   const submit = async (event) => {
     event.preventDefault();
-    const wish = {};
+    const wish = { client_tools: [ASK_USER] };
     if (mode.value) wish.mode = mode.value;
     if (permissions.value) wish.permissions = permissions.value;
     if (model.value.trim()) wish.model = model.value.trim();

@@ -3,6 +3,27 @@
 import { h, text } from "./dom.js";
 import { exact, visible } from "./visible.js";
 
+/** The tool by which the model asks: the page declares it for the sessions that it opens, since it answers. */
+export const ASK_USER = {
+  name: "ask_user",
+  description: "Asks the user a question and waits for the answer. Use it if the work cannot go on without a decision " +
+    "that only the user can make. Offer choices where there are some; the user may answer with other words.",
+  parameters: {
+    type: "object",
+    properties: {
+      question: { type: "string", minLength: 1, maxLength: 4000, description: "The question, with what is needed to answer it." },
+      choices: {
+        type: "array", maxItems: 9, description: "Answers to choose from. Default none.",
+        items: { type: "string", minLength: 1, maxLength: 500 },
+      },
+    },
+    required: ["question"],
+    additionalProperties: false,
+  },
+  effect: "read_only",
+  timeout_ms: 24 * 60 * 60 * 1000,
+};
+
 const SIGNS = { pending: "\u25cb", in_progress: "\u25d0", completed: "\u25cf" };
 const WORDS = { pending: "pending", in_progress: "in progress", completed: "completed" };
 

@@ -50,6 +50,8 @@ pub(super) fn tenant(
         file: shape.tools.as_deref(),
         sandbox: workspace.sandbox.clone(),
         escalation: shape.escalation.unwrap_or(EscalationMode::Never),
+        // Clients that answer questions declare the tool themselves, as the page does.
+        answers: false,
         locks,
         profile,
     })?;

@@ -104,6 +104,18 @@ pub enum PromptItem {
     },
 }
 
+impl PromptItem {
+    /// Returns the sample, the id and the call of a call.
+    #[must_use]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other item is no call")]
+    pub fn as_call(&self) -> Option<(Seq, &Arc<str>, &Arc<CallItem>)> {
+        match self {
+            Self::Call { sample, id, call } => Some((*sample, id, call)),
+            _ => None,
+        }
+    }
+}
+
 /// Returns the framed report on an inline program.
 #[must_use]
 pub fn program_report_text(observation: &Observation) -> String {

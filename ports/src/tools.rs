@@ -10,7 +10,7 @@ use windlass_core::{
 };
 
 use crate::blobs::OutputStore;
-use crate::cancel::CancelSignal;
+use crate::cancel::{CancelSignal, CancelSource};
 use crate::error::{ErrorKind, PortError};
 
 /// Runs tools.
@@ -217,6 +217,29 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
+    /// Creates the context of a first run within a local scope. Nobody cancels or watches it, its
+    /// time-out is ten minutes, and nothing stores its outputs. For tests, and for programs that run a
+    /// tool without an engine.
+    #[must_use]
+    pub fn new(session: SessionId, call: CallId) -> Self {
+        Self {
+            scope: Scope::local("local"),
+            turn: TurnId(1),
+            call,
+            outside_sandbox: false,
+            program: None,
+            attempt: 1,
+            failed_before: 0,
+            idempotency_key: format!("{session}.{call}"),
+            cancel: CancelSource::new().signal(),
+            deadline: Timestamp(u64::MAX),
+            timeout_ms: 600_000,
+            progress: Arc::new(NoProgress),
+            outputs: OutputStore::disabled(session.clone()),
+            session,
+        }
+    }
+
     /// Reports progress to subscribers. Never blocks; the report may be dropped.
     pub fn report(&self, text: &str) {
         self.progress.report(text);

@@ -16,6 +16,8 @@ mod patched_files;
 pub(crate) mod read;
 mod write;
 
+use std::io::Read;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use windlass_core::{Observation, ObservationStatus};
@@ -180,6 +182,20 @@ pub(crate) fn paths(tool: FileTool, arguments: &str) -> Vec<String> {
 struct PathArgument {
     #[serde(default)]
     path: Option<String>,
+}
+
+/// Reads the whole of a file that is to be changed.
+fn whole(file: impl Read, path: &str, bench: &FileToolContext<'_>) -> Result<Vec<u8>, CallFailure> {
+    let most = bench.config.file_bytes;
+    let mut content = Vec::new();
+    let read = file.take(most.saturating_add(1)).read_to_end(&mut content);
+    read.map_err(|error| CallFailure::Message(format!("cannot read `{path}`: {error}")))?;
+    if content.len() as u64 > most {
+        return Err(CallFailure::Message(format!(
+            "`{path}` is larger than {most} bytes: change it with the shell"
+        )));
+    }
+    Ok(content)
 }
 
 /// Reads a call's arguments.

@@ -3,18 +3,15 @@
 #![allow(clippy::print_stderr, clippy::print_stdout, reason = "a program for tests")]
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use windlass_core::{CallId, Scope, SessionId, Timestamp, TurnId};
+use windlass_core::{CallId, SessionId};
 use windlass_http::http_wire;
 use windlass_mcp::{
     McpError, McpOptions, McpServer, McpTools, McpTransport, ServerName, ServerState,
 };
-use windlass_ports::{
-    CancelSource, NoProgress, OutputStore, ToolCall, ToolContext, ToolExecutor as _,
-};
+use windlass_ports::{ToolCall, ToolContext, ToolExecutor as _};
 
 /// Calls of a scenario, as the kit gives them to the client.
 fn given_calls() -> Vec<(String, Value)> {
@@ -94,20 +91,5 @@ fn arguments(schema: &str) -> Value {
 
 fn context(number: u64) -> Result<ToolContext, String> {
     let session = SessionId::new("conformance").map_err(|error| error.to_string())?;
-    Ok(ToolContext {
-        scope: Scope::local("conformance"),
-        outputs: OutputStore::disabled(session.clone()),
-        session,
-        turn: TurnId(1),
-        call: CallId(number),
-        program: None,
-        outside_sandbox: false,
-        attempt: 1,
-        failed_before: 0,
-        idempotency_key: format!("conformance-{number}"),
-        cancel: CancelSource::new().signal(),
-        deadline: Timestamp(u64::MAX),
-        timeout_ms: 20_000,
-        progress: Arc::new(NoProgress),
-    })
+    Ok(ToolContext { timeout_ms: 20_000, ..ToolContext::new(session, CallId(number)) })
 }

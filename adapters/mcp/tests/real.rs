@@ -6,15 +6,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use windlass_core::{CallId, Observation, ObservationStatus, Scope, SessionId, Timestamp, TurnId};
+use windlass_core::{CallId, Observation, ObservationStatus, SessionId};
 use windlass_mcp::{McpOptions, McpServer, McpTools, McpTransport, ServerName, ServerState};
-use windlass_ports::{
-    CancelSource, NoProgress, OutputStore, ToolCall, ToolContext, ToolError, ToolExecutor as _,
-};
+use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor as _};
 
 /// Variables that name Node, a folder `node_modules` and a Python with the servers.
 const NODE: &str = "WINDLASS_TEST_NODE";
@@ -139,22 +136,7 @@ async fn eventually(what: &str, holds: impl Fn() -> bool) {
 
 fn context() -> ToolContext {
     let session = SessionId::new("real").unwrap();
-    ToolContext {
-        scope: Scope::local("real"),
-        outputs: OutputStore::disabled(session.clone()),
-        session,
-        turn: TurnId(1),
-        call: CallId(1),
-        program: None,
-        outside_sandbox: false,
-        attempt: 1,
-        failed_before: 0,
-        idempotency_key: "real-1".into(),
-        cancel: CancelSource::new().signal(),
-        deadline: Timestamp(u64::MAX),
-        timeout_ms: 60_000,
-        progress: Arc::new(NoProgress),
-    }
+    ToolContext { timeout_ms: 60_000, ..ToolContext::new(session, CallId(1)) }
 }
 
 #[tokio::test]

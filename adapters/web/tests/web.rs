@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use windlass_core::{CallId, ObservationStatus, Scope, SessionId, Timestamp, TurnId};
+use windlass_core::{CallId, ObservationStatus, SessionId};
 use windlass_ports::{
-    CancelSource, NoProgress, OutputStore, ToolCall, ToolContext, ToolExecutor, Wire, WireBody,
-    WireError, WireHeaders, WireRequest, WireResponse,
+    ToolCall, ToolContext, ToolExecutor, Wire, WireBody, WireError, WireHeaders, WireRequest,
+    WireResponse,
 };
 use windlass_testkit::tools::suite::ToolFixture;
 use windlass_web::{WEB_FETCH_TOOL, WebTools};
@@ -69,23 +69,7 @@ fn to(location: &'static [(&'static str, &'static str)]) -> Answer {
 }
 
 fn context() -> ToolContext {
-    let session = SessionId::new("s").unwrap();
-    ToolContext {
-        scope: Scope::local("me"),
-        outputs: OutputStore::disabled(session.clone()),
-        session,
-        turn: TurnId(1),
-        call: CallId(2),
-        outside_sandbox: false,
-        program: None,
-        attempt: 1,
-        failed_before: 0,
-        idempotency_key: "s.2".to_owned(),
-        cancel: CancelSource::new().signal(),
-        deadline: Timestamp(u64::MAX),
-        timeout_ms: 60_000,
-        progress: Arc::new(NoProgress),
-    }
+    ToolContext::new(SessionId::new("s").unwrap(), CallId(2))
 }
 
 async fn fetch(url: &str, answers: &[Answer]) -> (ObservationStatus, String, Vec<String>) {

@@ -125,19 +125,8 @@ impl History {
 
     /// Removes the ids of calls that have left the conversation.
     pub(super) fn prune_ids(&mut self) {
-        let ids = self.items.iter().filter_map(|item| match item {
-            PromptItem::Call { id, .. } => Some(id.clone()),
-            PromptItem::User { .. }
-            | PromptItem::Image { .. }
-            | PromptItem::Context { .. }
-            | PromptItem::Text { .. }
-            | PromptItem::Refusal { .. }
-            | PromptItem::Reasoning { .. }
-            | PromptItem::Result { .. }
-            | PromptItem::CallReport { .. }
-            | PromptItem::ProgramReport { .. } => None,
-        });
-        self.ids = ids.collect();
+        let calls = self.items.iter().filter_map(PromptItem::as_call);
+        self.ids = calls.map(|(_, id, _)| id.clone()).collect();
     }
 
     /// Returns the provider's id of a call, or one made from the call's position if the

@@ -207,11 +207,8 @@ impl fmt::Display for DeathFailure {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::{CallId, Scope, Seq, Timestamp, TurnId};
-    use windlass_ports::{
-        CancelSource, LogStore as _, NoProgress, OutputStore, ToolCall, ToolContext,
-        ToolExecutor as _,
-    };
+    use windlass_core::{CallId, Seq};
+    use windlass_ports::{LogStore as _, ToolCall, ToolContext, ToolExecutor as _};
 
     use super::*;
     use crate::tools::ScriptedTools;
@@ -234,22 +231,9 @@ mod tests {
     async fn pay(life: &ScenarioLife) -> Result<(), Box<dyn Error + Send + Sync>> {
         let tools = ScriptedTools::new([life.counter("pay", EffectClass::Effectful).tool()]);
         let session = windlass_core::SessionId::new("s")?;
-        let context = ToolContext {
-            scope: Scope::local("me"),
-            outputs: OutputStore::disabled(session.clone()),
-            session,
-            turn: TurnId(2),
-            call: CallId(6),
-            program: None,
-            outside_sandbox: false,
-            attempt: 1,
-            failed_before: 0,
-            idempotency_key: String::from("k"),
-            cancel: CancelSource::new().signal(),
-            deadline: Timestamp(1_000),
-            timeout_ms: 1_000,
-            progress: Arc::new(NoProgress),
-        };
+        let key = String::from("k");
+        let context = ToolContext::new(session, CallId(6));
+        let context = ToolContext { idempotency_key: key, ..context };
         tools.run(ToolCall { name: "pay".into(), arguments: "{}".into() }, context).await?;
         Ok(())
     }

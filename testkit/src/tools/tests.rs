@@ -1,7 +1,7 @@
 //! Scripted tools keep the port's laws and record what they were asked.
 
 use windlass_core::{EffectClass, Timestamp};
-use windlass_ports::{CancelSource, NoProgress, OutputStore};
+use windlass_ports::CancelSource;
 
 use super::*;
 use crate::clock::ManualClock;
@@ -12,21 +12,13 @@ fn call(name: &str) -> ToolCall {
 }
 
 fn context(call: u64, attempt: u32, cancel: &CancelSource) -> ToolContext {
+    let session = SessionId::new("s").unwrap();
     ToolContext {
-        scope: Scope::local("me"),
-        session: SessionId::new("s").unwrap(),
-        turn: TurnId(2),
-        call: CallId(call),
-        program: None,
-        outside_sandbox: false,
         attempt,
-        failed_before: 0,
-        idempotency_key: format!("s-{call}"),
         cancel: cancel.signal(),
         deadline: Timestamp(1_000),
         timeout_ms: 1_000,
-        progress: Arc::new(NoProgress),
-        outputs: OutputStore::disabled(SessionId::new("s").unwrap()),
+        ..ToolContext::new(session, CallId(call))
     }
 }
 

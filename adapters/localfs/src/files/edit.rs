@@ -1,14 +1,12 @@
 //! `edit_file`: an exact piece of text in a file replaced by another.
 
-use std::io::Read;
-
 use memchr::memmem::Finder;
 use rustix::fs::Stat;
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 use windlass_ports::FileChange;
 
-use super::{FileToolContext, edit_report, failure};
+use super::{FileToolContext, edit_report, failure, whole};
 use crate::fault::{CallFailure, bounded};
 use crate::open;
 use crate::planned::planned;
@@ -105,15 +103,7 @@ impl PreparedEdit {
         }
         let place = bench.root.resolve(path, MissingFolders::Refuse)?;
         let (file, stat) = open::file(&place)?;
-        let most = bench.config.file_bytes;
-        let mut content = Vec::new();
-        let read = file.take(most.saturating_add(1)).read_to_end(&mut content);
-        read.map_err(|error| CallFailure::Message(format!("cannot read `{path}`: {error}")))?;
-        if content.len() as u64 > most {
-            return Err(CallFailure::Message(format!(
-                "`{path}` is larger than {most} bytes: edit it with the shell"
-            )));
-        }
+        let content = whole(file, path, bench)?;
         let places: Vec<usize> = Finder::new(old).find_iter(&content).collect();
         let first = match places.as_slice() {
             [] => return Err(edit_report::missing(path, &content, old)),
@@ -122,6 +112,7 @@ impl PreparedEdit {
             [_, ..] => return Err(edit_report::repeated(path, &content, &places)),
         };
         let after = replaced(&content, &places, old.len(), new.as_bytes());
+        let most = bench.config.file_bytes;
         if after.len() as u64 > most {
             return Err(CallFailure::Message(format!(
                 "`{path}` would become larger than {most} bytes"

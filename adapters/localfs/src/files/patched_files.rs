@@ -1,10 +1,8 @@
 //! Files that a patch names, as they are and as it makes them. Reads, and changes nothing.
 
-use std::io::Read;
-
 use rustix::fs::Stat;
 
-use super::{FileToolContext, edit_report};
+use super::{FileToolContext, edit_report, whole};
 use crate::fault::CallFailure;
 use crate::open;
 use crate::patch::apply::{ChunkFault, ChunkFaultKind, apply};
@@ -223,7 +221,7 @@ impl PatchedFiles {
                 Some(_) => {
                     let place = bench.root.resolve(path, MissingFolders::Refuse)?;
                     let (file, stat) = open::file(&place)?;
-                    (Some(stat), Some(read(file, path, bench)?))
+                    (Some(stat), Some(whole(file, path, bench)?))
                 }
             },
         };
@@ -253,19 +251,6 @@ impl PatchedFile {
         self.after = Some(after);
         Ok(())
     }
-}
-
-fn read(file: impl Read, path: &str, bench: &FileToolContext<'_>) -> Result<Vec<u8>, CallFailure> {
-    let most = bench.config.file_bytes;
-    let mut content = Vec::new();
-    let read = file.take(most.saturating_add(1)).read_to_end(&mut content);
-    read.map_err(|error| CallFailure::Message(format!("cannot read `{path}`: {error}")))?;
-    if content.len() as u64 > most {
-        return Err(CallFailure::Message(format!(
-            "`{path}` is larger than {most} bytes: change it with the shell"
-        )));
-    }
-    Ok(content)
 }
 
 /// Returns true if a file is as chunks make it: all of them can be taken back.

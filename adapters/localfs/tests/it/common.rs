@@ -7,11 +7,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::Notify;
-use windlass_core::{CallId, Observation, ObservationStatus, Scope, SessionId, Timestamp, TurnId};
+use windlass_core::{CallId, Observation, ObservationStatus, SessionId, Timestamp};
 use windlass_localfs::{LocalFs, LocalFsConfig};
-use windlass_ports::{
-    CancelSource, OutputStore, ProgressSink, ToolCall, ToolContext, ToolError, ToolExecutor,
-};
+use windlass_ports::{CancelSource, ProgressSink, ToolCall, ToolContext, ToolError, ToolExecutor};
 
 /// A workspace, a folder beside it that holds a secret, and the tools.
 pub(crate) struct World {
@@ -142,20 +140,12 @@ pub(crate) fn context_with(
     seen: Arc<RecordedProgress>,
 ) -> ToolContext {
     ToolContext {
-        scope: Scope::local("tester"),
-        session: session(),
-        outputs: OutputStore::disabled(session()),
-        turn: TurnId(2),
-        call: CallId(7),
-        program: None,
-        outside_sandbox: false,
-        attempt: 1,
-        failed_before: 0,
         idempotency_key: String::from("s-1/7"),
         cancel: cancel.signal(),
         deadline: Timestamp(timeout_ms),
         timeout_ms,
         progress: seen,
+        ..ToolContext::new(session(), CallId(7))
     }
 }
 

@@ -3,18 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use windlass_core::{CallId, Observation, Scope, SessionId, Timestamp, TurnId};
+use windlass_core::{CallId, Observation, SessionId};
 use windlass_mcp::{
     McpError, McpOptions, McpRecord, McpServer, McpTools, McpTransport, ServerName, ServerState,
 };
-use windlass_ports::{
-    CancelSource, NoProgress, OutputStore, ToolCall, ToolContext, ToolError, ToolExecutor as _,
-};
+use windlass_ports::{CancelSource, ToolCall, ToolContext, ToolError, ToolExecutor as _};
 
 /// Returns the program of an example. Cargo builds it with the tests of the package, unless one of
 /// them is selected.
@@ -128,22 +125,8 @@ pub(crate) async fn said(tools: &McpTools, tool: &str) -> String {
 
 pub(crate) fn context(cancel: &CancelSource) -> ToolContext {
     let session = SessionId::new("it").unwrap();
-    ToolContext {
-        scope: Scope::local("it"),
-        outputs: OutputStore::disabled(session.clone()),
-        session,
-        turn: TurnId(1),
-        call: CallId(1),
-        program: None,
-        outside_sandbox: false,
-        attempt: 1,
-        failed_before: 0,
-        idempotency_key: "it-1".into(),
-        cancel: cancel.signal(),
-        deadline: Timestamp(u64::MAX),
-        timeout_ms: 30_000,
-        progress: Arc::new(NoProgress),
-    }
+    let (cancel, timeout_ms) = (cancel.signal(), 30_000);
+    ToolContext { cancel, timeout_ms, ..ToolContext::new(session, CallId(1)) }
 }
 
 /// Returns the processes that run the scripted server on a folder.

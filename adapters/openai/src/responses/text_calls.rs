@@ -51,21 +51,9 @@ impl<'a> TextCalls<'a> {
         }
         let (prompt, settings) = (self.prompt, &self.prompt.settings);
         let calls = self.calls.get_or_insert_with(|| {
-            let calls = prompt.items.iter().filter_map(|item| match item {
-                PromptItem::Call { id, call, .. } => {
-                    argument(settings, &call.name).map(|_| (&**id, &**call))
-                }
-                PromptItem::User { .. }
-                | PromptItem::Image { .. }
-                | PromptItem::Context { .. }
-                | PromptItem::Text { .. }
-                | PromptItem::Refusal { .. }
-                | PromptItem::Reasoning { .. }
-                | PromptItem::Result { .. }
-                | PromptItem::CallReport { .. }
-                | PromptItem::ProgramReport { .. } => None,
-            });
-            calls.collect()
+            let calls = prompt.items.iter().filter_map(PromptItem::as_call);
+            let of_text = calls.filter(|(_, _, call)| argument(settings, &call.name).is_some());
+            of_text.map(|(_, id, call)| (&**id, &**call)).collect()
         });
         let call = calls.get(id).copied();
         call.is_some_and(|call| self.text(&call.name, &call.arguments).is_some())

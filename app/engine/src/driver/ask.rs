@@ -113,18 +113,7 @@ impl Driver {
         let mut back = LOOK_BACK;
         loop {
             let from = items.len().saturating_sub(back);
-            let found = items.iter_from(from).filter_map(|item| match item {
-                PromptItem::Call { sample, id, call } => Some((sample, id, call)),
-                PromptItem::User { .. }
-                | PromptItem::Image { .. }
-                | PromptItem::Context { .. }
-                | PromptItem::Text { .. }
-                | PromptItem::Refusal { .. }
-                | PromptItem::Reasoning { .. }
-                | PromptItem::Result { .. }
-                | PromptItem::CallReport { .. }
-                | PromptItem::ProgramReport { .. } => None,
-            });
+            let found = items.iter_from(from).filter_map(PromptItem::as_call);
             let found: Vec<_> = found.collect();
             let latest = found.last().map(|(sample, _, _)| *sample);
             let of_latest = found.iter().filter(|(sample, _, _)| Some(*sample) == latest);

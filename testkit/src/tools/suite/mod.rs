@@ -14,13 +14,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use windlass_core::{
-    CallId, EffectClass, Observation, ObservationStatus, Scope, SessionId, Timestamp, ToolSpec,
-    TurnId,
+    CallId, EffectClass, Observation, ObservationStatus, SessionId, Timestamp, ToolSpec,
 };
-use windlass_ports::{
-    CancelSource, NoProgress, OutputStore, ToolCall, ToolContext, ToolError, ToolErrorKind,
-    ToolExecutor,
-};
+use windlass_ports::{CancelSource, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 
 use crate::store::{Checked, Violation, run_in_parallel as run};
 use crate::suite::not_run;
@@ -440,22 +436,9 @@ fn stopped(name: &str, ended: &Observation) -> Checked {
 
 fn context(number: u64, cancel: &CancelSource) -> Result<ToolContext, Violation> {
     let session = SessionId::new("suite").map_err(|error| Violation::new(error.to_string()))?;
-    Ok(ToolContext {
-        scope: Scope::local("suite"),
-        outputs: OutputStore::disabled(session.clone()),
-        session,
-        turn: TurnId(1),
-        call: CallId(number),
-        program: None,
-        outside_sandbox: false,
-        attempt: 1,
-        failed_before: 0,
-        idempotency_key: format!("suite-{number}"),
-        cancel: cancel.signal(),
-        deadline: now().plus_ms(AMPLE_MS),
-        timeout_ms: AMPLE_MS,
-        progress: Arc::new(NoProgress),
-    })
+    let (cancel, deadline, timeout_ms) = (cancel.signal(), now().plus_ms(AMPLE_MS), AMPLE_MS);
+    let context = ToolContext::new(session, CallId(number));
+    Ok(ToolContext { cancel, deadline, timeout_ms, ..context })
 }
 
 fn now() -> Timestamp {

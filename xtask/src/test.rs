@@ -158,8 +158,8 @@ fn selected(arguments: &[String]) -> Vec<String> {
 fn nextest_run(profile: &str) -> anyhow::Result<Command> {
     let mut tests = nextest()?;
     tests.args(["nextest", "run", "--profile", profile]);
-    // A third of the time tests wait: for servers, deadlines and processes. So there are three for
-    // two processors, unless the variable says otherwise.
+    // Many tests wait, for servers, deadlines and processes. So there are three for two processors, unless
+    // the variable says otherwise.
     if std::env::var_os(THREADS).is_none() {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         tests.env(THREADS, (processors + processors.div_ceil(2)).to_string());

@@ -5,7 +5,8 @@ use htmd::HtmlToMarkdown;
 use url::Url;
 
 use crate::fetch::{Body, FetchFailure};
-use crate::tags::{are_tame, without_tags};
+use crate::tags::without_tags;
+use crate::tree::is_tame;
 
 /// Most bytes of text that are returned.
 const TEXT_BYTES: usize = 1024 * 1024;
@@ -92,7 +93,7 @@ fn charset(text: &str) -> Option<&'static Encoding> {
 }
 
 fn markdown(html: String) -> Result<String, FetchFailure> {
-    if !are_tame(&html) {
+    if !is_tame(&html) {
         return Ok(without_tags(&html));
     }
     let convert = move || {
@@ -148,7 +149,7 @@ mod tests {
     fn a_page_nested_to_the_limit_is_converted_and_a_deeper_one_is_text() {
         for (depth, tame) in [(1_900, true), (400_000, false)] {
             let html = format!("{}deep", "<div>".repeat(depth));
-            assert_eq!(are_tame(&html), tame);
+            assert_eq!(is_tame(&html), tame);
             assert_eq!(page("text/html", html.as_bytes()).unwrap().trim(), "deep");
         }
         let open: String = (0..60_000).map(|n| format!("<font x={n}><p>")).collect();

@@ -112,6 +112,16 @@ impl Settings {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
+    /// Adds the client tools of a session's recorded settings that these lack: what a process offers
+    /// does not change what the session's clients run.
+    pub fn retain_client_tools(&mut self, recorded: &Self) {
+        for tool in recorded.tools.iter().filter(|tool| tool.client) {
+            if self.tool(&tool.name).is_none() {
+                self.tools.push(tool.clone());
+            }
+        }
+    }
+
     /// Returns the tools that a request offers: those that may run, unless the options select all.
     /// A call of another one is denied in any case.
     pub fn offered_tools(&self) -> impl Iterator<Item = &ToolSpec> {

@@ -5,6 +5,8 @@
 
 mod common;
 
+use std::time::{Duration, Instant};
+
 use common::server::Server;
 use common::terminal::TerminalProcess;
 use common::{Place, count};
@@ -65,12 +67,9 @@ fn without_a_terminal_the_model_is_told_that_nobody_answers() {
     assert!(words.starts_with("Nobody can be asked"), "{words}");
 }
 
-#[test]
-fn a_question_of_a_server_is_answered_where_somebody_is_attached() {
-    let place = Place::new();
-    let server = Server::start(&place, &["--token-file", "token"]);
-    let url = format!("http://{}", server.at());
-    // Only a client that declares the tool may be asked: others would not know how to answer.
+/// Opens a session whose model asks a client. Only one that declares the tool may be asked: others
+/// would not know how to answer.
+fn asking(server: &Server) -> String {
     let tool = json!({"name": "ask_user", "description": "Asks.", "effect": "read_only",
         "parameters": {"type": "object"}});
     let body = json!({"client_tools": [tool]});
@@ -78,6 +77,44 @@ fn a_question_of_a_server_is_answered_where_somebody_is_attached() {
     assert_eq!(status, 201, "{opened}");
     let session = opened["id"].as_str().unwrap().to_owned();
     server.send(&session, ASK);
+    session
+}
+
+/// The tool is the client's, so a server goes on with the session though none of its own has the name.
+#[test]
+fn a_killed_server_takes_a_session_with_an_open_question_up_again() {
+    let place = Place::new();
+    let words = ["--token-file", "token"];
+    let mut server = Server::start(&place, &words);
+    let session = asking(&server);
+    let until = |kind: &str| {
+        let end = Instant::now() + Duration::from_secs(60);
+        while count(&place.log(&session), kind) == 0 {
+            assert!(Instant::now() < end, "no {kind}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    until("CallStarted");
+    common::signal(server.child(), "KILL");
+    server.ended();
+    let mut server = Server::start_logging("info", &place, &words);
+    // Nobody asked for the session.
+    server.said_at_last("opened=1");
+    let call = place.log(&session).into_iter().find(|fact| fact["kind"] == "CallStarted").unwrap();
+    let path = format!("/v1/sessions/{session}/client-calls/{}", call["body"]["call"]);
+    let (status, answer) = server.post(server.token(), &path, &json!({"output": "tabs"}));
+    assert!((200..300).contains(&status), "{status} {answer}");
+    until("TurnSettled");
+    server.stop("TERM");
+    assert_eq!(output(&place, &session), ("done".to_owned(), "tabs".to_owned()));
+}
+
+#[test]
+fn a_question_of_a_server_is_answered_where_somebody_is_attached() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--token-file", "token"]);
+    let url = format!("http://{}", server.at());
+    let session = asking(&server);
     let words = ["attach", &session, "--server", &url, "--token-file", "token", "--once"];
     let mut terminal = TerminalProcess::run(&place, &words);
     terminal.until(ANSWER);

@@ -95,17 +95,6 @@ pub(crate) fn declare(settings: &mut Settings, tools: &[ClientTool]) -> Result<(
     Ok(())
 }
 
-/// Adds the client tools that a session has to its current settings. A tool of the server takes
-/// precedence.
-pub(crate) fn retain(settings: &mut Settings, recorded: &Settings) {
-    let declared = recorded.tools.iter().filter(|tool| tool.client);
-    for tool in declared {
-        if settings.tool(&tool.name).is_none() {
-            settings.tools.push(tool.clone());
-        }
-    }
-}
-
 /// Returns true if a session was opened with these client tools.
 pub(crate) fn has_declared(recorded: &Settings, tools: &[ClientTool]) -> bool {
     let before = recorded.tools.iter().filter(|tool| tool.client).map(Some);

@@ -225,8 +225,9 @@ async fn opened_in(store: &dyn LogStore, session: &Session) -> Result<Option<Str
 
 fn gone(before: &Settings, now: &Settings) -> Vec<String> {
     let is_there = |name: &str| now.tools.iter().any(|tool| tool.name == name);
-    let names = before.tools.iter().map(|tool| tool.name.clone());
-    // The goal's tool is offered while there is a goal, and belongs to no user.
+    // Clients run their tools themselves. The goal's tool is offered while there is a goal, and belongs
+    // to no user.
+    let names = before.tools.iter().filter(|tool| !tool.client).map(|tool| tool.name.clone());
     names.filter(|name| name != GOAL_TOOL && !is_there(name)).collect()
 }
 

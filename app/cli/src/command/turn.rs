@@ -401,8 +401,12 @@ fn turn_runtime(
     let own = UserExtensions { toolbox, hooks };
     let settings = match settings {
         None => wiring::new_settings(&task.settings, &chosen, offered, permissions)?,
-        Some(settings) => {
-            wiring::changed_settings(settings, &task.settings, &chosen, offered, permissions)?
+        Some(recorded) => {
+            let shape = &task.settings;
+            let mut settings =
+                wiring::changed_settings(recorded, shape, &chosen, offered, permissions)?;
+            settings.retain_client_tools(recorded);
+            settings
         }
     };
     // An open approval belongs to the open turn.

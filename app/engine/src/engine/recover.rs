@@ -185,8 +185,8 @@ pub(super) fn missing_parts(ports: &Ports, session: &Session) -> Vec<String> {
     let own =
         |name: &str| matches!(name, GOAL_TOOL | READ_OUTPUT_TOOL) || is_background_agent_tool(name);
     let has = |name: &str| own(name) || tools.iter().any(|tool| tool.name == name);
-    // The engine itself runs agents.
-    let run = settings.tools.iter().filter(|tool| tool.agent.is_none());
+    // The engine itself runs agents, and clients run their tools.
+    let run = settings.tools.iter().filter(|tool| tool.agent.is_none() && !tool.client);
     let names = run.map(|tool| &tool.name);
     let tools = names.filter(|name| !has(name));
     let tools = tools.map(|name| format!("the tool {name}"));

@@ -38,7 +38,7 @@ pub(crate) async fn open(
     // The parent determined a child's tools; the configuration cannot add to them.
     today.tools = state.offered_tools(today.tools);
     match declared {
-        None => client_tools::retain(&mut today, &state.settings),
+        None => today.retain_client_tools(&state.settings),
         Some(tools) => {
             let declared = client_tools::declare(&mut today, tools);
             declared.map_err(|refusal| failure::refused(&refusal))?;

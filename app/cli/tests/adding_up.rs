@@ -11,11 +11,11 @@ use std::process::Child;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use common::Place;
 use common::server::Server;
 use common::terminal::TerminalProcess;
+use common::{Place, count};
 use serde_json::Value;
 use windlass_testkit::http::{Dialect, Ended, ModelServer, Reply, Script};
 use windlass_testkit::{Answer, Gate, HeardSum, within};
@@ -65,8 +65,14 @@ fn a_run_whose_lines_are_read_late_adds_up() {
     while !before.last().is_some_and(|line| line.contains("ReasoningDelta")) {
         before.push(lines.next().unwrap());
     }
-    // Nothing more is read until the model has said it all.
+    // Nothing more is read until the turn has ended: by then the command has received all.
     assert_eq!(within(SOON, model.ended(0)), Some(Ended::Whole));
+    let opened: Value = serde_json::from_str(&before[0]).unwrap();
+    let session = opened["session"].as_str().unwrap();
+    let end = Instant::now() + SOON;
+    while count(&place.log(session), "TurnSettled") == 0 {
+        assert!(Instant::now() < end, "the turn does not end while nobody reads");
+    }
     let heard = sum(before.into_iter().chain(lines));
     assert!(heard.lags > 0, "{heard:?}");
     assert!(child.wait().unwrap().success());

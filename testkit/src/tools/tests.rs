@@ -39,7 +39,7 @@ async fn records_runs_and_counts_effects_by_class() {
         assert_eq!(counter.repeated().len(), repeated, "{effect:?}");
         let seen: Vec<_> = tools.runs().iter().map(|run| (run.id, run.attempt)).collect();
         assert_eq!(seen, [(CallId(7), 1), (CallId(7), 2), (CallId(9), 1)]);
-        assert_eq!(tools.runs()[1].idempotency_key, "s-7");
+        assert_eq!(tools.runs()[1].idempotency_key, "s.7");
     }
 }
 

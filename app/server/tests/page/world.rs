@@ -15,11 +15,12 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use windlass_engine::core::{
-    CompactionStrategy, ContextWindow, Limits, Mode, Permissions, Price, Scope, Settings, Timestamp,
+    CompactionStrategy, ContextWindow, Limits, Mode, Permissions, Price, Scope, Seq, Settings,
+    Timestamp,
 };
 use windlass_engine::ports::{
     Approval, ApprovalRequest, Approver, ApproverError, LogStore, NoHooks, Ports, Provider,
-    ToolExecutor,
+    SessionFilter, Tenants, ToolExecutor,
 };
 use windlass_engine::{Config, Engine};
 use windlass_memory::{MemoryBlobs, MemoryStore};
@@ -93,6 +94,7 @@ impl World {
         };
         let clock = ManualClock::new(Timestamp(1_790_000_000_000), 7);
         let orders = Orders { gates: self.gates.clone(), clock: clock.clone() };
+        let store = self.store.clone();
         let (tell, told) = mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = thread::spawn(move || {
@@ -111,6 +113,9 @@ impl World {
             runtime.shutdown_background();
         });
         let done = orders.browse(script, &browser, &told.recv().unwrap());
+        if !done {
+            runtime().block_on(print_logs(store.as_ref()));
+        }
         let _ = stop.send(());
         serving.join().unwrap();
         assert!(done, "{script} failed: its words are above");
@@ -207,6 +212,16 @@ impl Orders {
             }
             other => panic!("the script says {other}, which is nothing to do"),
         }
+    }
+}
+
+/// Prints the kinds of the facts of every session, to tell a page that stands still from a server.
+async fn print_logs(store: &dyn LogStore) {
+    for head in store.sessions(&SessionFilter::of(Tenants::All), None, 100).await.unwrap() {
+        let facts = store.read(&head.id, Seq::ZERO, 1_000).await.unwrap();
+        let kinds: Vec<_> = facts.iter().map(|fact| fact.fact.kind()).collect();
+        let line = format!("{}: {}\n", head.id, kinds.join(" "));
+        std::io::stdout().write_all(line.as_bytes()).unwrap();
     }
 }
 

@@ -50,6 +50,12 @@ fn the_files_of_a_project_are_told_once_and_again_when_they_change() {
     let third = turn(&["resume", "s", "three"]);
     assert_eq!(held(&third, "of the root"), 1);
     assert_eq!(held(&third, "in sub, changed"), 1);
+    fs::write(place.file("p/sub/AGENTS.override.md"), "instead of sub").unwrap();
+    fs::create_dir_all(place.file("home/.config/windlass")).unwrap();
+    fs::write(place.file("home/.config/windlass/AGENTS.md"), "of the user").unwrap();
+    let fourth = turn(&["resume", "s", "four"]);
+    assert_eq!((held(&fourth, "instead of sub"), held(&fourth, "of the user")), (1, 1));
     let bare = turn(&[&["run", "one", "--no-agents"][..], &provider].concat());
     assert_eq!((held(&bare, "of the root"), held(&bare, "in sub")), (0, 0));
+    assert_eq!((held(&bare, "instead of sub"), held(&bare, "of the user")), (0, 0));
 }

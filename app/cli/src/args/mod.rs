@@ -10,8 +10,10 @@ mod program_limits;
 mod sandbox;
 mod serve;
 mod shared;
+mod skills;
 mod stores;
 mod timeouts;
+mod trust;
 
 use std::path::PathBuf;
 
@@ -36,8 +38,10 @@ pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSha
 pub(crate) use sandbox::{EscalationMode, SandboxArgs, SandboxFlag};
 pub(crate) use serve::{RecoverMode, ServeArgs};
 pub(crate) use shared::{InputArgs, LocationArgs, RecordingArgs, SettingsArgs};
+pub(crate) use skills::{SkillsArgs, SkillsCommand};
 pub(crate) use stores::{CopyArgs, RekeyArgs, VacuumArgs};
 pub(crate) use timeouts::{TimeoutArgs, TimeoutFields};
+pub(crate) use trust::TrustArgs;
 
 /// Run durable agent turns: kill it at any moment, and `windlass resume` continues the session.
 ///
@@ -175,10 +179,15 @@ pub(crate) enum Command {
     Rekey(RekeyArgs),
     /// Run a command confined, as tools run theirs.
     Sandbox(SandboxArgs),
-    /// Trust the instructions of a folder (its AGENTS.md files) and its MCP servers (.mcp.json).
+    /// Trust the instructions of a folder (its AGENTS.md files and skills) and its MCP servers
+    /// (.mcp.json).
     ///
     /// They are used only while they are trusted. A change of one ends the trust in it.
     Trust(TrustArgs),
+    /// List the skills of a folder and your own, or check some.
+    ///
+    /// Skills of a project are used only while they are trusted: windlass trust.
+    Skills(SkillsArgs),
     /// List or revoke approvals that you gave for a session or for good.
     Approvals(ApprovalsArgs),
     /// Add, list, show or remove MCP servers, whose tools sessions get.
@@ -262,20 +271,6 @@ pub(crate) struct SessionsArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
-}
-
-/// Arguments of `windlass trust`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct TrustArgs {
-    /// Folder whose instructions are meant [default: the current one].
-    #[arg(value_name = "DIR")]
-    pub(crate) folder: Option<PathBuf>,
-    /// Remove the trust in the instructions of the folder and of all below it.
-    #[arg(long)]
-    pub(crate) remove: bool,
-    /// List what is trusted or refused.
-    #[arg(long, conflicts_with_all = ["folder", "remove"])]
-    pub(crate) list: bool,
 }
 
 /// Arguments of `windlass export`.

@@ -35,6 +35,7 @@ mod serve;
 mod session_checks;
 mod sessions;
 mod show;
+mod skills;
 mod trust;
 mod turn;
 mod vacuum;
@@ -75,6 +76,7 @@ pub(crate) async fn run(args: Args, adapters: &Adapters) -> Result<ExitKind, Fai
         Command::Rekey(args) => rekey::rekey(args, adapters).await,
         Command::Sandbox(args) => sandbox::sandbox(args, adapters),
         Command::Trust(args) => trust::trust(&args),
+        Command::Skills(args) => skills::skills_of(&args),
         Command::Approvals(args) => approvals::approvals(&args, adapters),
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::mcp(args, adapters),

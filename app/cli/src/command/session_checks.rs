@@ -7,6 +7,7 @@ use windlass_engine::core::{
 };
 use windlass_engine::ports::{LogStore, Tenants};
 use windlass_engine::{ChildSession, RecoveredCalls};
+use windlass_skills::ACTIVATE_SKILL_TOOL;
 
 use crate::exit::Failure;
 use crate::present::{print_error, print_notice, visible};
@@ -225,10 +226,12 @@ async fn opened_in(store: &dyn LogStore, session: &Session) -> Result<Option<Str
 
 fn gone(before: &Settings, now: &Settings) -> Vec<String> {
     let is_there = |name: &str| now.tools.iter().any(|tool| tool.name == name);
-    // Clients run their tools themselves. The goal's tool is offered while there is a goal, and belongs
-    // to no user.
+    // Clients run their tools themselves. The goal's tool is offered while there is a goal and that of
+    // skills while there are skills; neither is asked for by name.
     let names = before.tools.iter().filter(|tool| !tool.client).map(|tool| tool.name.clone());
-    names.filter(|name| name != GOAL_TOOL && !is_there(name)).collect()
+    names
+        .filter(|name| name != GOAL_TOOL && name != ACTIVATE_SKILL_TOOL && !is_there(name))
+        .collect()
 }
 
 fn effect_name(effect: EffectClass) -> &'static str {

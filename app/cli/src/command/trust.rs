@@ -1,4 +1,4 @@
-//! `windlass trust`: trusts the instructions and servers of a folder, and lists or removes trust.
+//! `windlass trust`: trusts the instructions, skills and servers of a folder, and lists or removes trust.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub(super) fn trust(args: &TrustArgs) -> Result<ExitKind, Failure> {
     }
     if files.is_empty() {
         print_notice(&format!(
-            "{} has no AGENTS.md and no .mcp.json: there is nothing to trust",
+            "{} has no AGENTS.md, no skill and no .mcp.json: there is nothing to trust",
             folder.display()
         ));
         return Ok(ExitKind::Completed);

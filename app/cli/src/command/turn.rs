@@ -100,9 +100,14 @@ async fn attempt(
         return Err(Failure::usage("an image needs a prompt"));
     }
     let site = task.adapters.workspace(&task.place)?;
-    let instructions = match prompt.is_some() && !task.input.no_agents {
-        true => ask_for_trust(&site.workspace, &mut signals).await?,
-        false => Vec::new(),
+    let instructions = match &prompt {
+        Some(prompt) => {
+            let agents = !task.input.no_agents;
+            let mut parts = ask_for_trust(&site.workspace, agents, &mut signals).await?;
+            parts.extend(wiring::named_skills(&site.workspace, prompt)?);
+            parts
+        }
+        None => Vec::new(),
     };
     let opened = match task.resumes {
         true => site.open_to_read().await?,
@@ -236,10 +241,11 @@ async fn open_turn(
 /// an answer.
 async fn ask_for_trust(
     workspace: &Path,
+    agents: bool,
     signals: &mut Signals,
 ) -> Result<Vec<ContextPart>, Failure> {
     tokio::select! {
-        read = wiring::instructions(workspace, TrustAsker::of_process()) => read,
+        read = wiring::instructions(workspace, TrustAsker::of_process(), agents) => read,
         came = signals.next() => {
             let words = format!("{} was received before the workspace was trusted", came.name);
             Err(Failure::new(came.exit, words))

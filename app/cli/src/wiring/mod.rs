@@ -28,6 +28,7 @@ mod secret_variables;
 mod serve;
 mod session_context;
 mod settings;
+mod skills;
 mod store;
 mod tool_scheme;
 mod tools;
@@ -66,6 +67,9 @@ pub(crate) use serve::{ComposedServer, Reload, compose, fresh_token};
 pub(crate) use session_context::session_context;
 pub(crate) use settings::{
     AvailableExtensions, changed_settings, new_settings, permitted_calls, widening,
+};
+pub(crate) use skills::{
+    as_project_file as skill_as_project_file, named_skills, untrusted_skills, usable_skills,
 };
 pub use tool_scheme::{ToolScheme, ToolSetup};
 pub(crate) use tools::RuledToolbox;

@@ -1,6 +1,6 @@
-//! `AGENTS.md`: a project's instructions for the model, from the project's root to the working
-//! folder. They are text and run nothing; the model follows them only after the user has trusted
-//! them.
+//! `AGENTS.md`: instructions for the model, of the user and of a project, from the project's root to the
+//! working folder. They are text and run nothing; the model follows those of a project only after the
+//! user has trusted them.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -8,10 +8,15 @@ use std::path::{Path, PathBuf};
 
 use windlass_engine::core::ContextPart;
 
+use super::tools::configured;
 use crate::present::print_notice;
 
 /// Name of the file.
 const NAME: &str = "AGENTS.md";
+/// Name of the file that takes the place of the one in its folder.
+const OVERRIDE: &str = "AGENTS.override.md";
+/// Name of the context with the user's own instructions.
+const OF_USER: &str = "the user's AGENTS.md";
 /// Most bytes of one file.
 const MAX_FILE_BYTES: u64 = 32 * 1024;
 /// Most bytes of all files.
@@ -43,15 +48,17 @@ pub(crate) fn project_files(workspace: &Path) -> Vec<ProjectFile> {
     let mut files = Vec::new();
     // Files nearer to the working folder are more specific, so they use the byte limit first.
     for folder in workspace.ancestors() {
-        match read(&folder.join(NAME), root, left) {
+        let path = match folder.join(OVERRIDE) {
+            path if path.symlink_metadata().is_ok() => path,
+            _ => folder.join(NAME),
+        };
+        match read(&path, root, left) {
             Ok(Some(file)) => {
                 left = left.saturating_sub(file.text.len() as u64);
                 files.push(file);
             }
             Ok(None) => {}
-            Err(error) => {
-                print_notice(&format!("  {} is left out: {error}", folder.join(NAME).display()))
-            }
+            Err(error) => print_notice(&format!("  {} is left out: {error}", path.display())),
         }
         if folder == root {
             break;
@@ -59,6 +66,24 @@ pub(crate) fn project_files(workspace: &Path) -> Vec<ProjectFile> {
     }
     files.reverse();
     files
+}
+
+/// Reads the user's own instructions, if there are any. Reports a file that cannot be read.
+pub(super) fn user_instructions() -> Option<ContextPart> {
+    let path = configured(NAME)?;
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok())?;
+    match read(&folder.join(NAME), Path::new("/"), MAX_FILE_BYTES) {
+        Ok(file) => {
+            let heading = "[The user's own instructions for all projects. They replace any earlier \
+                           version of them above.]";
+            let text = format!("{heading}\n\n{}", file?.text);
+            Some(ContextPart { from: OF_USER.to_owned(), text: text.into() })
+        }
+        Err(error) => {
+            print_notice(&format!("  {} is left out: {error}", path.display()));
+            None
+        }
+    }
 }
 
 /// Reads the file of this name that is nearest to a workspace, up to the project's root. Reports one
@@ -88,11 +113,12 @@ pub(super) fn project_file_named(workspace: &Path, name: &str, most: u64) -> Opt
 
 /// Returns true if instructions have a name of this form.
 pub(super) fn is_project_file(from: &str) -> bool {
-    Path::new(from).file_name().is_some_and(|name| name == NAME)
+    from == OF_USER
+        || Path::new(from).file_name().is_some_and(|name| name == NAME || name == OVERRIDE)
 }
 
 /// Returns the nearest folder with a `.git`, from the workspace up; else the workspace.
-fn root(workspace: &Path) -> &Path {
+pub(super) fn root(workspace: &Path) -> &Path {
     let mut above = workspace.ancestors();
     above.find(|folder| folder.join(".git").exists()).unwrap_or(workspace)
 }
@@ -123,13 +149,16 @@ fn read(path: &Path, root: &Path, left: u64) -> io::Result<Option<ProjectFile>> 
 /// Introduces a file. A changed file is shown again, so each version says that it replaces the one
 /// before.
 fn heading(from: &str) -> String {
-    let place = match from.strip_suffix(NAME).map(|folder| folder.trim_end_matches('/')) {
-        None | Some("") => "the project's root and all below it".to_owned(),
-        Some(folder) => format!("`{folder}` and all below it"),
+    let folder = Path::new(from).parent().filter(|folder| !folder.as_os_str().is_empty());
+    let place = match folder {
+        None => "the project's root and all below it".to_owned(),
+        Some(folder) => format!("`{}` and all below it", folder.display()),
     };
-    format!(
-        "[The project's instructions for {place}. They replace any earlier version of {from} above.]"
-    )
+    let replaced = match from.strip_suffix(OVERRIDE) {
+        None => format!("any earlier version of {from}"),
+        Some(folder) => format!("any earlier version of {from}, and {folder}{NAME},"),
+    };
+    format!("[The project's instructions for {place}. They replace {replaced} above.]")
 }
 
 /// Opens the file, if it exists. A link may lead to another file of the project, but not outside of
@@ -189,6 +218,24 @@ mod tests {
         assert_eq!(told(&root), [pair("AGENTS.md", "of the root")]);
         fs::remove_dir(root.join(".git")).unwrap();
         assert_eq!(told(&root.join("a")), [], "without a root only the folder itself");
+    }
+
+    #[test]
+    fn an_override_takes_the_place_of_the_file_in_its_folder() {
+        let (_dir, root) = project();
+        for (path, text) in
+            [("AGENTS.md", "root"), ("a/AGENTS.md", "a"), ("a/AGENTS.override.md", "o")]
+        {
+            fs::write(root.join(path), text).unwrap();
+        }
+        let files = project_files(&root.join("a"));
+        let seen: Vec<_> = files.iter().map(|file| (&*file.from, &*file.text)).collect();
+        assert_eq!(seen, [("AGENTS.md", "root"), ("a/AGENTS.override.md", "o")]);
+        assert!(seen.iter().all(|(from, _)| is_project_file(from)));
+        let text = heading("a/AGENTS.override.md");
+        let words =
+            "They replace any earlier version of a/AGENTS.override.md, and a/AGENTS.md, above.";
+        assert!(text.contains(words) && text.contains("for `a` and all below it"), "{text}");
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
         | Command::Processes(_)
         | Command::Vacuum(_)
         | Command::Rekey(_)
+        | Command::Skills(_)
         | Command::Trust(_)
         | Command::Approvals(_)
         | Command::Mcp(_)

@@ -10,6 +10,7 @@ use windlass_engine::core::Rule;
 use windlass_engine::ports::ToolExecutor;
 use windlass_localfs::{RunLocks, ToolSandbox};
 
+use super::skills::skill_tools;
 use super::tools::{command_tools, interaction_tools, local_tools, server_tools, web_tools};
 use crate::args::EscalationMode;
 use crate::exit::Failure;
@@ -56,9 +57,10 @@ impl ToolScheme {
         let local = Self { name: None, make: Box::new(local_tools) };
         let commands = Self { name: None, make: Box::new(command_tools) };
         let interaction = Self { name: None, make: Box::new(interaction_tools) };
+        let skills = Self { name: None, make: Box::new(skill_tools) };
         let web = Self { name: None, make: Box::new(web_tools) };
         let servers = Self { name: None, make: Box::new(server_tools) };
-        vec![local, commands, interaction, web, servers]
+        vec![local, commands, interaction, skills, web, servers]
     }
 
     /// Returns the failure to set the tools up.

@@ -1,7 +1,7 @@
 //! Trust in a workspace: instructions of a folder are used only after the user has trusted them.
 //!
-//! `AGENTS.md` files are all that is read from a workspace for the model, and `.mcp.json` all that may
-//! start something, both only while they are trusted. Other tools, hooks, providers and settings are read
+//! `AGENTS.md` files and skills are all that is read from a workspace for the model, and `.mcp.json` all
+//! that may start something, all only while they are trusted. Other tools, hooks, providers and settings are read
 //! from the user's own folder or a named file, never from a workspace.
 
 use std::io::{self, IsTerminal as _};
@@ -9,7 +9,8 @@ use std::path::Path;
 
 use windlass_engine::core::ContextPart;
 
-use super::project_context::{ProjectFile, project_files};
+use super::project_context::{ProjectFile, is_project_file, project_files, user_instructions};
+use super::skills;
 use super::trust_record::{FileTrust, TrustRecord};
 use crate::approver::Terminal;
 use crate::exit::Failure;
@@ -39,20 +40,21 @@ impl TrustAsker {
     }
 }
 
-/// Returns the trusted instructions of a workspace as context, after it has asked about new ones.
-/// Reports the files that are not used.
+/// Returns the trusted instructions of a workspace and the list of skills as context, after it has
+/// asked about new ones. Reports the files that are not used. Without `agents`, `AGENTS.md` files are
+/// left out.
 pub(crate) async fn instructions(
     workspace: &Path,
     asker: TrustAsker,
+    agents: bool,
 ) -> Result<Vec<ContextPart>, Failure> {
-    let files = project_files(workspace);
-    if files.is_empty() {
-        return Ok(Vec::new());
-    }
+    let files = instruction_files(workspace, agents);
     let mut record = match TrustRecord::load() {
         Ok(record) => record,
         Err(failure) => {
-            print_error(&format!("{}; nothing is trusted", failure.message));
+            if !files.is_empty() {
+                print_error(&format!("{}; nothing is trusted", failure.message));
+            }
             return Ok(Vec::new());
         }
     };
@@ -69,33 +71,61 @@ pub(crate) async fn instructions(
         new.iter().for_each(|file| record.decide(file, trusted));
         record.save()?;
     }
-    let (used, unused) = split(&record, files);
+    let (used, unused) = split(&record, files, agents);
     if let Some(words) = untrusted_words(&record, &unused, workspace) {
         print_notice(&words);
     }
-    Ok(used)
+    let skills = skills::usable_skills(workspace, &record)?;
+    for words in skills::complaints(&skills) {
+        print_notice(&format!("  {}", visible(&words)));
+    }
+    Ok(used.into_iter().chain(skills::listed(&skills)).collect())
 }
 
-/// Returns the trusted instructions of a workspace as context, and the files that are not trusted.
+/// Returns the trusted instructions of a workspace and the list of skills as context, and the files
+/// that are not trusted. Without `agents`, `AGENTS.md` files are left out.
+#[cfg(feature = "server")]
 pub(crate) fn trusted(
     record: &TrustRecord,
     workspace: &Path,
-) -> (Vec<ContextPart>, Vec<ProjectFile>) {
-    split(record, project_files(workspace))
+    agents: bool,
+) -> Result<(Vec<ContextPart>, Vec<ProjectFile>), Failure> {
+    let (mut used, unused) = split(record, instruction_files(workspace, agents), agents);
+    used.extend(skills::listed(&skills::usable_skills(workspace, record)?));
+    Ok((used, unused))
+}
+
+/// Returns the files of a project with instructions for the model.
+fn instruction_files(workspace: &Path, agents: bool) -> Vec<ProjectFile> {
+    let mut files = match agents {
+        true => project_files(workspace),
+        false => Vec::new(),
+    };
+    let found = skills::project_skills(workspace).files;
+    files.extend(found.iter().map(|file| skills::as_project_file(file, workspace)));
+    files
 }
 
 /// Returns all files of a project that trust decides about.
 pub(crate) fn trustable_files(workspace: &Path) -> Vec<ProjectFile> {
-    let files = project_files(workspace).into_iter();
+    let files = instruction_files(workspace, true).into_iter();
     #[cfg(feature = "mcp")]
     let files = files.chain(super::mcp::project_file(workspace));
     files.collect()
 }
 
-fn split(record: &TrustRecord, files: Vec<ProjectFile>) -> (Vec<ContextPart>, Vec<ProjectFile>) {
+/// Returns the context of the user's and the trusted files, and the files that are not trusted.
+fn split(
+    record: &TrustRecord,
+    files: Vec<ProjectFile>,
+    agents: bool,
+) -> (Vec<ContextPart>, Vec<ProjectFile>) {
     let (used, unused): (Vec<ProjectFile>, Vec<ProjectFile>) =
         files.into_iter().partition(|file| record.of(file) == FileTrust::Trusted);
-    (used.into_iter().map(ProjectFile::context).collect(), unused)
+    // The list of skills is one part.
+    let used = used.into_iter().filter(|file| is_project_file(&file.from));
+    let own = agents.then(user_instructions).flatten();
+    (own.into_iter().chain(used.map(ProjectFile::context)).collect(), unused)
 }
 
 /// Describes the files that are not used, in one line; `None` if there are none.

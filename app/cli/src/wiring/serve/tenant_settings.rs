@@ -18,6 +18,7 @@ use crate::wiring::project_context::is_project_file;
 use crate::wiring::provider::ProviderChoice;
 use crate::wiring::session_context::{is_session_context, session_context};
 use crate::wiring::settings::AvailableExtensions;
+use crate::wiring::skills::is_skill_context;
 use crate::wiring::{TrustRecord, programs, settings, trusted, untrusted_words};
 
 /// Models and runtimes that a session may choose beside the default.
@@ -152,15 +153,13 @@ impl TenantSettings {
 
 impl TenantSettings {
     /// Returns the trusted instructions of the workspace. Reports others, each time they change.
-    fn instructions(&self, folder: &Path) -> Vec<ContextPart> {
-        let (used, words) = match TrustRecord::load() {
-            Ok(record) => {
-                let (used, unused) = trusted(&record, folder);
-                let words = untrusted_words(&record, &unused, folder);
-                (used, words)
-            }
-            Err(failure) => (Vec::new(), Some(failure.message)),
-        };
+    fn instructions(&self, folder: &Path, agents: bool) -> Vec<ContextPart> {
+        let read = TrustRecord::load().and_then(|record| {
+            let (used, unused) = trusted(&record, folder, agents)?;
+            let words = untrusted_words(&record, &unused, folder);
+            Ok((used, words))
+        });
+        let (used, words) = read.unwrap_or_else(|failure| (Vec::new(), Some(failure.message)));
         let mut reported = self.reported.lock();
         if *reported != words {
             if let Some(words) = &words {
@@ -237,14 +236,12 @@ impl TenantFactory for TenantSettings {
             return Vec::new();
         };
         let mut parts = session_context(&workspace.folder, clock().now());
-        if workspace.agents {
-            parts.extend(self.instructions(&workspace.folder));
-        }
+        parts.extend(self.instructions(&workspace.folder, workspace.agents));
         parts
     }
 
     fn is_context(&self, from: &str) -> bool {
-        is_session_context(from) || is_project_file(from)
+        is_session_context(from) || is_project_file(from) || is_skill_context(from)
     }
 }
 

@@ -40,7 +40,7 @@ impl Questions {
             self.ask(open.call, open.asked);
         }
         for open in self.session.client_calls().await? {
-            self.ask_for_model(open.call, Seq(open.call.0));
+            self.ask_for_model(open.call);
         }
         Ok(())
     }
@@ -54,7 +54,7 @@ impl Questions {
         if let TimelineEntry::Call(call, CallEntry::Started(started)) = entry
             && started.client
         {
-            self.ask_for_model(call, fact.seq);
+            self.ask_for_model(call);
         }
         if let TimelineEntry::Call(call, CallEntry::Answered(_) | CallEntry::Observed(_)) = entry {
             self.stop(call);
@@ -83,11 +83,14 @@ impl Questions {
         Some(cancel)
     }
 
-    /// Asks the model's question, if the call is one.
-    fn ask_for_model(&mut self, call: CallId, started: Seq) {
-        let Some(cancel) = self.begin(call, started) else {
+    /// Asks the model's question, if the call is one, unless that is being done. The call asks the same
+    /// each time that it starts.
+    fn ask_for_model(&mut self, call: CallId) {
+        if self.asked.contains_key(&call) {
             return;
-        };
+        }
+        let cancel = CancelSource::new();
+        self.asked.insert(call, (Seq(call.0), cancel.clone()));
         let (far, terminal) = (self.session.clone(), self.terminal.clone());
         tokio::spawn(async move {
             if let Err(trouble) = model_question(&far, &terminal, call, &cancel).await {

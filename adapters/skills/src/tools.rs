@@ -1,5 +1,6 @@
 //! The tool by which a model reads skills.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,11 +23,13 @@ const MAX_FILES: usize = 100;
 /// Levels of folders whose files are listed.
 const MAX_DEPTH: usize = 3;
 
-/// The tool `activate_skill`. Without skills there is no tool.
-#[derive(Debug, Clone)]
+/// The tool `activate_skill`.
+#[derive(Clone)]
 pub struct SkillTools {
-    catalogue: Arc<Catalogue>,
+    read: Arc<ReadCatalogue>,
 }
+
+type ReadCatalogue = dyn Fn() -> Result<Catalogue, String> + Send + Sync;
 
 /// Arguments of the tool.
 #[derive(Deserialize)]
@@ -38,19 +41,23 @@ struct Arguments {
 }
 
 impl SkillTools {
-    /// Creates the tool for the skills of a catalogue.
-    #[must_use]
-    pub fn new(catalogue: Arc<Catalogue>) -> Self {
-        Self { catalogue }
+    /// Creates the tool for the skills that `read` returns, which is called for each activation: skills
+    /// may come and go while a process runs. An error of it is shown to the model.
+    pub fn new(read: impl Fn() -> Result<Catalogue, String> + Send + Sync + 'static) -> Self {
+        Self { read: Arc::new(read) }
     }
 
     fn answer(&self, arguments: &str) -> Result<String, String> {
         let invalid = |error| format!("the arguments do not fit the tool's schema: {error}");
         let asked: Arguments = serde_json::from_str(arguments).map_err(invalid)?;
-        let skills = &self.catalogue.skills;
+        let skills = (self.read)()?.skills;
         let skill = skills.get(&asked.name).ok_or_else(|| {
             let names: Vec<&str> = skills.keys().map(String::as_str).collect();
-            format!("there is no skill `{}`; there are: {}", asked.name, names.join(", "))
+            let there = match names.is_empty() {
+                true => "there are none".to_owned(),
+                false => format!("there are: {}", names.join(", ")),
+            };
+            format!("there is no skill `{}`; {there}", asked.name)
         })?;
         match asked.file {
             None => Ok(activated(skill)),
@@ -59,13 +66,16 @@ impl SkillTools {
     }
 }
 
+impl fmt::Debug for SkillTools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SkillTools").finish_non_exhaustive()
+    }
+}
+
 #[async_trait]
 impl ToolExecutor for SkillTools {
     fn tools(&self) -> Vec<ToolSpec> {
-        match self.catalogue.skills.is_empty() {
-            true => Vec::new(),
-            false => vec![activate_skill()],
-        }
+        vec![activate_skill()]
     }
 
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
@@ -141,7 +151,7 @@ fn list(folder: &Path, below: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 
 /// Reads a file of a skill. A path or a link that leads out of the skill's folder is refused.
 fn file_of(skill: &Skill, file: &str) -> Result<String, String> {
-    let said = |why: &dyn std::fmt::Display| format!("cannot read {file} of the skill: {why}");
+    let said = |why: &dyn fmt::Display| format!("cannot read {file} of the skill: {why}");
     let folder = skill.folder.canonicalize().map_err(|error| said(&error))?;
     let real = folder.join(file).canonicalize().map_err(|error| said(&error))?;
     if !real.starts_with(&folder) {

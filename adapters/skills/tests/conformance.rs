@@ -40,13 +40,16 @@ impl Skills {
         fs::write(path, text).unwrap();
     }
 
-    fn catalogue(&self) -> Catalogue {
-        let found = find(&self.path().join("skills"), Some(&self.path()));
-        Catalogue::new(found.files, &BTreeSet::new())
+    fn tools(&self) -> SkillTools {
+        let path = self.path();
+        SkillTools::new(move || {
+            let found = find(&path.join("skills"), Some(&path));
+            Ok(Catalogue::new(found.files, &BTreeSet::new()))
+        })
     }
 
     async fn call(&self, arguments: &str) -> (ObservationStatus, String) {
-        let tools = SkillTools::new(Arc::new(self.catalogue()));
+        let tools = self.tools();
         let call = ToolCall { name: ACTIVATE_SKILL_TOOL.into(), arguments: arguments.into() };
         let context = ToolContext::new(SessionId::new("s").unwrap(), CallId(7));
         let seen = tools.run(call, context).await.unwrap();
@@ -58,7 +61,7 @@ struct Fixture(Skills);
 
 impl ToolFixture for Fixture {
     fn executor(&self) -> Arc<dyn ToolExecutor> {
-        Arc::new(SkillTools::new(Arc::new(self.0.catalogue())))
+        Arc::new(self.0.tools())
     }
 
     fn calls(&self) -> Vec<ToolCall> {
@@ -86,6 +89,9 @@ async fn a_skill_is_returned_with_its_files_and_each_file() {
     let (status, text) = skills.call(r#"{"name":"doc"}"#).await;
     assert_eq!(status, ObservationStatus::Failed);
     assert_eq!(text, "there is no skill `doc`; there are: pdf");
+    fs::remove_dir_all(skills.path().join("skills")).unwrap();
+    let (_, text) = skills.call(r#"{"name":"pdf"}"#).await;
+    assert_eq!(text, "there is no skill `pdf`; there are none");
 }
 
 #[tokio::test]

@@ -7,8 +7,11 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
-use common::{Done, Place, lines};
+use common::{Done, Place, count, done, lines, signal};
 use serde_json::{Value, json};
 use windlass_testkit::http::{ModelServer, Reply, Script};
 
@@ -26,6 +29,14 @@ while read -r line; do
   esac
 done
 "#;
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
 
 /// A workspace with a server in it, and a model that calls its tool.
 struct Served {
@@ -55,9 +66,27 @@ impl Served {
     }
 
     fn run(&self, more: &[&str]) -> Done {
+        done(self.command(more).output().unwrap())
+    }
+
+    fn command(&self, more: &[&str]) -> Command {
         let url = self.model.base_url();
         let model = ["--provider", "openai-chat", "--model", "m", "--base-url", &url];
-        self.place.run(&[&["run", "hi", "--session", "s"], &model[..], more].concat())
+        self.place.command(&[&["run", "hi", "--session", "s"], &model[..], more].concat())
+    }
+
+    /// Kills the command while its server is in a call, and returns the process of the server.
+    fn kill_in_call(&self) -> String {
+        let waits = SERVER.replace(
+            "echo noted >> notes;",
+            "echo noted >> notes; echo $$ > pid; until [ -e go ]; do sleep 0.02; done;",
+        );
+        fs::write(self.place.file("server.sh"), waits).unwrap();
+        let child = self.command(&["--permissions", "auto"]).spawn().unwrap();
+        until("the server is in the call", || self.place.file("pid").exists());
+        signal(&child, "KILL");
+        child.wait_with_output().unwrap();
+        fs::read_to_string(self.place.file("pid")).unwrap().trim().to_owned()
     }
 
     /// Lines that the tool added.
@@ -125,6 +154,34 @@ fn a_tool_that_changed_needs_a_person_again() {
     let words = "the MCP tool mcp__notes__note is not what it was when you approved it";
     assert!(asked.err.contains(words), "{}", asked.err);
     assert_eq!((served.observed()["status"].as_str(), served.notes()), (Some("denied"), 1));
+}
+
+#[test]
+fn a_call_that_a_killed_process_left_is_not_repeated_and_its_server_ends() {
+    let served = Served::new();
+    served.add(&["--trusted"]);
+    let server = served.kill_in_call();
+    let resumed = served.place.run(&["resume", "s"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.err);
+    assert_eq!((served.observed()["status"].as_str(), served.notes()), (Some("unknown"), 1));
+    assert_eq!(count(&served.place.log("s"), "TurnSettled"), 1);
+    until("the server that was left ends", || !Path::new("/proc").join(&server).exists());
+}
+
+#[test]
+fn a_call_that_only_reads_runs_again_after_a_kill() {
+    let served = Served::new();
+    served.add(&["--trusted"]);
+    let file = served.place.file("home/.config/windlass/mcp.toml");
+    let added = fs::read_to_string(&file).unwrap();
+    let own = "[mcp_servers.notes.tools.note]\neffect = \"read_only\"\n";
+    fs::write(&file, format!("{added}\n{own}")).unwrap();
+    let server = served.kill_in_call();
+    fs::write(served.place.file("go"), "").unwrap();
+    let resumed = served.place.run(&["resume", "s"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.err);
+    assert_eq!((served.observed()["status"].as_str(), served.notes()), (Some("done"), 2));
+    until("the server that was left ends", || !Path::new("/proc").join(&server).exists());
 }
 
 #[test]

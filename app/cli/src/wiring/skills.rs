@@ -130,15 +130,17 @@ pub(super) fn is_skill_context(from: &str) -> bool {
     from == SKILLS || from.starts_with("skill ")
 }
 
-/// Returns the tool that reads skills, if there are any.
+/// Returns the tool that reads skills. A command that runs one turn has it if there are any. A server
+/// always has it: skills come and go while it runs, and its sessions must not lose a tool by that.
 pub(super) fn skill_tools(setup: &ToolSetup<'_>) -> Result<Option<ReadyTools>, BoxError> {
-    // Whoever asks for trust reports a record that cannot be read.
-    let Ok(record) = TrustRecord::load() else {
+    let workspace = setup.workspace.to_owned();
+    let read =
+        move || -> Result<Catalogue, Failure> { usable_skills(&workspace, &TrustRecord::load()?) };
+    if setup.answers && read().is_ok_and(|skills| skills.skills.is_empty()) {
         return Ok(None);
-    };
-    let skills = usable_skills(setup.workspace, &record).map_err(|failure| failure.message)?;
-    let none = skills.skills.is_empty();
-    Ok((!none).then(|| ReadyTools::new(Arc::new(SkillTools::new(Arc::new(skills))))))
+    }
+    let tools = SkillTools::new(move || read().map_err(|failure| failure.message));
+    Ok(Some(ReadyTools::new(Arc::new(tools))))
 }
 
 /// Describes what is wrong with the skills, a line each.

@@ -8,10 +8,11 @@ use super::place::{Place, grows, start};
 use super::{Checked, SandboxFixture};
 use crate::store::ensure;
 
-/// Starts two processes that leave their group, one without its environment, and writes on and on.
-const LEAVES: &str = "setsid sh -c 'while :; do echo a >> src/left; sleep 0.05; done' \
+/// Starts two processes that leave their group, one without its environment, and write until the place
+/// is gone.
+const LEAVES: &str = "setsid sh -c 'while echo a >> src/left; do sleep 0.05; done' \
     </dev/null >/dev/null 2>&1 & \
-    (env -i setsid sh -c '(while :; do echo b >> src/left; sleep 0.05; done) &' \
+    (env -i setsid sh -c '(while echo b >> src/left; do sleep 0.05; done) &' \
     </dev/null >/dev/null 2>&1 &) ; \
     while [ \"$(sort -u src/left 2>/dev/null | wc -l)\" -lt 2 ]; do sleep 0.02; done";
 

@@ -42,10 +42,15 @@ impl Server {
     pub(crate) fn of(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
-        let mut link = String::new();
-        err.read_line(&mut link).unwrap();
+        let (mut link, mut before) = (String::new(), String::new());
+        // A warning about what an earlier process left may come first.
+        while !link.starts_with("http://") {
+            before.push_str(&link);
+            link.clear();
+            let read = err.read_line(&mut link).unwrap();
+            assert!(read > 0, "no address: {before}");
+        }
         let link = link.trim_end().to_owned();
-        assert!(link.starts_with("http://"), "no address: {link}");
         Self { child, err, link }
     }
 

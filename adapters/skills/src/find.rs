@@ -1,8 +1,12 @@
 //! Find: reads the `SKILL.md` files below a folder, within bounds.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, open, openat};
+use rustix::io::Errno;
 
 /// Name of the file of a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
@@ -78,7 +82,7 @@ impl Search<'_> {
         let mut names: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         names.sort();
         for path in names {
-            let hidden = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with('.');
+            let hidden = |name: &OsStr| name.to_string_lossy().starts_with('.');
             if path.file_name().is_none_or(hidden) || !path.is_dir() {
                 continue;
             }
@@ -107,7 +111,8 @@ impl Search<'_> {
         if self.found.files.iter().any(|file| file.path == real) {
             return;
         }
-        match read_text(&real, MAX_BYTES) {
+        let opened = open_without_links(&real).map_err(|error| error.to_string());
+        match opened.and_then(|file| read_text(file, MAX_BYTES)) {
             Ok(text) => self.found.files.push(SkillFile { path: real, text }),
             Err(reason) => self.problem(&path, reason),
         }
@@ -128,16 +133,41 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
+/// Opens a file by an absolute path, one folder after the other and through no link: whoever may write to
+/// a skill must not lead the reader elsewhere between a check and the opening. A pipe does not block.
+pub(crate) fn open_without_links(path: &Path) -> io::Result<File> {
+    let link = |errno: Errno| match errno {
+        Errno::LOOP | Errno::NOTDIR => io::Error::other("it leads through a link or a file"),
+        other => other.into(),
+    };
+    let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut here = open("/", folder, Mode::empty())?;
+    let parent = path.parent().unwrap_or(path);
+    for part in parent.components().filter_map(normal) {
+        here = openat(&here, part, folder, Mode::empty()).map_err(link)?;
+    }
+    let name = path.file_name().unwrap_or_default();
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    openat(&here, name, flags, Mode::empty()).map(File::from).map_err(link)
+}
+
+fn normal(part: Component<'_>) -> Option<&OsStr> {
+    match part {
+        Component::Normal(name) => Some(name),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => {
+            None
+        }
+    }
+}
+
 /// Reads a plain file of text, of at most `most` bytes.
-pub(crate) fn read_text(path: &Path, most: u64) -> Result<String, String> {
+pub(crate) fn read_text(file: File, most: u64) -> Result<String, String> {
     let said = |error: io::Error| error.to_string();
-    // Checked before opening: opening a pipe waits for its writer.
-    let plain = fs::metadata(path).map_err(said)?;
-    if !plain.is_file() {
+    if !file.metadata().map_err(said)?.is_file() {
         return Err("it is not a plain file".to_owned());
     }
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(said)?;
     file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(said)?;
     if bytes.len() as u64 > most {
         return Err(format!("it has more than {most} bytes"));

@@ -15,7 +15,7 @@ pub struct Skill {
     pub name: String,
     /// Description: what it does, and when to use it.
     pub description: String,
-    /// Folder of the skill.
+    /// Folder of the skill. Its files are read through no link, so give its canonical path.
     pub folder: PathBuf,
     /// Instructions for the model.
     pub body: String,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,7 +11,7 @@ use windlass_core::{EffectClass, Observation, ObservationStatus, ToolSpec};
 use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 
 use crate::catalogue::Catalogue;
-use crate::find::{SKILL_FILE, read_text};
+use crate::find::{SKILL_FILE, open_without_links, read_text};
 use crate::skill::Skill;
 
 /// Name of the tool that activates a skill.
@@ -149,13 +149,13 @@ fn list(folder: &Path, below: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Reads a file of a skill. A path or a link that leads out of the skill's folder is refused.
+/// Reads a file of a skill. A path that leads out of the skill's folder is refused.
 fn file_of(skill: &Skill, file: &str) -> Result<String, String> {
     let said = |why: &dyn fmt::Display| format!("cannot read {file} of the skill: {why}");
-    let folder = skill.folder.canonicalize().map_err(|error| said(&error))?;
-    let real = folder.join(file).canonicalize().map_err(|error| said(&error))?;
-    if !real.starts_with(&folder) {
+    let below = Path::new(file);
+    if !below.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
         return Err(said(&"it is not in the folder of the skill"));
     }
-    read_text(&real, MAX_FILE_BYTES).map_err(|why| said(&why))
+    let opened = open_without_links(&skill.folder.join(below)).map_err(|error| said(&error))?;
+    read_text(opened, MAX_FILE_BYTES).map_err(|why| said(&why))
 }

@@ -104,6 +104,24 @@ async fn nothing_outside_of_the_skill_is_read() {
     }
 }
 
+/// Whoever may write to the project may exchange the folder after the skill was found.
+#[tokio::test]
+async fn a_folder_that_became_a_link_is_not_followed() {
+    let skills = Skills::new();
+    let root = skills.path().join("skills");
+    let files = find(&root, Some(&root)).files;
+    let tools = SkillTools::new(move || Ok(Catalogue::new(files.clone(), &BTreeSet::new())));
+    skills.write("elsewhere/references/forms.md", "secret");
+    fs::rename(root.join("pdf"), root.join("moved")).unwrap();
+    symlink(skills.path().join("elsewhere"), root.join("pdf")).unwrap();
+    let arguments = r#"{"name":"pdf","file":"references/forms.md"}"#.into();
+    let call = ToolCall { name: ACTIVATE_SKILL_TOOL.into(), arguments };
+    let context = ToolContext::new(SessionId::new("s").unwrap(), CallId(7));
+    let seen = tools.run(call, context).await.unwrap();
+    assert_eq!(seen.status, ObservationStatus::Failed, "{}", seen.output);
+    assert!(seen.output.ends_with("it leads through a link or a file"), "{}", seen.output);
+}
+
 #[test]
 fn broken_ones_are_named_and_the_others_are_found() {
     let skills = Skills::new();

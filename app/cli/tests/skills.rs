@@ -130,6 +130,18 @@ fn the_list_says_of_each_skill_whether_it_is_used_and_why_not() {
 }
 
 #[test]
+fn a_project_of_broken_skills_does_not_flood_the_terminal() {
+    let place = project();
+    for at in 0..60 {
+        write(&place, &format!(".claude/skills/s{at}/SKILL.md"), &"x".repeat(70_000));
+    }
+    let done = place.run(&["run", "hi"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(done.err.matches("is left out").count(), 20, "{}", done.err);
+    assert!(done.err.contains("40 more remarks on skills: windlass skills"), "{}", done.err);
+}
+
+#[test]
 fn a_check_names_each_fault() {
     let place = project();
     write(&place, "Bad/SKILL.md", "---\nname: other\nversion: 1\n---\n");

@@ -25,6 +25,8 @@ const FOLDERS: [&str; 3] = [".windlass/skills", ".agents/skills", ".claude/skill
 const OF_HOME: [&str; 2] = [".agents/skills", ".claude/skills"];
 /// Name of the file that hides skills.
 const CONFIG: &str = "skills.toml";
+/// Most lines about what is wrong with skills.
+const MAX_COMPLAINTS: usize = 20;
 /// Name of the context that lists the skills.
 const SKILLS: &str = "skills";
 
@@ -143,7 +145,8 @@ pub(super) fn skill_tools(setup: &ToolSetup<'_>) -> Result<Option<ReadyTools>, B
     Ok(Some(ReadyTools::new(Arc::new(tools))))
 }
 
-/// Describes what is wrong with the skills, a line each.
+/// Describes what is wrong with the skills, a line each, of which there are a few at most: a project
+/// must not flood the terminal.
 pub(super) fn complaints(skills: &Catalogue) -> Vec<String> {
     let file = |folder: &Path| folder.join(SKILL_FILE).display().to_string();
     let problems = skills.problems.iter();
@@ -156,6 +159,11 @@ pub(super) fn complaints(skills: &Catalogue) -> Vec<String> {
     for skill in skills.skills.values() {
         let warn = |words: &String| format!("{}: {words}", file(&skill.folder));
         lines.extend(skill.warnings.iter().map(warn));
+    }
+    let more = lines.len().saturating_sub(MAX_COMPLAINTS);
+    lines.truncate(MAX_COMPLAINTS);
+    if more > 0 {
+        lines.push(format!("{more} more remarks on skills: windlass skills"));
     }
     lines
 }

@@ -11,7 +11,8 @@ use windlass_ports::{LogStore, StoreErrorKind};
 
 use crate::error::StartError;
 
-/// Size of each half of the cache; the older half is dropped when the newer one is full.
+/// Size of each half of the cache; the older half is dropped when the newer one is full or as old as a
+/// lookup lives. A lookup has all settings of its session, so idle ones must not stay.
 const HALF_SIZE: usize = 512;
 /// Life of a cached lookup.
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -57,6 +58,8 @@ pub(crate) struct LookupCache(Mutex<CacheHalves>);
 
 #[derive(Default)]
 struct CacheHalves {
+    /// Time of the first lookup in the newer half.
+    began: Option<Instant>,
     new: HashMap<SessionId, (Instant, SessionInfo)>,
     old: HashMap<SessionId, (Instant, SessionInfo)>,
 }
@@ -88,9 +91,49 @@ impl LookupCache {
 
 impl CacheHalves {
     fn put(&mut self, id: &SessionId, at: Instant, info: &SessionInfo) {
-        if self.new.len() >= HALF_SIZE && !self.new.contains_key(id) {
+        let full = self.new.len() >= HALF_SIZE && !self.new.contains_key(id);
+        if full || self.began.is_some_and(|began| began.elapsed() >= LIFETIME) {
             self.old = std::mem::take(&mut self.new);
+            self.began = None;
         }
+        self.began.get_or_insert_with(Instant::now);
         self.new.insert(id.clone(), (at, info.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::{Incoming, Lineage, OpenSession, decide_open};
+
+    use super::*;
+
+    fn info(id: &SessionId) -> SessionInfo {
+        let opening = OpenSession {
+            owner: Scope::local("tester"),
+            workspace: None,
+            settings: windlass_testkit::settings(),
+            lineage: Lineage::Root,
+        };
+        let at = windlass_core::Timestamp(1);
+        let first = decide_open(Incoming { at, entropy: 1, input: opening });
+        let first = Arc::new(first.number(id, Seq::ZERO.next()));
+        SessionInfo { owner: Arc::new(Scope::local("tester")), first }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lookups_of_idle_sessions_do_not_stay() {
+        let cache = LookupCache::default();
+        let id = |n: usize| SessionId::new(&format!("s{n}")).unwrap();
+        for n in 0..100 {
+            cache.insert(&id(n), &info(&id(n)));
+        }
+        assert!(cache.get(&id(0)).is_some());
+        for n in 100..103 {
+            tokio::time::advance(LIFETIME).await;
+            assert!(cache.get(&id(0)).is_none(), "it is too old");
+            cache.insert(&id(n), &info(&id(n)));
+        }
+        let halves = cache.0.lock();
+        assert!(halves.new.len() + halves.old.len() <= 3, "the first hundred are gone");
     }
 }

@@ -24,6 +24,7 @@ mod budget;
 mod call;
 mod cause;
 mod ceiling;
+mod changed_files;
 mod checkpoint;
 mod compact;
 mod compaction;
@@ -90,6 +91,7 @@ pub use background::{
 pub use call::{Confinement, Observation, ObservationStatus, StoredOutput, Verdict};
 pub use cause::{DecisionCause, InputKind};
 pub use ceiling::{CallsToMatch, Ceiling};
+pub use changed_files::{ChangedFile, ChangedFiles, FileVersion};
 pub use checkpoint::{CHECKPOINT_VERSION, Checkpoint};
 pub use compact::{
     CompactionPlan, SUMMARY_INSTRUCTIONS, SummaryAnswer, SummaryRequests, SummaryStep,

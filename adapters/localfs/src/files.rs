@@ -8,6 +8,7 @@ mod glob;
 mod grep;
 mod grep_file;
 mod grep_files;
+pub(crate) mod kept;
 mod list;
 mod name_pattern;
 mod patch_commit;
@@ -25,6 +26,7 @@ use windlass_ports::FileChange;
 
 use crate::config::LocalFsConfig;
 use crate::fault::{CallFailure, bounded};
+use crate::files::kept::ChangeRecorder;
 use crate::planned::planned;
 use crate::root::WorkspaceRoot;
 use crate::stop::StopCheck;
@@ -71,6 +73,8 @@ pub(crate) struct FileToolContext<'a> {
     pub(crate) key: &'a str,
     /// Number of equal calls before this one in the turn that failed, in a row.
     pub(crate) failed_before: u32,
+    /// Records the files that the call changes.
+    pub(crate) changes: &'a ChangeRecorder,
 }
 
 /// Has a file tool do its work.
@@ -96,7 +100,8 @@ pub(crate) fn work(
         (FileTool::Patch, CallMode::Run) => apply_patch::run(&parse(arguments)?, bench),
         (FileTool::Patch, CallMode::Plan) => apply_patch::plan(&parse(arguments)?, bench),
     });
-    ran.unwrap_or_else(CallFailure::observation)
+    let observation = ran.unwrap_or_else(CallFailure::observation);
+    Observation { changes: bench.changes.take(), ..observation }
 }
 
 /// The observation of a call that failed and can be repeated in vain. The third equal one in a row is

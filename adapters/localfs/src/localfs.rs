@@ -15,6 +15,7 @@ use windlass_ports::{
 use crate::config::LocalFsConfig;
 use crate::confinement::ToolSandbox;
 use crate::error::SetupError;
+use crate::files::kept::ChangeRecorder;
 use crate::files::read::ProgramRead;
 use crate::files::{self, CallMode, FileTool, FileToolContext};
 use crate::process;
@@ -91,9 +92,11 @@ impl LocalFs {
         let (stop, _waiting) = StopCheck::new(context);
         let (root, config) = (self.root.clone(), self.config.clone());
         let (key, failed_before) = (context.idempotency_key.clone(), context.failed_before);
+        let outputs = context.outputs.clone();
         let working = tokio::task::spawn_blocking(move || {
             let (root, config, stop, key) = (&root, &config, &stop, key.as_str());
-            work(&FileToolContext { root, config, stop, key, failed_before })
+            let changes = &ChangeRecorder::new(outputs);
+            work(&FileToolContext { root, config, stop, key, failed_before, changes })
         });
         working.await.map_err(|error| {
             let context = format!("a file tool broke off: {error}; report this as a defect");
@@ -188,7 +191,8 @@ impl ToolExecutor for LocalFs {
         let looking = tokio::task::spawn_blocking(move || {
             let stop = StopCheck::never();
             let (root, config, stop) = (&root, &config, &stop);
-            let bench = FileToolContext { root, config, stop, key: "", failed_before: 0 };
+            let (key, changes) = ("", &ChangeRecorder::disabled());
+            let bench = FileToolContext { root, config, stop, key, failed_before: 0, changes };
             files::preview(tool, &arguments, &bench)
         });
         looking.await.ok().flatten()

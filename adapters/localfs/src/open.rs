@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat};
@@ -52,6 +53,13 @@ pub(crate) fn file_at(folder: &OwnedFd, name: &OsStr) -> Result<(File, Stat), Op
     let stat = fstat(&file)?;
     regular(&stat)?;
     Ok((File::from(file), stat))
+}
+
+/// Reads at most the first bytes of a file.
+pub(crate) fn first_bytes(file: impl Read, most: usize) -> std::io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    file.take(most as u64).read_to_end(&mut content)?;
+    Ok(content)
 }
 
 /// Checks a place that is to be written: a regular file, or nothing yet.

@@ -42,11 +42,16 @@ pub(crate) struct FileReplacement<'a> {
 /// The file keeps its mode and, where that is allowed, its owner. Other names of the same file
 /// (hard links) keep the old content.
 pub(crate) fn replace(put: &FileReplacement<'_>) -> Result<(), CallFailure> {
+    put_in_place(put)?;
+    sync(put.target)
+}
+
+/// As [`replace`], but without the sync of the folder. A failure changed nothing.
+pub(crate) fn put_in_place(put: &FileReplacement<'_>) -> Result<(), CallFailure> {
     let staged = StagedFile::new(put)?;
     put.stop.check()?;
     staged.check()?;
-    staged.put()?;
-    sync(put.target)
+    staged.put()
 }
 
 /// New content that lies beside its place. It is removed again unless it is put there.

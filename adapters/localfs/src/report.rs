@@ -197,5 +197,6 @@ pub(crate) fn observation(status: ObservationStatus, shown: OutputExcerpt) -> Ob
         stored_output: shown.stored,
         exit_code: None,
         confinement: None,
+        changes: Vec::new(),
     }
 }

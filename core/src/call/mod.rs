@@ -17,8 +17,11 @@ pub use state::{ApprovalQuestion, CallProgress, CallState, CallValidity, Outside
 
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
+
+use crate::changed_files::ChangedFile;
 
 /// Result of a call, as shown to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +45,9 @@ pub struct Observation {
     /// Confinement of the process, if the call ran one. Not shown to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confinement: Option<Arc<Confinement>>,
+    /// Files that the call changed. Not shown to the model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangedFile>,
 }
 
 /// Record of the sandbox that confined a process.
@@ -108,6 +114,7 @@ impl Observation {
             stored_output: None,
             exit_code: None,
             confinement: None,
+            changes: Vec::new(),
             output,
         }
     }

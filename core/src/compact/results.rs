@@ -64,6 +64,7 @@ fn cleared(observation: &Observation, text: String) -> Observation {
         stored_output: observation.stored_output.clone(),
         exit_code: observation.exit_code,
         confinement: observation.confinement.clone(),
+        changes: observation.changes.clone(),
     }
 }
 

@@ -45,16 +45,19 @@ impl Fact {
         own.into_iter().chain(said.filter(|_| own != said))
     }
 
-    /// Returns the outputs and images that the fact names: the digest and the length of each.
+    /// Returns the outputs, images and contents of files that the fact names: the digest and the
+    /// length of each.
     pub fn blobs(&self) -> impl Iterator<Item = (&str, u64)> {
-        let output = if let Self::CallObserved(fact) = self {
-            fact.observation.stored_output.as_ref()
+        let (output, changes) = if let Self::CallObserved(fact) = self {
+            (fact.observation.stored_output.as_ref(), &*fact.observation.changes)
         } else {
-            None
+            (None, &[][..])
         };
+        let files = changes.iter().flat_map(|file| [file.before.stored(), file.after.stored()]);
         let images = if let Self::InputQueued(fact) = self { &*fact.images } else { &[] };
-        let output = output.map(|stored| (stored.sha256.as_str(), stored.bytes));
+        let stored = output.into_iter().chain(files.flatten());
+        let stored = stored.map(|stored| (stored.sha256.as_str(), stored.bytes));
         let images = images.iter().map(|image| (image.sha256.as_str(), image.bytes));
-        output.into_iter().chain(images)
+        stored.chain(images)
     }
 }

@@ -89,6 +89,7 @@ impl Fixture {
             stored_output: None,
             exit_code: None,
             confinement: None,
+            changes: Vec::new(),
         };
         let look = ScriptedTool::new(
             if fault == Fault::BadName { "look around" } else { "look" },

@@ -6,11 +6,12 @@ use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 use windlass_ports::FileChange;
 
+use super::kept::{self, ContentBefore};
 use super::{FileToolContext, edit_report, failure, whole};
 use crate::fault::{CallFailure, bounded};
 use crate::open;
 use crate::planned::planned;
-use crate::replace::{FileReplacement, replace, writable};
+use crate::replace::{FileReplacement, writable};
 use crate::root::{MissingFolders, ResolvedPath};
 
 #[derive(Debug, Deserialize)]
@@ -31,7 +32,7 @@ pub(super) fn run(
         Err(CallFailure::Message(words)) => return Ok(failure(&words, bench)),
         edit => edit?,
     };
-    replace(&FileReplacement {
+    let put = FileReplacement {
         target: &edit.target,
         content: &edit.after,
         before: Some(edit.stat),
@@ -39,7 +40,8 @@ pub(super) fn run(
         unchanged: true,
         key: bench.key,
         stop: bench.stop,
-    })?;
+    };
+    kept::replace(&put, ContentBefore::Read(&edit.before), bench)?;
     let around = edit_report::around(&edit.after, edit.first, arguments.new.len());
     let text = format!("edited `{}`: {}\n{around}", arguments.path, edit.places());
     Ok(bounded(ObservationStatus::Done, &text, bench.config.room()))

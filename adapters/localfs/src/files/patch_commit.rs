@@ -2,8 +2,10 @@
 
 use rustix::fs::{AtFlags, Stat, unlinkat};
 use rustix::io::Errno;
+use windlass_core::ChangedFile;
 
 use super::FileToolContext;
+use super::kept::ContentBefore;
 use super::patched_files::{PatchedFile, PatchedFiles};
 use crate::fault::CallFailure;
 use crate::replace::{FileReplacement, StagedFile, replace, sync, unchanged, writable};
@@ -31,6 +33,8 @@ pub(super) fn commit(
     let deleted = changes(patched.files.iter().filter(|file| file.is_deleted()), bench)?;
     let staged: Vec<StagedFile<'_>> =
         written.iter().map(|change| stage(change, bench)).collect::<Result<_, _>>()?;
+    // Stored before the first of them is changed.
+    let kept: Vec<_> = written.iter().chain(&deleted).map(|change| change.keep(bench)).collect();
     for change in &deleted {
         change.check_deletion()?;
     }
@@ -46,10 +50,15 @@ pub(super) fn commit(
             None => change.delete(),
         };
         if let Err(failure) = put {
-            return Err(take_back(&done, failure, bench));
+            let (left, failure) = take_back(&done, failure, bench);
+            let changes = kept.into_iter().zip(done.iter().map(|it| it.place.shown.as_str()));
+            let stays = changes.filter(|(_, path)| left.contains(path));
+            stays.for_each(|(change, _)| bench.changes.note(change));
+            return Err(failure);
         }
         done.push(change);
     }
+    kept.into_iter().for_each(|change| bench.changes.note(change));
     done.iter().try_for_each(|change| sync(&change.place))
 }
 
@@ -94,6 +103,13 @@ fn stage<'a>(
 }
 
 impl Change<'_> {
+    /// Stores the content before and after the change.
+    fn keep(&self, bench: &FileToolContext<'_>) -> Option<ChangedFile> {
+        let PatchedFile { path, before, after, stat, .. } = self.file;
+        let before = before.as_deref().map_or(ContentBefore::Absent, ContentBefore::Read);
+        bench.changes.prepare(path, (before, stat.as_ref()), after.as_deref(), bench)
+    }
+
     fn check_deletion(&self) -> Result<(), CallFailure> {
         let Some((name, stat)) = self.place.name.as_deref().zip(self.file.stat.as_ref()) else {
             return Err(CallFailure::os("delete", &self.place.shown, Errno::ISDIR));
@@ -125,28 +141,32 @@ impl Change<'_> {
     }
 }
 
-/// Restores what was changed before a failure, and says what could not be restored.
-fn take_back(
-    done: &[&Change<'_>],
+/// Restores what was changed before a failure. Returns the paths of what could not be restored, which
+/// the failure names.
+fn take_back<'a>(
+    done: &[&'a Change<'_>],
     failure: CallFailure,
     bench: &FileToolContext<'_>,
-) -> CallFailure {
+) -> (Vec<&'a str>, CallFailure) {
     let left = done.iter().rev().filter(|change| change.restore(bench.key).is_err());
-    let left: Vec<String> = left.map(|change| format!("`{}`", change.place.shown)).collect();
-    match (failure, left.is_empty()) {
+    let left: Vec<&str> = left.map(|change| change.place.shown.as_str()).collect();
+    let named: Vec<String> = left.iter().map(|path| format!("`{path}`")).collect();
+    let failure = match (failure, left.is_empty()) {
         (failure, true) => failure,
         (CallFailure::Message(words), false) => CallFailure::Message(format!(
             "{words}; these files are changed all the same, and the others are not: {}",
-            left.join(", ")
+            named.join(", ")
         )),
         (CallFailure::Halted(halt), false) => CallFailure::Halted(halt),
-    }
+    };
+    (left, failure)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::LocalFsConfig;
+    use crate::files::kept::ChangeRecorder;
     use crate::patch::parse::parse;
     use crate::root::WorkspaceRoot;
 
@@ -169,6 +189,7 @@ mod tests {
             stop: &stop,
             key: "k",
             failed_before: 0,
+            changes: &ChangeRecorder::disabled(),
         };
         let patched = PatchedFiles::of(&parse(PATCH).unwrap(), &bench).unwrap();
         let changes: Vec<Change<'_>> = changes(patched.files.iter(), &bench).unwrap();
@@ -179,7 +200,7 @@ mod tests {
         c.delete().unwrap();
         std::fs::remove_file(at("d")).unwrap();
         let failure = d.delete().unwrap_err();
-        let CallFailure::Message(words) = take_back(&[a, b, c], failure, &bench) else {
+        let (_, CallFailure::Message(words)) = take_back(&[a, b, c], failure, &bench) else {
             panic!("it was not told to stop");
         };
         assert!(words.starts_with("cannot delete `d`"), "{words}");
@@ -189,7 +210,7 @@ mod tests {
         // What cannot be taken back is named.
         std::fs::create_dir(at("b")).unwrap();
         let failure = CallFailure::Message(String::from("no"));
-        let CallFailure::Message(words) = take_back(&[a, b], failure, &bench) else {
+        let (_, CallFailure::Message(words)) = take_back(&[a, b], failure, &bench) else {
             panic!("it was not told to stop");
         };
         assert_eq!(words, "no; these files are changed all the same, and the others are not: `b`");

@@ -220,6 +220,7 @@ impl FilePage {
             stored_output: None,
             exit_code: None,
             confinement: None,
+            changes: Vec::new(),
         }
     }
 }

@@ -7,10 +7,11 @@ use windlass_core::{Observation, ObservationStatus};
 use windlass_ports::FileChange;
 
 use super::FileToolContext;
+use super::kept::{self, ContentBefore};
 use crate::fault::{CallFailure, message};
 use crate::open;
 use crate::planned::planned;
-use crate::replace::{FileReplacement, replace, writable};
+use crate::replace::{FileReplacement, writable};
 use crate::root::{ForeseenPath, MissingFolders};
 
 #[derive(Debug, Deserialize)]
@@ -29,7 +30,13 @@ pub(super) fn run(
     let place = bench.root.resolve(path, MissingFolders::Create)?;
     let before = open::target(&place)?;
     let done = if before.is_some() { "replaced" } else { "created" };
-    replace(&FileReplacement {
+    let old = before.and_then(|_| kept::read(&place, bench));
+    let kept = match (&before, &old) {
+        (None, _) => ContentBefore::Absent,
+        (Some(_), Some(old)) => ContentBefore::Read(old),
+        (Some(stat), None) => ContentBefore::Unread(u64::try_from(stat.st_size).unwrap_or(0)),
+    };
+    let put = FileReplacement {
         target: &place,
         content: content.as_bytes(),
         before,
@@ -37,7 +44,8 @@ pub(super) fn run(
         unchanged: false,
         key: bench.key,
         stop: bench.stop,
-    })?;
+    };
+    kept::replace(&put, kept, bench)?;
     Ok(message(ObservationStatus::Done, format!("{done} `{path}` ({} bytes)", content.len())))
 }
 

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
     ApprovalAnswered, ApprovalAsked, ApprovalGrant, ArgumentsDigest, BudgetGrant, BudgetUsage,
-    CallDecided, CallId, CallItem, CallObserved, CallReport, CallStarted, Confinement, Decider,
-    Digest, Fact, GrantLifetime, Observation, ObservationStatus, ProgramCalled, ProgramEnd,
-    ProgramFault, ProgramOutcome, ProgramRun, ReconcileStarted, RetainedChange, Sha256,
-    StoredOutput, Timestamp, Verdict,
+    CallDecided, CallId, CallItem, CallObserved, CallReport, CallStarted, ChangedFile, Confinement,
+    Decider, Digest, Fact, FileVersion, GrantLifetime, Observation, ObservationStatus,
+    ProgramCalled, ProgramEnd, ProgramFault, ProgramOutcome, ProgramRun, ReconcileStarted,
+    RetainedChange, Sha256, StoredOutput, Timestamp, Verdict,
 };
 
 use super::call_item;
@@ -184,11 +184,12 @@ fn call_observed() -> impl Strategy<Value = Fact> {
     });
     let kept = (prop::option::of(kept), prop::option::of(result_form()), any::<bool>());
     let by = prop::option::of(scope().prop_map(Arc::new));
-    let kept = (kept, prop::option::of(confined), (by, prop::option::of(text())));
+    let confined = (prop::option::of(confined), prop::collection::vec(changed_file(), 0..3));
+    let kept = (kept, confined, (by, prop::option::of(text())));
     let whole = (number(), status, text(), sizes, kept, took, prop::option::of(telling));
     whole.prop_map(|(call, status, output, sizes, kept, took, tells)| {
         let (output_bytes, omitted_bytes, exit_code) = sizes;
-        let ((kept, form, detached), confinement, (by, key)) = kept;
+        let ((kept, form, detached), (confinement, changes), (by, key)) = kept;
         Fact::CallObserved(CallObserved {
             call: CallId(call),
             observation: Arc::new(Observation {
@@ -199,6 +200,7 @@ fn call_observed() -> impl Strategy<Value = Fact> {
                 stored_output: kept,
                 exit_code,
                 confinement,
+                changes,
             }),
             usage: took,
             report: tells,
@@ -208,6 +210,19 @@ fn call_observed() -> impl Strategy<Value = Fact> {
             key,
         })
     })
+}
+
+fn changed_file() -> impl Strategy<Value = ChangedFile> {
+    let version = || {
+        prop_oneof![
+            Just(FileVersion::Absent),
+            (text(), number())
+                .prop_map(|(sha256, bytes)| FileVersion::Stored(StoredOutput { sha256, bytes })),
+            number().prop_map(|bytes| FileVersion::NotStored { bytes }),
+        ]
+    };
+    let whole = (text(), version(), version(), prop::option::of(any::<u32>()));
+    whole.prop_map(|(path, before, after, mode)| ChangedFile { path, before, after, mode })
 }
 
 /// One of each kind, with `text` wherever it takes a text.
@@ -272,6 +287,12 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
                     tier: text.into(),
                     mechanisms: text.into(),
                 })),
+                changes: vec![ChangedFile {
+                    path: text.into(),
+                    before: FileVersion::NotStored { bytes: u64::MAX },
+                    after: FileVersion::Stored(StoredOutput { sha256: text.into(), bytes: 1 }),
+                    mode: Some(u32::MAX),
+                }],
                 ..Observation::new(ObservationStatus::Unknown, text)
             }),
             usage: Some(BudgetUsage { samples: u32::MAX, tokens: u64::MAX, cost_micros: u64::MAX }),

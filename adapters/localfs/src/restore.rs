@@ -1,0 +1,155 @@
+//! Files taken back: content put in place of what a call wrote, if nobody changed it since.
+
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Stat, statat, unlinkat};
+use rustix::process::{getegid, geteuid};
+
+use crate::error::SetupError;
+use crate::fault::CallFailure;
+use crate::open;
+use crate::replace::{FileReplacement, replace, sync, unchanged, writable};
+use crate::root::{ForeseenPath, MissingFolders, ResolvedPath, WorkspaceRoot};
+use crate::stop::StopCheck;
+
+/// Restores files of one workspace folder. Nothing outside of it is written, and no symbolic link is
+/// followed.
+#[derive(Debug)]
+pub struct FileRestorer {
+    root: WorkspaceRoot,
+    apply: bool,
+}
+
+/// File to restore.
+#[derive(Debug, Clone)]
+pub struct FileToRestore {
+    /// Path relative to the workspace.
+    pub path: String,
+    /// Content that the file must have now; `None` if there must be no file.
+    pub expected: Option<Vec<u8>>,
+    /// Content that it gets; `None` if it is deleted.
+    pub content: Option<Vec<u8>>,
+    /// Permission bits of a file that is created again.
+    pub mode: Option<u32>,
+}
+
+/// Result of restoring a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RestoreResult {
+    /// The file has the earlier content now.
+    Restored,
+    /// The file had the earlier content already.
+    Unchanged,
+    /// The file was left as it is.
+    Left {
+        /// Reason in words.
+        reason: String,
+    },
+}
+
+impl FileRestorer {
+    /// Opens a workspace folder.
+    ///
+    /// # Errors
+    /// [`SetupError`] when the folder does not exist or cannot be read.
+    pub fn open(root: &Path) -> Result<Self, SetupError> {
+        Ok(Self { root: WorkspaceRoot::open(root)?, apply: true })
+    }
+
+    /// Changes nothing, and returns what would be restored.
+    #[must_use]
+    pub fn dry_run(self) -> Self {
+        Self { apply: false, ..self }
+    }
+
+    /// Restores a file that has the expected content. It is replaced in one step, so a crash leaves
+    /// the one content or the other, and a repetition continues.
+    #[must_use]
+    pub fn restore(&self, file: &FileToRestore) -> RestoreResult {
+        let left = |reason: &str| RestoreResult::Left { reason: reason.to_owned() };
+        match self.try_restore(file) {
+            Ok(result) => result,
+            Err(CallFailure::Message(reason)) => left(&reason),
+            Err(CallFailure::Halted(_)) => left("it was stopped"),
+        }
+    }
+
+    fn try_restore(&self, file: &FileToRestore) -> Result<RestoreResult, CallFailure> {
+        let path = &file.path;
+        if self.root.canonical(path)? != *path {
+            let moved = format!("`{path}` leads through a symbolic link now");
+            return Err(CallFailure::Message(moved));
+        }
+        let (now, stat) = match self.root.resolve_preview(path)? {
+            ForeseenPath::InsideMissing(_) => (None, None),
+            ForeseenPath::Resolved(place) => present(&place, file)?,
+        };
+        if now == file.content {
+            return Ok(RestoreResult::Unchanged);
+        }
+        if now != file.expected {
+            let changed = format!("`{path}` was changed since");
+            return Err(CallFailure::Message(changed));
+        }
+        if self.apply {
+            self.put(file, stat)?;
+        }
+        Ok(RestoreResult::Restored)
+    }
+
+    fn put(&self, file: &FileToRestore, stat: Option<Stat>) -> Result<(), CallFailure> {
+        let place = self.root.resolve(&file.path, MissingFolders::Create)?;
+        let Some(content) = &file.content else {
+            return delete(&place, stat.as_ref());
+        };
+        let like = match (stat, file.mode) {
+            (None, Some(mode)) => Some(like(&place, mode)?),
+            (Some(_), _) | (None, None) => None,
+        };
+        replace(&FileReplacement {
+            target: &place,
+            content,
+            before: stat,
+            like,
+            unchanged: true,
+            key: "undo",
+            stop: &StopCheck::never(),
+        })
+    }
+}
+
+/// Returns the content of a file, and its status; reads no more than is compared.
+fn present(
+    place: &ResolvedPath,
+    file: &FileToRestore,
+) -> Result<(Option<Vec<u8>>, Option<Stat>), CallFailure> {
+    if open::target(place)?.is_none() {
+        return Ok((None, None));
+    }
+    let longest = [&file.expected, &file.content].into_iter().flatten().map(Vec::len).max();
+    let (opened, stat) = open::file(place)?;
+    let content = open::first_bytes(opened, longest.unwrap_or(0).saturating_add(1));
+    let content = content
+        .map_err(|error| CallFailure::Message(format!("cannot read `{}`: {error}", place.shown)))?;
+    Ok((Some(content), Some(stat)))
+}
+
+fn delete(place: &ResolvedPath, stat: Option<&Stat>) -> Result<(), CallFailure> {
+    let name = place.name.as_deref().unwrap_or_default();
+    if let Some(stat) = stat {
+        writable(place, stat)?;
+    }
+    unchanged(place, name, stat)?;
+    unlinkat(&place.folder, name, AtFlags::empty())
+        .map_err(|errno| CallFailure::os("delete", &place.shown, errno))?;
+    sync(place)
+}
+
+/// Returns the status of a file of this process with these permission bits.
+fn like(place: &ResolvedPath, mode: u32) -> Result<Stat, CallFailure> {
+    let mut stat = statat(&place.folder, ".", AtFlags::SYMLINK_NOFOLLOW)
+        .map_err(|errno| CallFailure::os("create", &place.shown, errno))?;
+    stat.st_mode = mode;
+    (stat.st_uid, stat.st_gid) = (geteuid().as_raw(), getegid().as_raw());
+    Ok(stat)
+}

@@ -1,0 +1,147 @@
+//! Changed files: what a turn, or a session, changed in files of the workspace, by the record of its
+//! calls. Pure: nothing here reads a file.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::StoredOutput;
+use crate::fact::Fact;
+
+/// Change of a file by a call, from before the call to after it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangedFile {
+    /// Path relative to the workspace, through no symbolic link.
+    pub path: String,
+    /// Content before the call.
+    pub before: FileVersion,
+    /// Content after the call.
+    pub after: FileVersion,
+    /// Permission bits of the file before the call, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+}
+
+/// Content of a file at a time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum FileVersion {
+    /// There was no file.
+    Absent,
+    /// The content is a blob of the session.
+    Stored(StoredOutput),
+    /// The content was too long to be stored, or could not be.
+    NotStored {
+        /// Length of the content in bytes.
+        bytes: u64,
+    },
+}
+
+impl FileVersion {
+    /// Returns the blob of the content, if it is stored.
+    #[must_use]
+    pub fn stored(&self) -> Option<&StoredOutput> {
+        match self {
+            Self::Stored(stored) => Some(stored),
+            Self::Absent | Self::NotStored { .. } => None,
+        }
+    }
+}
+
+/// Files that calls changed, and a remark on what is unknown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangedFiles {
+    /// One entry a path: the content before the first change and after the last one.
+    pub files: BTreeMap<String, ChangedFile>,
+    /// True if a call ran a process, whose changes of files are not recorded.
+    pub ran_process: bool,
+}
+
+impl ChangedFiles {
+    /// Adds the changes that a fact records, which follow those added before.
+    pub fn add(&mut self, fact: &Fact) {
+        let Fact::CallObserved(fact) = fact else {
+            return;
+        };
+        let observation = &fact.observation;
+        self.ran_process |= observation.confinement.is_some() || observation.exit_code.is_some();
+        for change in &observation.changes {
+            match self.files.get_mut(&change.path) {
+                Some(known) => known.after = change.after.clone(),
+                None => {
+                    self.files.insert(change.path.clone(), change.clone());
+                }
+            }
+        }
+    }
+
+    /// Leaves out the files that are as they were.
+    #[must_use]
+    pub fn settled(mut self) -> Self {
+        self.files.retain(|_, file| {
+            file.before != file.after || matches!(file.before, FileVersion::NotStored { .. })
+        });
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::sync::Arc;
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::call::{Observation, ObservationStatus};
+    use crate::fact::CallObserved;
+    use crate::id::CallId;
+
+    fn stored(name: &str) -> FileVersion {
+        FileVersion::Stored(StoredOutput { sha256: String::from(name), bytes: 1 })
+    }
+
+    fn observed(changes: &[(&str, FileVersion, FileVersion)]) -> Fact {
+        let change = |(path, before, after): &(&str, FileVersion, FileVersion)| ChangedFile {
+            path: String::from(*path),
+            before: before.clone(),
+            after: after.clone(),
+            mode: None,
+        };
+        let changes: Vec<_> = changes.iter().map(change).collect();
+        let observation =
+            Observation { changes, ..Observation::new(ObservationStatus::Done, "done") };
+        Fact::CallObserved(CallObserved {
+            call: CallId(1),
+            observation: Arc::new(observation),
+            usage: None,
+            report: None,
+            form: None,
+            detached: false,
+            by: None,
+            key: None,
+        })
+    }
+
+    #[test]
+    fn a_file_has_its_first_content_before_and_its_last_after() {
+        let mut changed = ChangedFiles::default();
+        let long = FileVersion::NotStored { bytes: 9 };
+        let facts = [
+            observed(&[("a", stored("1"), stored("2")), ("new", FileVersion::Absent, stored("3"))]),
+            observed(&[("a", stored("2"), stored("4")), ("new", stored("3"), FileVersion::Absent)]),
+            observed(&[("back", stored("5"), stored("6")), ("long", long.clone(), long.clone())]),
+            observed(&[("back", stored("6"), stored("5"))]),
+        ];
+        facts.iter().for_each(|fact| changed.add(fact));
+        let settled = changed.settled();
+        let paths: Vec<_> = settled.files.keys().map(String::as_str).collect();
+        assert_eq!(paths, ["a", "long"], "what is as it was is left out, if that is known");
+        let file = settled.files.get("a").unwrap();
+        assert_eq!((&file.before, &file.after), (&stored("1"), &stored("4")));
+        assert!(!settled.ran_process);
+        // The blobs live as long as the log that names them.
+        let names: Vec<_> = facts.iter().flat_map(Fact::blobs).map(|(name, _)| name).collect();
+        assert_eq!(names, ["1", "2", "3", "2", "4", "3", "5", "6", "6", "5"]);
+    }
+}

@@ -87,7 +87,7 @@ pub use provider::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, ProviderErrorDetails,
     SampleRequest, SampleStream, StreamState,
 };
-pub use question::{change_lines, outside_lines, question_lines};
+pub use question::{change_lines, outside_lines, question_lines, unified_diff};
 pub use sandbox::{
     ConfinedLaunch, NetworkAccess, NoSandbox, ProcessLaunch, ProcessLimits, Sandbox, SandboxError,
     SandboxErrorKind, SandboxProfile, SandboxStrength,

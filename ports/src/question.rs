@@ -100,6 +100,23 @@ pub fn change_lines(change: &FileChange) -> Vec<String> {
     lines
 }
 
+/// Returns the difference of a file's text before and after, as a unified diff with the names of
+/// both sides; `None` for a side without a file. Texts of more than 2,000 lines are compared as wholes.
+#[must_use]
+pub fn unified_diff(path: &str, before: Option<&str>, after: Option<&str>) -> String {
+    let name = |side: &str, text: Option<&str>| match text {
+        Some(_) => format!("{side}/{path}"),
+        None => String::from("/dev/null"),
+    };
+    let (old, new) = (name("a", before), name("b", after));
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    let long = |text: &str| text.lines().count() > MAX_COMPARED_LINES;
+    if long(before) || long(after) {
+        return format!("--- {old}\n+++ {new}\n{}\n", diff_lines(before, after).join("\n"));
+    }
+    TextDiff::from_lines(before, after).unified_diff().header(&old, &new).to_string()
+}
+
 /// Adds an argument: a short text on its line, a longer one below, where a mark tells its lines from
 /// those of others.
 fn add(lines: &mut Vec<String>, name: &str, value: Vec<String>) {

@@ -31,6 +31,7 @@ mod follower;
 mod fork;
 mod grants;
 mod hub;
+mod idle;
 mod images;
 mod json_schema;
 mod live;
@@ -75,6 +76,7 @@ pub use engine::{
 pub use error::{AwaitError, DriverEnd, SendError, StartError};
 pub use event::{Event, LiveEvent, LiveKind};
 pub use fork::{ForkError, ForkReport, ForkRequest, fork};
+pub use idle::with_idle_session;
 pub use live_check::LiveCheck;
 pub use load::{Loaded, fold, load, load_at};
 pub use lookup::SessionInfo;

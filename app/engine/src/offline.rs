@@ -55,6 +55,23 @@ impl OfflineSession<'_> {
         changed
     }
 
+    /// Claims the session, has it inspected, and releases it. Nothing is appended.
+    pub(crate) async fn inspect<T>(
+        &self,
+        work: impl FnOnce(&Session) -> Result<T, ChangeError>,
+    ) -> Result<T, ChangeError> {
+        let claim = self.claim().await?;
+        let loaded = load(self.store, self.id, PAGE).await;
+        let inspected = match loaded {
+            Ok(loaded) => check_complete(&loaded.session)
+                .map_err(ChangeError::Start)
+                .and_then(|()| work(&loaded.session)),
+            Err(error) => Err(error.into()),
+        };
+        release(self.store, self.id, claim).await;
+        inspected
+    }
+
     async fn claim(&self) -> Result<Epoch, ChangeError> {
         // A claim would create the log of an unknown session.
         let known = lookup::read(self.store, self.id).await?;

@@ -1,6 +1,7 @@
 //! Arguments of the command.
 
 mod approvals;
+mod changes;
 mod inputs;
 #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing reads them"))]
 mod mcp;
@@ -24,6 +25,7 @@ use windlass_file::DamageLocation;
 use crate::secrets;
 use crate::wiring::{Adapters, SECRET_ARGUMENTS};
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
+pub(crate) use changes::{DiffArgs, RewindArgs, UndoArgs};
 pub(crate) use inputs::{InputsArgs, InputsCommand};
 pub(crate) use mcp::McpArgs;
 #[cfg(feature = "mcp")]
@@ -154,6 +156,14 @@ pub(crate) enum Command {
     ///
     /// The log stays whole, and files are not changed back. Waiting inputs are held.
     Rewind(RewindArgs),
+    /// Restore the files that a turn changed.
+    ///
+    /// Files that somebody changed since are left. Changes by commands are not recorded.
+    Undo(UndoArgs),
+    /// Print what a session changed in files.
+    ///
+    /// A unified diff of the changes by the file tools. Changes by commands are not recorded.
+    Diff(DiffArgs),
     /// Repair a damaged store (file store only).
     ///
     /// Truncates a damaged log after a valid position, or accepts the loss of damage that belongs to no
@@ -366,25 +376,6 @@ pub(crate) struct ReplayArgs {
 pub(crate) struct ImportArgs {
     /// Exported file [default: standard input].
     pub(crate) file: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) place: LocationArgs,
-}
-
-/// Arguments of `windlass rewind`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct RewindArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
-    /// Position to return to; nothing may be in progress there.
-    ///
-    /// `windlass log` shows positions.
-    #[arg(long, value_name = "SEQ", required_unless_present = "turns")]
-    pub(crate) to: Option<u64>,
-    /// Return to before the last N turns.
-    #[arg(long, value_name = "N", conflicts_with = "to")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) turns: Option<u32>,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
 }

@@ -2,10 +2,12 @@
 
 mod approvals;
 mod attach;
+mod changes;
 mod compact;
 mod copy;
 mod cycles;
 mod damage;
+mod diff;
 mod doctor;
 mod erase;
 mod export;
@@ -38,6 +40,7 @@ mod show;
 mod skills;
 mod trust;
 mod turn;
+mod undo;
 mod vacuum;
 mod verify;
 
@@ -67,6 +70,8 @@ pub(crate) async fn run(args: Args, adapters: &Adapters) -> Result<ExitKind, Fai
         Command::Copy(args) => copy::copy(args, adapters).await,
         Command::Fork(args) => fork::fork(args, adapters).await,
         Command::Rewind(args) => rewind::rewind(args, adapters).await,
+        Command::Undo(args) => undo::undo(args, adapters).await,
+        Command::Diff(args) => diff::diff(args, adapters).await,
         Command::Repair(args) => repair::repair(args, adapters).await,
         Command::Erase(args) => erase::erase(args, adapters).await,
         Command::Compact(args) => Box::pin(compact::compact(args, adapters)).await,

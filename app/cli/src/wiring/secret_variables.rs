@@ -31,6 +31,8 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
         | Command::Copy(_)
         | Command::Fork(_)
         | Command::Rewind(_)
+        | Command::Undo(_)
+        | Command::Diff(_)
         | Command::Repair(_)
         | Command::Erase(_)
         | Command::Inputs(_)

@@ -1,7 +1,7 @@
 //! Changed files: what a turn, or a session, changed in files of the workspace, by the record of its
 //! calls. Pure: nothing here reads a file.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,9 @@ impl FileVersion {
 pub struct ChangedFiles {
     /// One entry a path: the content before the first change and after the last one.
     pub files: BTreeMap<String, ChangedFile>,
+    /// Paths of files that had another content at a call than the call before it left: somebody else
+    /// changed them in between.
+    pub disturbed: BTreeSet<String>,
     /// True if a call ran a process, whose changes of files are not recorded.
     pub ran_process: bool,
 }
@@ -69,7 +72,12 @@ impl ChangedFiles {
         self.ran_process |= observation.confinement.is_some() || observation.exit_code.is_some();
         for change in &observation.changes {
             match self.files.get_mut(&change.path) {
-                Some(known) => known.after = change.after.clone(),
+                Some(known) => {
+                    if known.after != change.before {
+                        self.disturbed.insert(change.path.clone());
+                    }
+                    known.after = change.after.clone();
+                }
                 None => {
                     self.files.insert(change.path.clone(), change.clone());
                 }
@@ -133,13 +141,17 @@ mod tests {
             observed(&[("back", stored("5"), stored("6")), ("long", long.clone(), long.clone())]),
             observed(&[("back", stored("6"), stored("5"))]),
         ];
+
         facts.iter().for_each(|fact| changed.add(fact));
         let settled = changed.settled();
         let paths: Vec<_> = settled.files.keys().map(String::as_str).collect();
         assert_eq!(paths, ["a", "long"], "what is as it was is left out, if that is known");
         let file = settled.files.get("a").unwrap();
         assert_eq!((&file.before, &file.after), (&stored("1"), &stored("4")));
-        assert!(!settled.ran_process);
+        assert!(!settled.ran_process && settled.disturbed.is_empty());
+        let mut shared = settled;
+        shared.add(&observed(&[("a", stored("mine"), stored("7"))]));
+        assert!(shared.disturbed.contains("a"), "somebody else changed it in between");
         // The blobs live as long as the log that names them.
         let names: Vec<_> = facts.iter().flat_map(Fact::blobs).map(|(name, _)| name).collect();
         assert_eq!(names, ["1", "2", "3", "2", "4", "3", "5", "6", "6", "5"]);

@@ -12,8 +12,8 @@ use crate::replace::{FileReplacement, replace, sync, unchanged, writable};
 use crate::root::{ForeseenPath, MissingFolders, ResolvedPath, WorkspaceRoot};
 use crate::stop::StopCheck;
 
-/// Restores files of one workspace folder. Nothing outside of it is written, and no symbolic link is
-/// followed.
+/// Restores files of one workspace folder. Nothing outside of it and nothing of git's own is written, and
+/// no symbolic link is followed.
 #[derive(Debug)]
 pub struct FileRestorer {
     root: WorkspaceRoot,
@@ -76,6 +76,10 @@ impl FileRestorer {
 
     fn try_restore(&self, file: &FileToRestore) -> Result<RestoreResult, CallFailure> {
         let path = &file.path;
+        // The record may be of a log that somebody else wrote, and git runs what is in there.
+        if path.split('/').any(|part| part == ".git") {
+            return Err(CallFailure::Message(format!("`{path}` is git's own")));
+        }
         if self.root.canonical(path)? != *path {
             let moved = format!("`{path}` leads through a symbolic link now");
             return Err(CallFailure::Message(moved));

@@ -173,6 +173,13 @@ fn what_somebody_changed_since_is_left_and_links_are_not_followed() {
     assert!(!place.file("b.txt").exists() && place.file("elsewhere/d.txt").exists());
     assert_eq!(fs::read_to_string(place.file("c.txt")).unwrap(), "old\n");
 
+    fs::create_dir(place.file("other")).unwrap();
+    let other = place.file("other");
+    let mut elsewhere = place.command(&["undo", "s"]);
+    let refused = common::done(elsewhere.current_dir(&other).output().unwrap());
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(refused.err.contains("undo it there, or name its folder"), "{}", refused.err);
+
     let unknown = place.run(&["undo", "s", "--turn", "1"]);
     assert_eq!(unknown.code, 2, "{}", unknown.err);
     assert!(unknown.err.contains("session s has no turn 1"), "{}", unknown.err);

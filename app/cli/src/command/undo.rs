@@ -20,18 +20,25 @@ pub(super) async fn undo(args: UndoArgs, adapters: &Adapters) -> Result<ExitKind
         return Err(Failure::usage(format!("session {session} has changed no file by its tools")));
     };
     let changed = changes.of_turn(session, turn)?;
-    // The user may have moved the folder, and names its new place then.
-    let root = match (&args.place.workspace, &changes.workspace) {
-        (None, Some(recorded)) => recorded,
-        (Some(_), _) | (None, None) => &site.workspace,
-    };
+    // A log is not believed about where to write: another folder than this one is named by the user.
+    let elsewhere = changes.workspace.as_ref().filter(|recorded| **recorded != site.workspace);
+    if let (None, Some(recorded)) = (&args.place.workspace, elsewhere) {
+        return Err(Failure::usage(format!(
+            "session {session} was opened in {}: undo it there, or name its folder with --workspace",
+            recorded.display()
+        )));
+    }
+    let root = &site.workspace;
     let failed = |error: &dyn std::error::Error| Failure::usage(error.to_string());
     let restorer = FileRestorer::open(root).map_err(|error| failed(&error))?;
     let restorer = if args.dry_run { restorer.dry_run() } else { restorer };
     let blobs = BlobReader::new(opened.blobs.clone(), session.clone());
     let mut planned = Vec::new();
     for file in changed.files.values() {
-        planned.push(plan(&blobs, file).await?);
+        planned.push(match changed.disturbed.contains(&file.path) {
+            true => Err((file.path.clone(), "somebody else changed it during the turn".to_owned())),
+            false => plan(&blobs, file).await?,
+        });
     }
     let (now, me) = (wiring::clock().now(), super::me());
     let restore = || restore(&restorer, planned);

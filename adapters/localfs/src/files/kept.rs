@@ -1,13 +1,13 @@
 //! Contents of files before and after a change, stored as blobs of the session, so that the change can be
 //! shown and undone. Absent on purpose: a failure. A content that cannot be stored is recorded as such.
 
+use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::Stat;
 use tokio::runtime::Handle;
-use tokio::time::timeout;
-use windlass_core::{ChangedFile, FileVersion};
+use windlass_core::{ChangedFile, FileVersion, StoredOutput};
 use windlass_ports::{BlobError, BlobErrorKind, OutputStore};
 
 use super::FileToolContext;
@@ -76,17 +76,19 @@ impl ChangeRecorder {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).extend(change);
     }
 
-    /// Stores a content. `None` if the session has no store.
+    /// Stores a content. `None` if the session has no store. Waits on a channel: the runtime of an
+    /// embedder may have no timers.
     fn version(&self, content: &[u8]) -> Option<FileVersion> {
         let (outputs, runtime) = self.store.as_ref()?;
-        let store = async {
-            let mut writer = outputs.begin().await?;
-            writer.write(content).await?;
-            writer.finish().await
-        };
+        let (outputs, content) = (outputs.clone(), content.to_vec());
         let bytes = content.len() as u64;
-        let stored = runtime.block_on(async { timeout(STORE_TIME, store).await });
-        let Ok(stored) = stored else {
+        let (sender, receiver) = sync_channel(1);
+        let storing = runtime.spawn(async move {
+            // Nobody waits any more where sending fails.
+            let _ = sender.send(store(&outputs, &content).await);
+        });
+        let Ok(stored) = receiver.recv_timeout(STORE_TIME) else {
+            storing.abort();
             tracing::warn!("the content of a changed file was not stored in time");
             return Some(FileVersion::NotStored { bytes });
         };
@@ -100,6 +102,12 @@ impl ChangeRecorder {
             }
         }
     }
+}
+
+async fn store(outputs: &OutputStore, content: &[u8]) -> Result<StoredOutput, BlobError> {
+    let mut writer = outputs.begin().await?;
+    writer.write(content).await?;
+    writer.finish().await
 }
 
 /// Puts content in a file's place, and records the change.

@@ -6,7 +6,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::StoredOutput;
+use crate::call::{ObservationStatus, StoredOutput};
 use crate::fact::Fact;
 
 /// Change of a file by a call, from before the call to after it.
@@ -60,6 +60,8 @@ pub struct ChangedFiles {
     pub disturbed: BTreeSet<String>,
     /// True if a call ran a process, whose changes of files are not recorded.
     pub ran_process: bool,
+    /// True if nobody knows how a call ended: it may have changed files that are not recorded.
+    pub lost_call: bool,
 }
 
 impl ChangedFiles {
@@ -69,6 +71,7 @@ impl ChangedFiles {
             return;
         };
         let observation = &fact.observation;
+        self.lost_call |= observation.status == ObservationStatus::Unknown;
         self.ran_process |= observation.confinement.is_some() || observation.exit_code.is_some();
         for change in &observation.changes {
             match self.files.get_mut(&change.path) {
@@ -101,7 +104,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::call::{Observation, ObservationStatus};
+    use crate::call::Observation;
     use crate::fact::CallObserved;
     use crate::id::CallId;
 
@@ -148,7 +151,7 @@ mod tests {
         assert_eq!(paths, ["a", "long"], "what is as it was is left out, if that is known");
         let file = settled.files.get("a").unwrap();
         assert_eq!((&file.before, &file.after), (&stored("1"), &stored("4")));
-        assert!(!settled.ran_process && settled.disturbed.is_empty());
+        assert!(!settled.ran_process && !settled.lost_call && settled.disturbed.is_empty());
         let mut shared = settled;
         shared.add(&observed(&[("a", stored("mine"), stored("7"))]));
         assert!(shared.disturbed.contains("a"), "somebody else changed it in between");

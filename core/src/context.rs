@@ -95,9 +95,9 @@ fn names_frame(tag: &str) -> bool {
 const FRAME: &str = "context";
 
 /// Bytes of text that an image counts as: about what providers count for a large one.
-const IMAGE_BYTES: u64 = 6_400;
+pub(crate) const IMAGE_BYTES: u64 = 6_400;
 
-/// Returns the fingerprint of a user's image.
+/// Returns the fingerprint of an image.
 pub(crate) fn image(image: &Image) -> ItemFingerprint {
     let mut shown = fingerprint(b"image", &[image.media.as_str(), &image.sha256]);
     shown.bytes = IMAGE_BYTES;
@@ -131,9 +131,9 @@ pub(crate) fn observation(
         None => fingerprint(b"result", &[&observation.output]),
         Some(line) => fingerprint(b"result", &[&line, &observation.output]),
     };
-    if let Some(edited) = edited {
-        result.digest = result.digest.digest(edited.digest);
-        result.bytes = result.bytes.saturating_add(edited.bytes);
+    for shown in observation.images.iter().map(image).chain(edited) {
+        result.digest = result.digest.digest(shown.digest);
+        result.bytes = result.bytes.saturating_add(shown.bytes);
     }
     result
 }

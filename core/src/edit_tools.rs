@@ -1,4 +1,5 @@
-//! Choice between the tools that edit files: a model gets the one that it was trained on.
+//! Choice of the tools that suit a model: it edits files by the one that it was trained on, and is
+//! offered images only if it sees them.
 
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
@@ -11,6 +12,31 @@ pub const PATCH_TOOL: &str = "apply_patch";
 
 /// Tool that replaces an exact text in a file.
 pub const EDIT_TOOL: &str = "edit_file";
+
+/// Tool that shows an image file to the model.
+pub const VIEW_IMAGE_TOOL: &str = "view_image";
+
+/// Tools that suit a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelTools {
+    /// Tools that edit files.
+    pub edits: EditTools,
+    /// True if the model sees images.
+    pub images: bool,
+}
+
+impl ModelTools {
+    /// Removes the tools that do not suit the model.
+    pub fn choose(self, tools: &mut Vec<ToolSpec>) {
+        if !self.images {
+            tools.retain(|tool| tool.name != VIEW_IMAGE_TOOL);
+            for agent in tools.iter_mut().filter_map(|tool| tool.agent.as_mut()) {
+                agent.tools.retain(|name| name != VIEW_IMAGE_TOOL);
+            }
+        }
+        self.edits.choose(tools);
+    }
+}
 
 /// Tools that edit files, as far as they are available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +93,19 @@ mod tests {
         choice.choose(&mut tools);
         let agent = tools.pop().and_then(|tool| tool.agent).map(|agent| agent.tools);
         (tools.into_iter().map(|tool| tool.name).collect(), agent.unwrap_or_default())
+    }
+
+    #[test]
+    fn images_are_offered_to_those_that_see_them() {
+        let helper = AgentSpec::new("Help.").with_tools([VIEW_IMAGE_TOOL, "shell"]);
+        for (images, left) in [(true, 2), (false, 1)] {
+            let tool = |name: &str| ToolSpec::new(name, EffectClass::ReadOnly);
+            let agent = tool("agent").with(|it| it.agent = Some(Box::new(helper.clone())));
+            let mut tools = Vec::from([tool(VIEW_IMAGE_TOOL), agent]);
+            ModelTools { edits: EditTools::Both, images }.choose(&mut tools);
+            assert_eq!(tools.len(), left);
+            assert_eq!(tools.pop().unwrap().agent.unwrap().tools.len(), left);
+        }
     }
 
     fn texts(names: &[&str]) -> Vec<String> {

@@ -1,10 +1,10 @@
-//! Images in inputs. The log holds an image's digest; its bytes are stored outside the log.
+//! Images in inputs and in results of calls. The log holds an image's digest; its bytes are stored outside the log.
 
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-/// An image of a user's input, by digest.
+/// An image, by digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
@@ -19,6 +19,10 @@ pub struct Image {
 impl Image {
     /// Most images of one input.
     pub const MAX_PER_INPUT: usize = 16;
+    /// Most images of the result of a call.
+    pub const MAX_PER_RESULT: usize = 8;
+    /// Most bytes of an image of a result: 5 MiB in base64, which every large provider takes.
+    pub const MAX_RESULT_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 }
 
 /// Media types of images that models accept.

@@ -106,7 +106,7 @@ pub use decide::{Decision, decide, decide_and_evolve, decide_open, open_child};
 pub use desired_effects::desired_effects;
 pub use detached::{DetachedChild, QueuedResult, child_result};
 pub use digest::Digest;
-pub use edit_tools::{EDIT_TOOL, EditTools, PATCH_TOOL};
+pub use edit_tools::{EDIT_TOOL, EditTools, ModelTools, PATCH_TOOL, VIEW_IMAGE_TOOL};
 pub use effect::{Demand, DesiredEffect, EffectKey};
 pub use error::{InvalidFact, Reject};
 pub use evolve::{evolve, evolve_first};

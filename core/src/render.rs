@@ -114,6 +114,17 @@ impl PromptItem {
             _ => None,
         }
     }
+
+    /// Returns the images that it shows.
+    #[must_use]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other item shows none")]
+    pub fn images(&self) -> &[Image] {
+        match self {
+            Self::Image { image } => core::slice::from_ref(image),
+            Self::Result { observation, .. } => &observation.images,
+            _ => &[],
+        }
+    }
 }
 
 /// Returns the framed report on an inline program.

@@ -21,6 +21,7 @@ mod glob;
 mod grants;
 mod guide;
 mod hooks;
+mod images;
 pub mod json;
 mod leases;
 mod live_bus;
@@ -66,6 +67,7 @@ pub use hooks::{
     HookCall, HookContext, HookError, HookErrorKind, HookSubject, Hooks, NoHooks, Redactor,
     TurnCall, TurnCallStatus, TurnCalls,
 };
+pub use images::{image_media, store_image};
 pub use leases::{Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, LeaseStatus, Leases};
 pub use live_bus::{LiveBus, LiveBusCapabilities, LiveItem};
 pub use live_channel::{LiveReceiver, LiveSender};

@@ -131,6 +131,7 @@ pub const TEXT_TOOLS: &[&str] = &[
     "read_file",
     "shell",
     "stop_process",
+    "view_image",
     "write_file",
     "write_stdin",
 ];

@@ -15,6 +15,7 @@ mod patch_commit;
 mod patch_preview;
 mod patched_files;
 pub(crate) mod read;
+pub(crate) mod view;
 mod write;
 
 use std::io::Read;
@@ -38,6 +39,8 @@ use crate::walk::WalkedFiles;
 pub(crate) enum FileTool {
     /// Reads a page of a file.
     Read,
+    /// Reads an image.
+    View,
     /// Lists the entries of a folder.
     List,
     /// Searches the lines of files.
@@ -86,10 +89,16 @@ pub(crate) fn work(
 ) -> Observation {
     let ran = bench.stop.check().map_err(CallFailure::from).and_then(|()| match (tool, work) {
         (FileTool::Read, CallMode::Run) => read::run(&parse(arguments)?, bench),
+        (FileTool::View, CallMode::Run) => {
+            view::read(arguments, bench).map(|image| image.not_shown())
+        }
         (FileTool::List, CallMode::Run) => list::run(&parse(arguments)?, bench),
         (FileTool::Grep, CallMode::Run) => grep::run(&parse(arguments)?, bench),
         (FileTool::Glob, CallMode::Run) => glob::run(&parse(arguments)?, bench),
-        (FileTool::Read | FileTool::List | FileTool::Grep | FileTool::Glob, CallMode::Plan) => {
+        (
+            FileTool::Read | FileTool::View | FileTool::List | FileTool::Grep | FileTool::Glob,
+            CallMode::Plan,
+        ) => {
             let would = format!("only read, with these arguments:\n{arguments}");
             Ok(planned(&would, bench.config.room()))
         }
@@ -160,7 +169,7 @@ pub(crate) fn preview(
         FileTool::Write => write::preview(&parse(arguments).ok()?, bench),
         FileTool::Edit => edit::preview(&parse(arguments).ok()?, bench),
         FileTool::Patch => apply_patch::preview(&parse(arguments).ok()?, bench),
-        FileTool::Read | FileTool::List | FileTool::Grep | FileTool::Glob => None,
+        FileTool::Read | FileTool::View | FileTool::List | FileTool::Grep | FileTool::Glob => None,
     }?;
     let fits = |text: &str| text.len() <= PREVIEWED;
     (fits(&change.after) && change.before.as_deref().is_none_or(fits)).then_some(change)
@@ -171,6 +180,7 @@ pub(crate) fn paths(tool: FileTool, arguments: &str) -> Vec<String> {
     match tool {
         FileTool::Patch => parse(arguments).map(|it| apply_patch::paths(&it)).unwrap_or_default(),
         FileTool::Read
+        | FileTool::View
         | FileTool::List
         | FileTool::Grep
         | FileTool::Glob

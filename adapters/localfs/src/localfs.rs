@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use windlass_core::{CallId, Observation, SessionId, ToolSpec};
+use windlass_core::{CallId, Observation, ObservationStatus, SessionId, ToolSpec};
 use windlass_kit_process::RunLocks;
 use windlass_ports::{
     ArgumentPath, FileChange, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor,
-    ToolProcess,
+    ToolProcess, store_image,
 };
 
 use crate::config::LocalFsConfig;
@@ -129,6 +129,30 @@ impl LocalFs {
             Err(failure) => Ok(failure.observation()),
         }
     }
+
+    /// Shows an image to the model: it is stored, and the observation names it.
+    async fn view_image(
+        &self,
+        arguments: String,
+        context: ToolContext,
+    ) -> Result<Observation, ToolError> {
+        let read = move |bench: &FileToolContext<'_>| files::view::read(&arguments, bench);
+        let viewed = match self.blocking(&context, read).await? {
+            Ok(viewed) => viewed,
+            Err(failure) => return Ok(failure.observation()),
+        };
+        let stored = store_image(&context.outputs, viewed.media, &viewed.bytes).await;
+        Ok(match stored {
+            Ok(image) => {
+                let images = vec![image];
+                Observation { images, ..Observation::new(ObservationStatus::Done, viewed.words()) }
+            }
+            Err(error) => {
+                let words = format!("Failed: the image cannot be shown: {error}");
+                Observation::new(ObservationStatus::Failed, words)
+            }
+        })
+    }
 }
 
 #[async_trait]
@@ -151,6 +175,9 @@ impl ToolExecutor for LocalFs {
         match offer.tool {
             WorkspaceTool::File(FileTool::Read) if context.program.is_some() => {
                 self.file_content(call.arguments, context).await
+            }
+            WorkspaceTool::File(FileTool::View) if context.program.is_none() => {
+                self.view_image(call.arguments, context).await
             }
             WorkspaceTool::File(tool) => {
                 self.file(CallMode::Run, tool, call.arguments, context).await

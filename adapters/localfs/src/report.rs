@@ -190,13 +190,9 @@ pub(crate) fn exit(status: ExitStatus) -> String {
 
 pub(crate) fn observation(status: ObservationStatus, shown: OutputExcerpt) -> Observation {
     Observation {
-        status,
-        output: shown.text,
         output_bytes: shown.total,
         omitted_bytes: shown.omitted,
         stored_output: shown.stored,
-        exit_code: None,
-        confinement: None,
-        changes: Vec::new(),
+        ..Observation::new(status, shown.text)
     }
 }

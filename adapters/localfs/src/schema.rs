@@ -1,6 +1,6 @@
 //! The workspace tools as a model is shown them. Byte-stable: no path and no setting of the day.
 
-use windlass_core::{Concurrency, EffectClass, ToolGrammar, ToolSpec};
+use windlass_core::{Concurrency, EffectClass, ToolGrammar, ToolSpec, VIEW_IMAGE_TOOL};
 
 use crate::files::FileTool;
 use crate::patch::GRAMMAR;
@@ -79,7 +79,7 @@ pub(crate) fn offers() -> impl Iterator<Item = &'static ToolOffer> {
 /// place each time, so it may be run again after a crash. `edit_file`, `apply_patch` and `shell` may not:
 /// the second edit finds what the first one left, and a command may do anything. What changes files
 /// runs alone, so that what a model asks for in one answer happens in the order of asking.
-const TOOLS: [ToolOffer; 8] = [
+const TOOLS: [ToolOffer; 9] = [
     ToolOffer {
         tool: WorkspaceTool::File(FileTool::Read),
         name: "read_file",
@@ -88,6 +88,15 @@ const TOOLS: [ToolOffer; 8] = [
                       returns the bare content: the whole file, unless offset or limit ask for a \
                       page.",
         parameters: r#"{"type":"object","properties":{"path":{"type":"string","format":"path","minLength":1,"description":"Path relative to the workspace folder."},"offset":{"type":"integer","minimum":1,"description":"First line to read, counted from 1. Default 1."},"limit":{"type":"integer","minimum":1,"description":"Most lines to read. Default 2000."}},"required":["path"],"additionalProperties":false}"#,
+        effect: EffectClass::ReadOnly,
+        concurrency: Concurrency::Parallel,
+    },
+    ToolOffer {
+        tool: WorkspaceTool::File(FileTool::View),
+        name: VIEW_IMAGE_TOOL,
+        description: "Shows you an image file of the workspace (PNG, JPEG, GIF or WebP): a screenshot, \
+                      a chart, a drawing.",
+        parameters: r#"{"type":"object","properties":{"path":{"type":"string","format":"path","minLength":1,"description":"Path relative to the workspace folder."}},"required":["path"],"additionalProperties":false}"#,
         effect: EffectClass::ReadOnly,
         concurrency: Concurrency::Parallel,
     },

@@ -11,6 +11,7 @@ mod expand;
 mod file;
 mod handler;
 mod http;
+mod images;
 mod launch;
 mod lines;
 mod name;

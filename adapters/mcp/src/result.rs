@@ -1,5 +1,7 @@
 //! Result of a call as text for a model.
 
+use std::collections::BTreeSet;
+
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents};
 use serde_json::Value;
 use windlass_core::ObservationStatus;
@@ -11,12 +13,16 @@ use crate::schema::violation;
 const SHOWN: usize = 400;
 
 /// Returns the status of a result, and its text: the parts in their order. A part that is no text is
-/// described. A structured result is shown where no part is text.
+/// described, as one that is shown if it is among `shown`. A structured result is shown where no part
+/// is text.
 pub(crate) fn text(
     result: &CallToolResult,
     schema: Option<&JsonObject>,
+    shown: &BTreeSet<usize>,
 ) -> (ObservationStatus, String) {
-    let mut parts: Vec<String> = result.content.iter().map(part).collect();
+    let parts = result.content.iter().enumerate();
+    let mut parts: Vec<String> =
+        parts.map(|(at, block)| part(block, shown.contains(&at))).collect();
     let has_text = result.content.iter().any(|block| block.as_text().is_some());
     let failed = result.is_error == Some(true);
     if let Some(value) = &result.structured_content {
@@ -35,18 +41,22 @@ pub(crate) fn text(
     (status, parts.join("\n"))
 }
 
-fn part(block: &ContentBlock) -> String {
+fn part(block: &ContentBlock, shown: bool) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Image(image) => described("image", &image.mime_type, &image.data),
-        ContentBlock::Audio(audio) => described("audio", &audio.mime_type, &audio.data),
+        ContentBlock::Image(image) => described("image", &image.mime_type, &image.data, shown),
+        ContentBlock::Audio(audio) => described("audio", &audio.mime_type, &audio.data, false),
         ContentBlock::Resource(resource) => match &resource.resource {
             ResourceContents::TextResourceContents { uri, text, .. } => {
                 format!("[resource {}]\n{text}", clipped(uri, SHOWN))
             }
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
                 let kind = mime_type.as_deref().unwrap_or("of an unknown type");
-                format!("[resource {}]\n{}", clipped(uri, SHOWN), described("file", kind, blob))
+                format!(
+                    "[resource {}]\n{}",
+                    clipped(uri, SHOWN),
+                    described("file", kind, blob, shown)
+                )
             }
             _ => "[a resource of an unknown kind]".into(),
         },
@@ -62,10 +72,11 @@ fn part(block: &ContentBlock) -> String {
 }
 
 /// Describes a part that a model gets no text of.
-fn described(what: &str, kind: &str, base64: &str) -> String {
+fn described(what: &str, kind: &str, base64: &str, shown: bool) -> String {
     let padding = base64.bytes().rev().take_while(|byte| *byte == b'=').count();
     let bytes = (base64.len() / 4 * 3).saturating_sub(padding);
-    format!("[{what}, {}, {bytes} bytes: not shown]", clipped(kind, SHOWN))
+    let end = if shown { "" } else { ": not shown" };
+    format!("[{what}, {}, {bytes} bytes{end}]", clipped(kind, SHOWN))
 }
 
 #[cfg(test)]
@@ -77,7 +88,7 @@ mod tests {
     fn shown(result: Value, schema: Option<Value>) -> (ObservationStatus, String) {
         let result: CallToolResult = serde_json::from_value(result).unwrap();
         let schema = schema.map(|schema| schema.as_object().unwrap().clone());
-        text(&result, schema.as_ref())
+        text(&result, schema.as_ref(), &BTreeSet::from([1]))
     }
 
     #[test]
@@ -95,7 +106,7 @@ mod tests {
         assert_eq!(status, ObservationStatus::Done);
         assert_eq!(
             text,
-            "one\n[image, image/png, 4 bytes: not shown]\n[resource a:b]\ntwo\n[resource a:c]\n\
+            "one\n[image, image/png, 4 bytes]\n[resource a:b]\ntwo\n[resource a:c]\n\
              [file, of an unknown type, 3 bytes: not shown]\n[link to d: a:d, three]"
         );
     }

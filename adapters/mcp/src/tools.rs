@@ -17,6 +17,7 @@ use crate::config::{McpServer, ToolApproval};
 use crate::connection::{MakeWire, Target};
 use crate::error::McpError;
 use crate::excerpt::observation;
+use crate::images::{self, StoredImages};
 use crate::name::ServerName;
 use crate::record::McpRecord;
 use crate::result;
@@ -298,8 +299,16 @@ impl Run<'_> {
         let reads = self.offered.tool.spec.effect == EffectClass::ReadOnly;
         Ok(match end {
             CallEnd::Result(result) => {
-                let (status, text) = result::text(&result, self.offered.tool.output.as_deref());
-                observation(status, text, &self.context.outputs).await
+                let outputs = &self.context.outputs;
+                // A program receives text only.
+                let shown = match self.context.program {
+                    None => images::store(&result, outputs).await,
+                    Some(_) => StoredImages::default(),
+                };
+                let schema = self.offered.tool.output.as_deref();
+                let (status, text) = result::text(&result, schema, &shown.parts);
+                let observation = observation(status, text, outputs).await;
+                Observation { images: shown.images, ..observation }
             }
             CallEnd::Refused(words) => {
                 let words = format!("Failed: the MCP server {name} answered: {words}");

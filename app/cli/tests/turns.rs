@@ -48,6 +48,55 @@ fn any_openai_compatible_server_completes_a_tool_turn_in_both_dialects() {
     }
 }
 
+/// The head of a PNG file of one pixel, and the same in base64.
+const PNG: (&[u8], &str) = (
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0",
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAAA=",
+);
+
+#[test]
+fn a_model_is_shown_an_image_of_the_workspace_in_each_api_and_after_a_restart() {
+    let families = [
+        ("openai", "gpt-5.1"),
+        ("openai-chat", "gpt-5.1"),
+        ("anthropic", "claude-sonnet-4-5"),
+        ("gemini", "gemini-3-pro"),
+    ];
+    for (provider, model) in families {
+        let place = Place::new();
+        std::fs::write(place.file("shot.png"), PNG.0).unwrap();
+        let script = Script::respond(|request| match request.asked().results.first() {
+            None => Reply::call("view_image", json!({"path": "shot.png"})),
+            Some((_, result)) => Reply::say(format!("I see: {result}")),
+        });
+        let server = ModelServer::start(script).unwrap();
+        let base_url = server.base_url();
+        let words = ["run", "look", "--session", "s", "--base-url", &base_url];
+        let mut command = place.command(&[&words[..], &["--provider", provider]].concat());
+        command.args(["--model", model]);
+        for key in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
+            command.env(key, "k");
+        }
+        let run = done(command.output().unwrap());
+        assert_eq!(run.code, 0, "{provider}: {}", run.err);
+        assert!(run.out.contains("1 by 1 pixels"), "{provider}: {}", run.out);
+        let shown = || {
+            let body = server.samples().pop().unwrap().json.unwrap();
+            body.to_string().matches(PNG.1).count()
+        };
+        assert_eq!(shown(), 1, "{provider}");
+        // The log names it, so another process shows the same, without the file.
+        std::fs::remove_file(place.file("shot.png")).unwrap();
+        let mut command = place.command(&["resume", "s", "and again"]);
+        for key in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
+            command.env(key, "k");
+        }
+        let resumed = done(command.output().unwrap());
+        assert_eq!(resumed.code, 0, "{provider}: {}", resumed.err);
+        assert_eq!(shown(), 1, "{provider}, by another process");
+    }
+}
+
 #[test]
 fn a_session_stays_with_the_server_that_it_was_opened_with() {
     let place = Place::new();

@@ -1,7 +1,7 @@
 //! Images of user inputs: validated, and stored as blobs before the log names them.
 
-use windlass_core::{Image, ImageMedia, Reject};
-use windlass_ports::{BlobError, BlobErrorKind, OutputStore};
+use windlass_core::{Image, Reject};
+use windlass_ports::{BlobError, BlobErrorKind, OutputStore, image_media, store_image};
 
 use crate::error::SendError;
 use crate::session::NewInput;
@@ -21,7 +21,7 @@ pub(crate) async fn store_images(
     let wrong = |number, problem: String| SendError::Image { number, problem };
     let mut checked = Vec::with_capacity(images.len());
     for (number, bytes) in (1..).zip(images) {
-        let media = media(bytes).map_err(|why| wrong(number, why))?;
+        let media = image_media(bytes, NewInput::IMAGE_BYTES).map_err(|why| wrong(number, why))?;
         checked.push((number, media, bytes));
     }
     let mut named = Vec::with_capacity(checked.len());
@@ -30,34 +30,6 @@ pub(crate) async fn store_images(
         named.push(image.map_err(|error| wrong(number, words(&error)))?);
     }
     Ok(named)
-}
-
-fn media(bytes: &[u8]) -> Result<ImageMedia, String> {
-    let (size, most) = (bytes.len(), NewInput::IMAGE_BYTES);
-    if size > most {
-        return Err(format!("it has {size} bytes, and the limit is {most}: make it smaller"));
-    }
-    ImageMedia::of(bytes).ok_or_else(|| {
-        String::from("it is no PNG, JPEG, GIF or WebP, which models take: convert it")
-    })
-}
-
-async fn store_image(
-    keeper: &OutputStore,
-    media: ImageMedia,
-    bytes: &[u8],
-) -> Result<Image, BlobError> {
-    let mut writer = keeper.begin().await?;
-    writer.write(bytes).await?;
-    let kept = writer.finish().await?;
-    if kept.bytes != bytes.len() as u64 {
-        let context = format!(
-            "the store beside the log keeps at most {} bytes of it: make it smaller",
-            kept.bytes
-        );
-        return Err(BlobError::new(BlobErrorKind::Full, context));
-    }
-    Ok(Image { media, sha256: kept.sha256, bytes: kept.bytes })
 }
 
 fn words(error: &BlobError) -> String {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_clock::SystemClock;
 use windlass_engine::core::{
     AgentSpec, CompactionStrategy, Concurrency, EditTools, EffectClass, HookPoint, HookReply,
-    Limits, Mode, Permissions, ProgramMode, Scope, Settings, ToolSpec,
+    Limits, Mode, ModelTools, Permissions, ProgramMode, Scope, Settings, ToolSpec,
 };
 use windlass_engine::ports::{
     ApprovalDecision, ApprovalRequest, Approver, BlobStore, Clock, HookCall, HookContext, Hooks,
@@ -203,7 +203,7 @@ impl Builder {
     /// A session records its hooks by name, so choose names that stay.
     ///
     /// ```
-    /// use windlass::{HookPoint, HookReply, HookSubject};
+    /// use windlass::{HookPoint, HookReply, ModelTools, HookSubject};
     ///
     /// let builder = windlass::builder("openai/gpt-5");
     /// let builder = builder.hook("short", HookPoint::PromptSubmitted, async |call, _| {
@@ -356,11 +356,10 @@ impl Builder {
         settings.window.strategy = CompactionStrategy::Summary;
         settings.window.tokens =
             provider.port.model(&settings.model).window.unwrap_or(settings.window.tokens);
-        let edits = self.edit_tools.unwrap_or(match provider.port.model(&settings.model).patches {
-            true => EditTools::Patch,
-            false => EditTools::Text,
-        });
-        edits.choose(&mut settings.tools);
+        let known = provider.port.model(&settings.model);
+        let trained = if known.patches { EditTools::Patch } else { EditTools::Text };
+        let edits = self.edit_tools.unwrap_or(trained);
+        ModelTools { edits, images: known.images }.choose(&mut settings.tools);
         for edit in self.edits {
             edit(&mut settings);
         }

@@ -55,6 +55,7 @@ pub(crate) fn excerpt(
         stored_output: observation.stored_output.clone(),
         exit_code: observation.exit_code,
         confinement: observation.confinement.clone(),
+        images: observation.images.clone(),
         changes: observation.changes.clone(),
     })
 }

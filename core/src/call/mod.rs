@@ -22,6 +22,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::changed_files::ChangedFile;
+use crate::image::Image;
 
 /// Result of a call, as shown to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +46,10 @@ pub struct Observation {
     /// Confinement of the process, if the call ran one. Not shown to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confinement: Option<Arc<Confinement>>,
+    /// Images shown to the model behind the output, at most [`Image::MAX_PER_RESULT`]. A program receives
+    /// the output only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
     /// Files that the call changed. Not shown to the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangedFile>,
@@ -114,6 +119,7 @@ impl Observation {
             stored_output: None,
             exit_code: None,
             confinement: None,
+            images: Vec::new(),
             changes: Vec::new(),
             output,
         }

@@ -4,9 +4,11 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::call::{Observation, ObservationStatus, excerpt};
 use crate::compaction::{CutPoint, MIN_RESULT_BYTES, ResultForm};
+use crate::context::IMAGE_BYTES;
 use crate::output::read_output_call;
 
 /// Results up to this many bytes are not worth clearing.
@@ -23,7 +25,7 @@ pub(super) fn shorten(
     match (cut.results, (at as u64) < cut.clear_before) {
         (None, false) => None,
         (None, true) => {
-            let long = observation.output.len() > SHORT_BYTES;
+            let long = bytes(observation) > SHORT_BYTES as u64;
             long.then(|| cleared(observation, plain_text(observation)))
         }
         (Some(form), false) => excerpt(observation, form, call),
@@ -38,13 +40,23 @@ pub(super) fn clear(
     call: &str,
     form: ResultForm,
 ) -> Option<Observation> {
-    let long = observation.output.len() > SHORT_BYTES;
+    let long = bytes(observation) > SHORT_BYTES as u64;
     let nothing_left = observation.omitted_bytes >= observation.output_bytes.max(1);
-    if !long || nothing_left {
+    if !long || (nothing_left && observation.images.is_empty()) {
         return None;
     }
     let text = text(observation, call, form);
-    (text.len() < observation.output.len()).then(|| cleared(observation, text))
+    ((text.len() as u64) < bytes(observation)).then(|| cleared(observation, text))
+}
+
+/// Returns the bytes that the images of an observation count as.
+pub(super) fn image_bytes(observation: &Observation) -> u64 {
+    IMAGE_BYTES.saturating_mul(observation.images.len() as u64)
+}
+
+/// Returns the bytes that the output and the images of an observation count as.
+fn bytes(observation: &Observation) -> u64 {
+    image_bytes(observation).saturating_add(observation.output.len() as u64)
 }
 
 /// Returns the most bytes of a result that is not cleared.
@@ -64,6 +76,7 @@ fn cleared(observation: &Observation, text: String) -> Observation {
         stored_output: observation.stored_output.clone(),
         exit_code: observation.exit_code,
         confinement: observation.confinement.clone(),
+        images: Vec::new(),
         changes: observation.changes.clone(),
     }
 }
@@ -88,7 +101,12 @@ fn text(observation: &Observation, call: &str, form: ResultForm) -> String {
         | ObservationStatus::Unknown
         | ObservationStatus::NotStarted => String::from(fate(observation.status)),
     };
-    format!("[{bytes} bytes of output were cleared to make room. {advice}]")
+    let images = match observation.images.len() {
+        0 => String::new(),
+        1 => String::from(" and an image"),
+        many => format!(" and {many} images"),
+    };
+    format!("[{bytes} bytes of output{images} were cleared to make room. {advice}]")
 }
 
 /// Returns the text in place of an output as engines wrote it that cut no result.

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::apply::{UnitSpan, unit_spans};
-use super::results::{clear, limit};
+use super::results::{clear, image_bytes, limit};
 use crate::call::Observation;
 use crate::compaction::{CutPoint, MIN_RESULT_BYTES, ResultForm};
 use crate::context;
@@ -24,11 +24,14 @@ struct SurveyPart<'a> {
     results: Vec<SurveyResult>,
 }
 
-/// Sizes of a result's output.
+/// Sizes of a result.
 struct SurveyResult {
     /// Index of the item.
     at: usize,
+    /// Bytes of its output.
     bytes: u64,
+    /// Bytes of its images, which stay until it is cleared.
+    images: u64,
     /// Bytes after clearing, if that gains any.
     cleared: Option<u64>,
 }
@@ -89,9 +92,13 @@ impl<'a> Survey<'a> {
     pub(super) fn limit(&self, cut: &CutPoint, from: usize, room: u64) -> u64 {
         let results = self.staying(cut).flat_map(|part| &part.results);
         let results = results.filter(|result| result.at >= from);
-        let mut sizes: Vec<u64> = results.map(|result| result.bytes).collect();
+        let (mut room, mut sizes) = (room, Vec::new());
+        for result in results {
+            room = room.saturating_sub(result.images);
+            sizes.push(result.bytes);
+        }
         sizes.sort_unstable();
-        let (mut room, mut count) = (room, sizes.len() as u64);
+        let mut count = sizes.len() as u64;
         for size in sizes {
             let share = room / count.max(1);
             if size > share {
@@ -170,6 +177,7 @@ impl SurveyResult {
         Self {
             at,
             bytes: observation.output.len() as u64,
+            images: image_bytes(observation),
             cleared: cleared.map(|cleared| cleared.output.len() as u64),
         }
     }
@@ -179,8 +187,8 @@ impl SurveyResult {
         let most = cut.results.map_or(u64::MAX, limit);
         match self.cleared.filter(|_| (self.at as u64) < cut.clear_before) {
             Some(cleared) => cleared,
-            None if (self.at as u64) < cut.clear_before => self.bytes,
-            None => self.bytes.min(most),
+            None if (self.at as u64) < cut.clear_before => self.bytes.saturating_add(self.images),
+            None => self.bytes.min(most).saturating_add(self.images),
         }
     }
 }

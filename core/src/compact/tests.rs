@@ -278,6 +278,7 @@ fn long_observation(status: ObservationStatus) -> Observation {
         stored_output: Some(StoredOutput { sha256: "0".repeat(64), bytes: 9_000 }),
         exit_code: None,
         confinement: None,
+        images: Vec::new(),
         changes: Vec::new(),
     }
 }

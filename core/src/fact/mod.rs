@@ -48,16 +48,17 @@ impl Fact {
     /// Returns the outputs, images and contents of files that the fact names: the digest and the
     /// length of each.
     pub fn blobs(&self) -> impl Iterator<Item = (&str, u64)> {
-        let (output, changes) = if let Self::CallObserved(fact) = self {
-            (fact.observation.stored_output.as_ref(), &*fact.observation.changes)
+        let (output, changes, shown) = if let Self::CallObserved(fact) = self {
+            let observation = &fact.observation;
+            (observation.stored_output.as_ref(), &*observation.changes, &*observation.images)
         } else {
-            (None, &[][..])
+            (None, &[][..], &[][..])
         };
         let files = changes.iter().flat_map(|file| [file.before.stored(), file.after.stored()]);
         let images = if let Self::InputQueued(fact) = self { &*fact.images } else { &[] };
         let stored = output.into_iter().chain(files.flatten());
         let stored = stored.map(|stored| (stored.sha256.as_str(), stored.bytes));
-        let images = images.iter().map(|image| (image.sha256.as_str(), image.bytes));
+        let images = images.iter().chain(shown).map(|image| (image.sha256.as_str(), image.bytes));
         stored.chain(images)
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
-use windlass_core::{
+use windlass_core::{Image, 
     ObservationStatus, PromptItem, StopReason, StreamEvent, ToolChoice, ToolSpec, Usage,
     program_report_text, result_text,
 };
@@ -111,7 +111,9 @@ fn body(
     if let Some(shape) = &settings.options.output_schema {
         body.insert("schema".into(), json_of(&shape.schema, "the schema of the answer")?);
     }
-    let parts = request.prompt.items.iter().filter_map(|item| part(item, images, target));
+    let items = request.prompt.items.iter();
+    let parts =
+        items.flat_map(|item| part(item, images, target).into_iter().chain(shown(item, images)));
     body.insert("parts".into(), parts.collect::<Vec<_>>().into());
     Ok(body.into())
 }
@@ -145,10 +147,7 @@ fn part(item: &PromptItem, images: &EncodedImages, target: &RequestTarget<'_>) -
         PromptItem::ProgramReport { observation, .. } => {
             json!({ "context": program_report_text(observation) })
         }
-        PromptItem::Image { image } => match images.get(image) {
-            Some(data) => json!({ "image": { "media": image.media.as_str(), "data": *data } }),
-            None => json!({ "user": image_placeholder(image) }),
-        },
+        PromptItem::Image { image } => picture(image, images),
         PromptItem::Text { text, .. } | PromptItem::Refusal { text, .. } => json!({ "text": text }),
         PromptItem::Reasoning { item, .. } => {
             json!({ "thought": reasoning(item, target, whole).ok()? })
@@ -164,6 +163,20 @@ fn part(item: &PromptItem, images: &EncodedImages, target: &RequestTarget<'_>) -
             json!({ "result": { "id": id, "text": text, "failed": failed } })
         }
     })
+}
+
+/// Writes the images of a result, which follow it.
+fn shown(item: &PromptItem, images: &EncodedImages) -> Vec<Value> {
+    let of_result = matches!(item, PromptItem::Result { .. });
+    let shown = item.images().iter().filter(|_| of_result);
+    shown.map(|image| picture(image, images)).collect()
+}
+
+fn picture(image: &Image, images: &EncodedImages) -> Value {
+    match images.get(image) {
+        Some(data) => json!({ "image": { "media": image.media.as_str(), "data": *data } }),
+        None => json!({ "user": image_placeholder(image) }),
+    }
 }
 
 /// Reads the events of one answer.

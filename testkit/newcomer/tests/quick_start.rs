@@ -7,7 +7,8 @@ use windlass_testkit::http::{ModelServer, Reply};
 
 #[test]
 fn it_answers() {
-    let replies = [Reply::call("weather", json!({ "city": "Oslo" })), Reply::say("Sunny, all day.")];
+    let replies =
+        [Reply::call("weather", json!({ "city": "Oslo" })), Reply::say("Sunny, all day.")];
     let server = ModelServer::start(replies).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let ran = Command::new(env!("CARGO_BIN_EXE_newcomer"))

@@ -198,7 +198,7 @@ pub(super) fn user(content: &Value, parts: &mut Vec<RequestPart>) {
 }
 
 /// The image of a data URL.
-fn image(url: &str) -> Option<RequestPart> {
+pub(super) fn image(url: &str) -> Option<RequestPart> {
     let (media, base64) = url.strip_prefix("data:")?.split_once(";base64,")?;
     Some(RequestPart::Image { media: media.into(), base64: base64.into() })
 }

@@ -173,7 +173,12 @@ pub(super) fn read(body: &Value) -> ModelRequest {
     };
     for message in list(body, "messages") {
         let user = message["role"] == "user";
-        request.parts.extend(list(message, "content").iter().map(|block| part(block, user)));
+        for block in list(message, "content") {
+            request.parts.push(part(block, user));
+            // The images of a result stand within it.
+            let within = list(block, "content").iter().filter(|block| block["type"] == "image");
+            request.parts.extend(within.map(|block| part(block, user)));
+        }
     }
     request
 }

@@ -235,11 +235,13 @@ pub(super) fn read(body: &Value) -> ModelRequest {
                 name: text("name"),
                 arguments: text("arguments"),
             }),
-            (None, Some("function_call_output")) => request.parts.push(RequestPart::Result {
-                id: text("call_id"),
-                output: text("output"),
-                failed: false,
-            }),
+            (None, Some("function_call_output")) => {
+                let (id, output) = (text("call_id"), text("output"));
+                request.parts.push(RequestPart::Result { id, output, failed: false });
+                let images = list(item, "output").iter();
+                let urls = images.filter_map(|part| part["image_url"].as_str());
+                request.parts.extend(urls.filter_map(chat::image));
+            }
             (None, _) => request.parts.push(RequestPart::Opaque(item.to_string())),
         }
     }

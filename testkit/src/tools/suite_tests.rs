@@ -89,6 +89,7 @@ impl Fixture {
             stored_output: None,
             exit_code: None,
             confinement: None,
+            images: Vec::new(),
             changes: Vec::new(),
         };
         let look = ScriptedTool::new(

@@ -11,6 +11,7 @@ pub(crate) enum Fault {
     IgnoresTheChoice,
     SendsOneEffort,
     SendsWordsForImages,
+    ForgetsImagesOfResults,
     SendsNoSchema,
     HidesThatACallFailed,
     SendsResultsFirst,

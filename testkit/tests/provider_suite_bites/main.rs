@@ -67,6 +67,7 @@ const BITES: &[(&str, Fault, &str)] = &[
     ("the_choice_of_tools_is_sent", Fault::IgnoresTheChoice, "was sent as Auto"),
     ("each_effort_is_sent", Fault::SendsOneEffort, "sent as another"),
     ("images_are_sent_as_declared", Fault::SendsWordsForImages, "images are declared"),
+    ("images_are_sent_as_declared", Fault::ForgetsImagesOfResults, "the image of a result"),
     ("the_schema_of_the_answer_is_sent_as_declared", Fault::SendsNoSchema, "sent as None"),
     ("failed_results_say_so", Fault::HidesThatACallFailed, "say of failing [false, false"),
     ("a_conversation_keeps_its_order", Fault::SendsResultsFirst, "was sent as"),

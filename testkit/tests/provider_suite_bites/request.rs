@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use windlass_core::{
-    ObservationStatus, Opaque, PromptItem, Seq, ToolChoice, program_report_text, result_text,
+    Image, ObservationStatus, Opaque, PromptItem, Seq, ToolChoice, program_report_text, result_text,
 };
 use windlass_ports::SampleRequest;
 
@@ -17,12 +17,13 @@ pub(crate) type Images = BTreeMap<String, String>;
 pub(crate) async fn images(request: &SampleRequest, fault: Fault) -> Images {
     let mut images = Images::new();
     for item in request.prompt.items.iter() {
-        if let PromptItem::Image { image } = item
-            && fault != Fault::SendsWordsForImages
-            && let Ok(bytes) = request.blobs.read(&image.sha256, image.bytes).await
-        {
-            let url = format!("data:{};base64,{}", image.media.as_str(), base64(&bytes));
-            images.insert(image.sha256.clone(), url);
+        for image in item.images() {
+            if fault != Fault::SendsWordsForImages
+                && let Ok(bytes) = request.blobs.read(&image.sha256, image.bytes).await
+            {
+                let url = format!("data:{};base64,{}", image.media.as_str(), base64(&bytes));
+                images.insert(image.sha256.clone(), url);
+            }
         }
     }
     images
@@ -112,13 +113,7 @@ fn add(
 ) {
     match item {
         PromptItem::User { text } => messages.push(json!({ "role": "user", "content": text })),
-        PromptItem::Image { image } => messages.push(match images.get(&image.sha256) {
-            Some(url) => {
-                let part = json!({ "type": "image_url", "image_url": { "url": url } });
-                json!({ "role": "user", "content": [part] })
-            }
-            None => json!({ "role": "user", "content": "an image" }),
-        }),
+        PromptItem::Image { image } => messages.push(picture(image, images)),
         PromptItem::Context { .. } if fault == Fault::DropsContext => {}
         PromptItem::Context { text } => {
             messages.push(json!({ "role": "system", "content": text }));
@@ -171,7 +166,20 @@ fn add(
                 message["is_error"] = true.into();
             }
             messages.push(message);
+            if fault != Fault::ForgetsImagesOfResults {
+                messages.extend(observation.images.iter().map(|image| picture(image, images)));
+            }
         }
+    }
+}
+
+fn picture(image: &Image, images: &Images) -> Value {
+    match images.get(&image.sha256) {
+        Some(url) => {
+            let part = json!({ "type": "image_url", "image_url": { "url": url } });
+            json!({ "role": "user", "content": [part] })
+        }
+        None => json!({ "role": "user", "content": "an image" }),
     }
 }
 

@@ -10,17 +10,18 @@
 //! message is still open. A message of the assistant is closed by what follows it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_core::{
     AppendListIter, CallItem, Image, LoweredPart, LoweringReason, Observation, ObservationStatus,
-    PromptItem, ReasoningItem, Seq, program_report_text, result_text,
+    PromptItem, ReasoningItem, Seq, program_report_text,
 };
 use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
 use windlass_kit_http::request::{image_placeholder, tool_name, write};
-use windlass_kit_http::{EncodedImages, EncodedItems};
+use windlass_kit_http::{EncodedImage, EncodedImages, EncodedItems};
 use windlass_ports::ProviderError;
 
 use super::fit::{call_id, input, is_whole};
@@ -79,9 +80,24 @@ enum ToolInput {
 struct ToolResultBlock<'a> {
     r#type: &'static str,
     tool_use_id: Cow<'a, str>,
-    content: Cow<'a, str>,
+    content: ToolResult<'a>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_error: bool,
+}
+
+/// The content of a result: a text, or blocks if it has images.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ToolResult<'a> {
+    Text(Cow<'a, str>),
+    Blocks(Vec<ToolResultPart<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ToolResultPart<'a> {
+    Text(TextBlock<'a>),
+    Image(ImageBlock<'a>),
 }
 
 /// Writes the conversation on, up to the closing of its list.
@@ -182,18 +198,13 @@ impl MessageWriter<'_> {
     }
 
     fn image(&mut self, image: &Image, before: usize) -> Result<(), ProviderError> {
-        let why = match self.pictures.get(image) {
-            Some(data) if data.len() <= MOST_IMAGE => {
-                let source =
-                    ImageSource { r#type: "base64", media_type: image.media.as_str(), data: &data };
-                let block = ImageBlock { r#type: "image", source };
-                return self.write_user_block(&block, before);
+        match taken(image, self.pictures.get(image)) {
+            Ok(data) => self.write_user_block(&image_block(image, &data), before),
+            Err(why) => {
+                self.report.downgraded(LoweredPart::Image, why);
+                self.write_user_block(&text_block(&image_placeholder(image)), before)
             }
-            Some(_) => LoweringReason::Invalid,
-            None => LoweringReason::Missing,
-        };
-        self.report.downgraded(LoweredPart::Image, why);
-        self.write_user_block(&text_block(&image_placeholder(image)), before)
+        }
     }
 
     fn result(
@@ -204,10 +215,18 @@ impl MessageWriter<'_> {
         before: usize,
     ) -> Result<(), ProviderError> {
         let is_error = observation.status != ObservationStatus::Done;
-        let mut content = result_text(observation, edited);
-        if is_error && content.trim().is_empty() {
-            content = Cow::Borrowed(SILENT);
-        }
+        let result = lowering::result(observation, edited, self.pictures, taken, &mut self.report);
+        let blank = result.text.trim().is_empty();
+        let content = match (&*result.images, blank) {
+            ([], true) if is_error => ToolResult::Text(Cow::Borrowed(SILENT)),
+            ([], _) => ToolResult::Text(result.text),
+            (images, blank) => {
+                let text = (!blank).then(|| ToolResultPart::Text(text_block(&result.text)));
+                let images = images.iter().map(|(image, data)| image_block(image, data));
+                let blocks = text.into_iter().chain(images.map(ToolResultPart::Image));
+                ToolResult::Blocks(blocks.collect())
+            }
+        };
         let block =
             ToolResultBlock { r#type: "tool_result", tool_use_id: call_id(id), content, is_error };
         self.write_user_block(&block, before)
@@ -336,6 +355,20 @@ impl MessageWriter<'_> {
         let opening = format!("{{\"role\":\"{role}\",\"content\":[");
         self.out.extend_from_slice(opening.as_bytes());
     }
+}
+
+/// Returns an image that the protocol takes, or why it takes none.
+fn taken(_: &Image, picture: EncodedImage) -> Result<Arc<str>, LoweringReason> {
+    match picture {
+        Some(data) if data.len() <= MOST_IMAGE => Ok(data),
+        Some(_) => Err(LoweringReason::Invalid),
+        None => Err(LoweringReason::Missing),
+    }
+}
+
+fn image_block<'a>(image: &'a Image, data: &'a str) -> ImageBlock<'a> {
+    let source = ImageSource { r#type: "base64", media_type: image.media.as_str(), data };
+    ImageBlock { r#type: "image", source }
 }
 
 fn text_block(text: &str) -> TextBlock<'_> {

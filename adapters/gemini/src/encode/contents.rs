@@ -7,16 +7,19 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_core::{
     AppendListIter, CallItem, Image, ImageMedia, LoweredPart, LoweringReason, Observation,
-    ObservationStatus, PromptItem, ReasoningItem, Seq, program_report_text, result_text,
+    ObservationStatus, PromptItem, ReasoningItem, Seq, program_report_text,
 };
 use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
-use windlass_kit_http::request::{arguments, image_placeholder, separate, tool_name, write};
-use windlass_kit_http::{EncodedImages, EncodedItems};
+use windlass_kit_http::request::{
+    RESULT_IMAGES, arguments, image_placeholder, separate, tool_name, write,
+};
+use windlass_kit_http::{EncodedImage, EncodedImages, EncodedItems};
 use windlass_ports::ProviderError;
 
 use crate::model::ModelTraits;
@@ -104,6 +107,7 @@ pub(super) fn items(
         open: OpenContent::Nothing,
         calls: BTreeMap::new(),
         closed,
+        shown: Vec::new(),
     };
     for (at, item) in items.enumerate() {
         writer.item(at, item)?;
@@ -136,6 +140,15 @@ fn function_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(format!("_{rest}"))
 }
 
+/// Returns an image that the protocol takes, or why it does not take it.
+fn taken(image: &Image, picture: EncodedImage) -> Result<Arc<str>, LoweringReason> {
+    lowering::image(picture, image.media != ImageMedia::Gif)
+}
+
+fn image_part(media: ImageMedia, data: &str) -> ImagePart<'_> {
+    ImagePart { inline_data: InlineData { mime_type: media.as_str(), data } }
+}
+
 struct ContentWriter<'a, 'o> {
     out: &'o mut Vec<u8>,
     here: RequestTarget<'a>,
@@ -146,6 +159,8 @@ struct ContentWriter<'a, 'o> {
     calls: BTreeMap<&'a str, OpenCall>,
     /// Number of items that later input cannot change, and the offset at which they end.
     closed: (usize, usize),
+    /// Images of the open results, each with its bytes in base64.
+    shown: Vec<(ImageMedia, Arc<str>)>,
 }
 
 impl<'a> ContentWriter<'a, '_> {
@@ -183,12 +198,8 @@ impl<'a> ContentWriter<'a, '_> {
     }
 
     fn image(&mut self, at: usize, image: &Image) -> Result<(), ProviderError> {
-        let taken = image.media != ImageMedia::Gif;
-        match lowering::image(self.pictures.get(image), taken) {
-            Ok(data) => {
-                let inline_data = InlineData { mime_type: image.media.as_str(), data: &data };
-                self.whole(at, &ImagePart { inline_data })
-            }
+        match taken(image, self.pictures.get(image)) {
+            Ok(data) => self.whole(at, &image_part(image.media, &data)),
             Err(why) => {
                 self.report.downgraded(LoweredPart::Image, why);
                 self.user(at, &image_placeholder(image))
@@ -259,17 +270,19 @@ impl<'a> ContentWriter<'a, '_> {
         &mut self,
         at: usize,
         id: &'a str,
-        observation: &Observation,
+        observation: &'a Observation,
         edited: Option<&str>,
     ) -> Result<(), ProviderError> {
         if self.open != OpenContent::Results {
-            self.close(at);
+            self.close(at)?;
             self.begin("user");
             self.open = OpenContent::Results;
         }
         separate(self.out);
         let call = self.calls.remove(id);
-        let text = result_text(observation, edited);
+        let result = lowering::result(observation, edited, self.pictures, taken, &mut self.report);
+        self.shown.extend(result.images.into_iter().map(|(image, data)| (image.media, data)));
+        let text = result.text;
         let response = match observation.status {
             ObservationStatus::Done => CallOutput::Output(text),
             ObservationStatus::Failed
@@ -288,7 +301,7 @@ impl<'a> ContentWriter<'a, '_> {
 
     /// Writes a content of the user that nothing can extend.
     fn whole<T: Serialize>(&mut self, at: usize, part: &T) -> Result<(), ProviderError> {
-        self.close(at);
+        self.close(at)?;
         self.begin("user");
         write(self.out, part)?;
         self.out.extend_from_slice(b"]}");
@@ -310,7 +323,7 @@ impl<'a> ContentWriter<'a, '_> {
                 self.placeholder(GO_ON)?;
                 self.settle(at);
             }
-            OpenContent::Results | OpenContent::Nothing => self.close(at),
+            OpenContent::Results | OpenContent::Nothing => self.close(at)?,
         }
         if self.out.ends_with(b"[") {
             self.placeholder(BEGIN)?;
@@ -334,13 +347,32 @@ impl<'a> ContentWriter<'a, '_> {
     }
 
     /// Closes the open content, before item `at`.
-    fn close(&mut self, at: usize) {
+    fn close(&mut self, at: usize) -> Result<(), ProviderError> {
         match self.open {
-            OpenContent::Nothing => return,
-            OpenContent::Model(..) | OpenContent::Results => self.out.extend_from_slice(b"]}"),
+            OpenContent::Nothing => return Ok(()),
+            OpenContent::Model(..) => self.out.extend_from_slice(b"]}"),
+            OpenContent::Results => self.end_results()?,
         }
         self.open = OpenContent::Nothing;
         self.settle(at);
+        Ok(())
+    }
+
+    /// Ends the results. Their images follow in a content of their own: only the newest models take
+    /// images within results.
+    fn end_results(&mut self) -> Result<(), ProviderError> {
+        self.out.extend_from_slice(b"]}");
+        if self.shown.is_empty() {
+            return Ok(());
+        }
+        self.begin("user");
+        write(self.out, &TextPart { text: RESULT_IMAGES })?;
+        for (media, data) in std::mem::take(&mut self.shown) {
+            self.out.push(b',');
+            write(self.out, &image_part(media, &data))?;
+        }
+        self.out.extend_from_slice(b"]}");
+        Ok(())
     }
 
     /// Marks the items before `at` as closed, unless a call among them still waits for its result.
@@ -356,7 +388,7 @@ impl<'a> ContentWriter<'a, '_> {
         match self.open {
             OpenContent::Nothing if self.out.ends_with(b"[") => self.placeholder(BEGIN)?,
             OpenContent::Nothing => {}
-            OpenContent::Results => self.out.extend_from_slice(b"]}"),
+            OpenContent::Results => self.end_results()?,
             OpenContent::Model(..) => {
                 self.out.extend_from_slice(b"]}");
                 self.placeholder(GO_ON)?;

@@ -29,10 +29,7 @@ impl EncodedImages {
         kept: &BlobReader,
     ) -> Result<Self, ProviderError> {
         let mut pictures = BTreeMap::new();
-        for item in items {
-            let PromptItem::Image { image } = item else {
-                continue;
-            };
+        for image in items.flat_map(PromptItem::images) {
             if !pictures.contains_key(&image.sha256) {
                 pictures.insert(image.sha256.clone(), encode_image(image, kept).await?);
             }

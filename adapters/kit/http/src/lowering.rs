@@ -2,12 +2,15 @@
 //! protocols, and reports each of them for the log. Pure.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use windlass_core::{
-    CallItem, LoweredPart, LoweringAction, LoweringReason, LoweringRecord, Opaque, ReasoningItem,
+    CallItem, Image, LoweredPart, LoweringAction, LoweringReason, LoweringRecord, Observation,
+    Opaque, ReasoningItem, result_text,
 };
 
-use crate::images::EncodedImage;
+use crate::images::{EncodedImage, EncodedImages};
+use crate::request::result_image_placeholder;
 
 /// Target of a request. Opaque items are sent back only to the target that produced them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,11 +92,45 @@ fn own<'a>(
 ///
 /// # Errors
 /// `Unsupported` or `Missing`.
-pub fn image(picture: EncodedImage, taken: bool) -> Result<std::sync::Arc<str>, LoweringReason> {
+pub fn image(picture: EncodedImage, taken: bool) -> Result<Arc<str>, LoweringReason> {
     if !taken {
         return Err(LoweringReason::Unsupported);
     }
     picture.ok_or(LoweringReason::Missing)
+}
+
+/// Result of a call as it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoweredResult<'a> {
+    /// Its text, which also names the images that are not sent.
+    pub text: Cow<'a, str>,
+    /// Its images that are sent, each with its bytes in base64.
+    pub images: Vec<(&'a Image, Arc<str>)>,
+}
+
+/// Returns the result of a call as it is sent. `taken` returns the bytes of an image in base64, or the
+/// reason why a text replaces it.
+pub fn result<'a>(
+    observation: &'a Observation,
+    edited: Option<&str>,
+    pictures: &EncodedImages,
+    taken: impl Fn(&Image, EncodedImage) -> Result<Arc<str>, LoweringReason>,
+    report: &mut LoweringReport,
+) -> LoweredResult<'a> {
+    let mut text = result_text(observation, edited);
+    let mut images = Vec::new();
+    for image in &observation.images {
+        match taken(image, pictures.get(image)) {
+            Ok(data) => images.push((image, data)),
+            Err(why) => {
+                report.downgraded(LoweredPart::Image, why);
+                let text = text.to_mut();
+                text.push('\n');
+                text.push_str(&result_image_placeholder(image));
+            }
+        }
+    }
+    LoweredResult { text, images }
 }
 
 /// Collects lowered parts while a request is encoded.

@@ -80,7 +80,20 @@ pub fn arguments(call: &CallItem) -> Cow<'_, str> {
     Cow::Owned(serde_json::json!({ "not_a_json_object": call.arguments }).to_string())
 }
 
-/// Returns the text that replaces an image which the model cannot be shown.
+/// Introduces the images of results where a protocol has no place for them in the results.
+pub const RESULT_IMAGES: &str = "[The images of the tool results above:]";
+
+/// Returns the text that replaces an image of a result which the model cannot be shown.
+#[must_use]
+pub fn result_image_placeholder(image: &Image) -> String {
+    format!(
+        "[The tool showed an image here ({}, {} bytes), which cannot be shown to you.]",
+        image.media.as_str(),
+        image.bytes
+    )
+}
+
+/// Returns the text that replaces an image of the user which the model cannot be shown.
 #[must_use]
 pub fn image_placeholder(image: &Image) -> String {
     format!(

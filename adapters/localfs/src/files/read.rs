@@ -213,14 +213,9 @@ impl FilePage {
             push_line(&mut text, &note);
         }
         Observation {
-            status: ObservationStatus::Done,
-            output: text,
             output_bytes: self.bytes,
             omitted_bytes: self.omitted,
-            stored_output: None,
-            exit_code: None,
-            confinement: None,
-            changes: Vec::new(),
+            ..Observation::new(ObservationStatus::Done, text)
         }
     }
 }

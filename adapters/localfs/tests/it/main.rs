@@ -16,4 +16,5 @@ mod reconcile;
 mod schema;
 mod shell;
 mod stored_outputs;
+mod view;
 mod write;

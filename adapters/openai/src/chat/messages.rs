@@ -11,10 +11,12 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_core::{
     AppendListIter, CallItem, Image, LoweredPart, LoweringReason, PromptItem, ReasoningItem, Seq,
-    program_report_text, result_text,
+    program_report_text,
 };
 use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
-use windlass_kit_http::request::{arguments, image_placeholder, separate, tool_name, write};
+use windlass_kit_http::request::{
+    RESULT_IMAGES, arguments, image_placeholder, separate, tool_name, write,
+};
 use windlass_kit_http::{EncodedImages, EncodedItems};
 use windlass_ports::ProviderError;
 
@@ -108,6 +110,7 @@ pub(crate) fn items(
         open: OpenMessage::Nothing,
         assistant: AssistantDraft::default(),
         user_content: Vec::new(),
+        shown: Vec::new(),
         closed: (0, end),
     };
     for (at, item) in items.enumerate() {
@@ -135,6 +138,8 @@ struct MessageWriter<'a, 'o> {
     open: OpenMessage,
     assistant: AssistantDraft<'a>,
     user_content: Vec<UserContent<'a>>,
+    /// Images of the open results, which a message of the user shows: no message of a tool may.
+    shown: Vec<UserContent<'a>>,
     /// Number of items that later input cannot change, and the offset at which they end.
     closed: (usize, usize),
 }
@@ -216,16 +221,22 @@ impl<'a> MessageWriter<'a, '_> {
             }
             PromptItem::Result { id, observation, edited } => {
                 self.flush(at, NextMessage::Result)?;
+                let (edited, quirks) = (edited.as_deref(), self.quirks);
+                let taken = |_: &Image, picture| lowering::image(picture, quirks.images);
+                let report = &mut self.report;
+                let result = lowering::result(observation, edited, self.pictures, taken, report);
                 separate(self.out);
                 let answer = ToolMessage {
                     role: "tool",
                     tool_call_id: self.quirks.call_ids.encode(id),
-                    content: result_text(observation, edited.as_deref()),
+                    content: result.text,
                 };
                 write(self.out, &answer)?;
+                let shown = result.images.into_iter();
+                self.shown.extend(shown.map(|(image, data)| UserContent::Picture(image, data)));
                 match self.quirks.after_results {
-                    AfterResults::Any => self.close(at + 1),
-                    AfterResults::Assistant => self.open = OpenMessage::Results,
+                    AfterResults::Any if self.shown.is_empty() => self.close(at + 1),
+                    AfterResults::Any | AfterResults::Assistant => self.open = OpenMessage::Results,
                 }
                 Ok(())
             }
@@ -355,7 +366,12 @@ impl<'a> MessageWriter<'a, '_> {
                 return Ok(());
             }
             (OpenMessage::User, NextMessage::User) if merged => return Ok(()),
-            (OpenMessage::Results, NextMessage::User | NextMessage::Other) => {
+            (OpenMessage::Results, NextMessage::User) if merged && !self.shown.is_empty() => {
+                return self.begin_result_images();
+            }
+            (OpenMessage::Results, NextMessage::User | NextMessage::Other)
+                if self.shown.is_empty() =>
+            {
                 // It is closed with what follows it, for alone it would follow all results.
                 self.open = OpenMessage::Nothing;
                 return plain("assistant", BRIDGE, self.out);
@@ -369,7 +385,12 @@ impl<'a> MessageWriter<'a, '_> {
 
     fn write(&mut self) -> Result<(), ProviderError> {
         match std::mem::replace(&mut self.open, OpenMessage::Nothing) {
-            OpenMessage::Nothing | OpenMessage::Results => Ok(()),
+            OpenMessage::Nothing => Ok(()),
+            OpenMessage::Results if self.shown.is_empty() => Ok(()),
+            OpenMessage::Results => {
+                self.begin_result_images()?;
+                self.write()
+            }
             OpenMessage::Assistant(_) => {
                 let said = std::mem::take(&mut self.assistant);
                 said.write(self.quirks, &mut self.report, self.out)
@@ -378,6 +399,17 @@ impl<'a> MessageWriter<'a, '_> {
                 write_user_message(&std::mem::take(&mut self.user_content), self.out)
             }
         }
+    }
+
+    /// Begins the message of the user that shows the images of results.
+    fn begin_result_images(&mut self) -> Result<(), ProviderError> {
+        if self.quirks.after_results == AfterResults::Assistant {
+            plain("assistant", BRIDGE, self.out)?;
+        }
+        self.open = OpenMessage::User;
+        self.user_content.push(UserContent::Text(Cow::Borrowed(RESULT_IMAGES)));
+        self.user_content.append(&mut self.shown);
+        Ok(())
     }
 
     fn close(&mut self, count: usize) {

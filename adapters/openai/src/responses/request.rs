@@ -7,9 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use windlass_core::{
     Image, LoweredPart, LoweringReason, PromptItem, Seq, Settings, ToolSpec, program_report_text,
-    result_text,
 };
-use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
+use windlass_kit_http::lowering::{self, LoweredResult, LoweringReport, RequestTarget};
 use windlass_kit_http::request::{arguments, image_placeholder, separate, tool_name, write};
 use windlass_kit_http::{EncodedImages, EncodedItems};
 use windlass_ports::ProviderError;
@@ -126,7 +125,33 @@ struct TextCallItem<'a> {
 struct FunctionOutputItem<'a> {
     r#type: &'static str,
     call_id: Cow<'a, str>,
-    output: Cow<'a, str>,
+    output: FunctionOutput<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum FunctionOutput<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<OutputPart<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum OutputPart<'a> {
+    InputText { text: Cow<'a, str> },
+    InputImage { image_url: String },
+}
+
+impl<'a> FunctionOutput<'a> {
+    fn of(result: LoweredResult<'a>) -> Self {
+        if result.images.is_empty() {
+            return Self::Text(result.text);
+        }
+        let images = result.images.iter().map(|(image, data)| data_url(image, data));
+        let images = images.map(|image_url| OutputPart::InputImage { image_url });
+        let text = OutputPart::InputText { text: result.text };
+        Self::Parts(std::iter::once(text).chain(images).collect())
+    }
 }
 
 /// Writes all of a body that comes before the conversation, up to the opening of its list.
@@ -335,6 +360,9 @@ fn write_item(
             write(out, &call)
         }
         PromptItem::Result { id, observation, edited } => {
+            let taken = |_: &Image, picture| lowering::image(picture, quirks.images);
+            let edited = edited.as_deref();
+            let result = lowering::result(observation, edited, pictures, taken, report);
             separate(out);
             let output = FunctionOutputItem {
                 r#type: match texts.is_text(id) {
@@ -342,7 +370,7 @@ fn write_item(
                     false => "function_call_output",
                 },
                 call_id: CALL_IDS.encode(id),
-                output: result_text(observation, edited.as_deref()),
+                output: FunctionOutput::of(result),
             };
             write(out, &output)
         }
@@ -364,9 +392,12 @@ fn context(
 
 fn picture(image: &Image, data: &str, out: &mut Vec<u8>) -> Result<(), ProviderError> {
     separate(out);
-    let url = format!("data:{};base64,{data}", image.media.as_str());
-    let part = json!([{ "type": "input_image", "image_url": url }]);
+    let part = json!([{ "type": "input_image", "image_url": data_url(image, data) }]);
     write(out, &json!({ "type": "message", "role": "user", "content": part }))
+}
+
+fn data_url(image: &Image, data: &str) -> String {
+    format!("data:{};base64,{data}", image.media.as_str())
 }
 
 fn message(role: &'static str, content: &str, out: &mut Vec<u8>) -> Result<(), ProviderError> {

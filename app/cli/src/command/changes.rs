@@ -8,6 +8,7 @@ use windlass_engine::core::{ChangedFiles, Fact, FileVersion, Seq, SessionId, Tur
 use windlass_engine::ports::{BlobReader, LogReader, LogStore};
 
 use crate::exit::{ExitKind, Failure};
+use crate::present::print_notice;
 
 /// Changes of a session, turn by turn.
 #[derive(Debug, Default)]
@@ -87,6 +88,14 @@ pub(super) async fn content(
     }
 }
 
-/// Remark on processes, whose changes are not recorded.
-pub(super) const RAN_PROCESS: &str =
-    "calls also ran processes: what those changed in files is not recorded";
+/// Prints remarks on changes that are not recorded.
+pub(super) fn note_unrecorded(changed: &ChangedFiles) {
+    if changed.ran_process {
+        print_notice("calls also ran processes: what those changed in files is not recorded");
+    }
+    if changed.lost_call {
+        print_notice(
+            "nobody knows how a call ended: it may have changed files that are not listed",
+        );
+    }
+}

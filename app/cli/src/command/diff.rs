@@ -3,11 +3,11 @@
 use windlass_engine::core::ChangedFile;
 use windlass_engine::ports::{BlobReader, unified_diff};
 
-use super::changes::{FileContent, RAN_PROCESS, SessionChanges, content};
+use super::changes::{FileContent, SessionChanges, content, note_unrecorded};
 use super::closed;
 use crate::args::DiffArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{print_line, print_notice, visible};
+use crate::present::{print_line, visible};
 use crate::wiring::Adapters;
 
 pub(super) async fn diff(args: DiffArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
@@ -24,9 +24,7 @@ pub(super) async fn diff(args: DiffArgs, adapters: &Adapters) -> Result<ExitKind
             print_line(&visible(line)).map_err(closed)?;
         }
     }
-    if changed.ran_process {
-        print_notice(RAN_PROCESS);
-    }
+    note_unrecorded(&changed);
     Ok(ExitKind::Completed)
 }
 

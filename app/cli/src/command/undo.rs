@@ -4,7 +4,7 @@ use windlass_engine::core::{ChangedFile, SessionId};
 use windlass_engine::ports::{BlobReader, Clock as _};
 use windlass_localfs::{FileRestorer, FileToRestore, RestoreResult};
 
-use super::changes::{FileContent, RAN_PROCESS, SessionChanges, content};
+use super::changes::{FileContent, SessionChanges, content, note_unrecorded};
 use super::closed;
 use crate::args::UndoArgs;
 use crate::exit::{ExitKind, Failure};
@@ -45,9 +45,7 @@ pub(super) async fn undo(args: UndoArgs, adapters: &Adapters) -> Result<ExitKind
     let results = windlass_engine::with_idle_session(&*opened.store, session, &me, now, restore);
     let results = results.await?;
     let kept = report(&results, args.dry_run).map_err(closed)?;
-    if changed.ran_process {
-        print_notice(RAN_PROCESS);
-    }
+    note_unrecorded(&changed);
     print_notice(&summary(session, turn, &results, args.dry_run));
     Ok(if kept == 0 { ExitKind::Completed } else { ExitKind::Failed })
 }

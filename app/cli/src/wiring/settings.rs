@@ -1,8 +1,8 @@
 //! Settings of a new session, and changes of a command to an existing one.
 
 use windlass_engine::core::{
-    Ceiling, CompactionStrategy, ContextWindow, EditTools, HookSpec, Limits, Mode, OfferedTools,
-    Permissions, Rule, RuleVerdict, Settings, ToolSpec, Widening,
+    Ceiling, CompactionStrategy, ContextWindow, EditTools, HookSpec, Limits, Mode, ModelTools,
+    OfferedTools, Permissions, Rule, RuleVerdict, Settings, ToolSpec, Widening,
 };
 
 use super::instructions::INSTRUCTIONS;
@@ -46,8 +46,8 @@ pub(crate) fn new_settings(
         it.base_url = chosen.base_url.clone();
     });
     let mut settings = with(settings, shape)?;
-    let edits = edit_tools(shape.edit_tool, chosen, &settings.model);
-    edits.choose(&mut settings.tools);
+    let suited = model_tools(shape.edit_tool, chosen, &settings.model);
+    suited.choose(&mut settings.tools);
     add_rules(&mut settings.rules, &offered.rules);
     if shape.window.is_none() {
         // Known capabilities of the model are used; unknown ones show by a rejection.
@@ -75,8 +75,8 @@ pub(crate) fn changed_settings(
         settings.model = model(shape, chosen)?;
     }
     let mut settings = with(settings, shape)?;
-    let edits = edit_tools(shape.edit_tool, chosen, &settings.model);
-    edits.choose(&mut settings.tools);
+    let suited = model_tools(shape.edit_tool, chosen, &settings.model);
+    suited.choose(&mut settings.tools);
     if settings.model != recorded.model && shape.window.is_none() {
         // The window of a model that nobody knows stays as it was set.
         let known = chosen.port.model(&settings.model).window;
@@ -87,16 +87,15 @@ pub(crate) fn changed_settings(
     Ok(settings)
 }
 
-/// Returns the tools for edits that a command names, or else those that a model is trained on.
-pub(super) fn edit_tools(
+/// Returns the tools that suit a model, with those for edits that a command names.
+pub(super) fn model_tools(
     named: Option<EditTools>,
     chosen: &ProviderChoice,
     model: &str,
-) -> EditTools {
-    named.unwrap_or(match chosen.port.model(model).patches {
-        true => EditTools::Patch,
-        false => EditTools::Text,
-    })
+) -> ModelTools {
+    let known = chosen.port.model(model);
+    let trained = if known.patches { EditTools::Patch } else { EditTools::Text };
+    ModelTools { edits: named.unwrap_or(trained), images: known.images }
 }
 
 /// Returns the calls that the command permits at most, whatever the log of a session says. It has

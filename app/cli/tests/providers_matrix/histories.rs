@@ -283,12 +283,17 @@ fn lost(media: ImageMedia) -> PromptItem {
     PromptItem::Image { image: Arc::new(Image { media, sha256: "0".repeat(64), bytes: 9 }) }
 }
 
-/// A conversation with images that are kept, and one that is not.
+/// A conversation with images that are kept, one of them of a result, and one that is not.
 pub(crate) fn pictures(kept: &[Image]) -> Vec<PromptItem> {
     let shown = kept.iter().map(|image| PromptItem::Image { image: Arc::new(image.clone()) });
     let mut items = vec![user("look")];
     items.extend(shown);
     items.extend([said(2, "At what?"), lost(ImageMedia::Gif), user("at this")]);
+    items.extend([call(8, "c1", "f", "{}", None), call(8, "c2", "f", "{}", None)]);
+    let images = kept.iter().take(1).cloned().collect();
+    let seen = Observation { images, ..Observation::new(ObservationStatus::Done, "a picture") };
+    let seen = PromptItem::Result { id: "c1".into(), observation: Arc::new(seen), edited: None };
+    items.extend([seen, result("c2", "words", None), said(12, "I see."), user("go on")]);
     items
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn lowered(place: &Place, items: &[PromptItem], body: &Value) -> Coun
     );
     let thoughts = count(|item| matches!(item, PromptItem::Reasoning { .. }));
     note(LoweredPart::Reasoning, thoughts - seen.thoughts);
-    let images = count(|item| matches!(item, PromptItem::Image { .. }));
+    let images = items.iter().map(|item| item.images().len()).sum::<usize>();
     note(LoweredPart::Image, images - seen.images);
     let refusals = count(|item| matches!(item, PromptItem::Refusal { .. }));
     note(LoweredPart::Refusal, refusals - seen.refusals);

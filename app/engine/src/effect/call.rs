@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use windlass_core::{
-    CallId, EffectClass, EffectKey, Input, Observation, ObservationStatus, StoredOutput,
+    CallId, EffectClass, EffectKey, Image, Input, Observation, ObservationStatus, StoredOutput,
     read_output_call,
 };
 use windlass_ports::{
@@ -65,6 +65,7 @@ impl CallEffect {
         let outputs = self.context.outputs.clone();
         let call = self.names_rest.then_some(self.context.call);
         let mut observation = self.observe(signals.cancel).await;
+        observation.images.truncate(Image::MAX_PER_RESULT);
         let whole = observation.omitted_bytes == 0 && observation.stored_output.is_none();
         if whole && !size.fits(&[&observation.output]) {
             let keeping = store_output(&outputs, &observation.output);

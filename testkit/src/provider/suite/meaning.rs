@@ -144,8 +144,8 @@ pub fn each_effort_is_sent(fixture: &dyn ProviderFixture) -> Checked {
     })
 }
 
-/// An image goes out as such where the model is declared to take images; elsewhere words say that
-/// there was one.
+/// An image of the user, and one of a result, goes out as such where the model is declared to take
+/// images; elsewhere words say that there was one.
 ///
 /// # Errors
 /// A violation when an image is missing, or declared for a protocol that has no place for it.
@@ -158,8 +158,10 @@ pub fn images_are_sent_as_declared(fixture: &dyn ProviderFixture) -> Checked {
         let declared = talk.provider.model(&talk.model).images;
         let able = fixture.protocol().capabilities().images;
         ensure!(able || !declared, "images are declared, and the protocol has no place for them");
-        let asked =
-            request(settings(), &[PromptItem::Image { image: Arc::new(image) }, user("hi")])?;
+        let asked = request(
+            settings(),
+            &[PromptItem::Image { image: Arc::new(image.clone()) }, user("hi")],
+        )?;
         let blobs = BlobReader::new(Arc::new(OnePicture), asked.session.clone());
         let sent = talk.sent(SampleRequest { blobs, ..asked }, "an image").await?;
         let picture = RequestPart::Image { media: "image/png".into(), base64: base64.into() };
@@ -170,8 +172,29 @@ pub fn images_are_sent_as_declared(fixture: &dyn ProviderFixture) -> Checked {
             "an image that could not be sent is not named in words: {:?}",
             sent.parts
         );
+        let first = of_result(&image);
+        let second = result("c2", ObservationStatus::Done, "the second result", None);
+        let calls = [call(1, "c1", "f", "{}"), call(1, "c2", "f", "{}")];
+        let asked = request(settings(), &[&[user("hi")], &calls[..], &[first, second]].concat())?;
+        let blobs = BlobReader::new(Arc::new(OnePicture), asked.session.clone());
+        let sent = talk.sent(SampleRequest { blobs, ..asked }, "the image of a result").await?;
+        let shown = sent.parts.contains(&picture);
+        let named = format!("{:?}", sent.parts).contains("image");
+        ensure!(
+            (shown || !declared) && named,
+            "for the image of a result {:?} was sent",
+            sent.parts
+        );
         Ok(())
     })
+}
+
+/// A result with an image.
+fn of_result(image: &Image) -> PromptItem {
+    let images = vec![image.clone()];
+    let observation =
+        Observation { images, ..Observation::new(ObservationStatus::Done, "the first result") };
+    PromptItem::Result { id: "c1".into(), observation: Arc::new(observation), edited: None }
 }
 
 /// A store that holds the picture of the suite.

@@ -7,13 +7,13 @@ use proptest::sample::select;
 use windlass_core::{
     ApprovalAnswered, ApprovalAsked, ApprovalGrant, ArgumentsDigest, BudgetGrant, BudgetUsage,
     CallDecided, CallId, CallItem, CallObserved, CallReport, CallStarted, ChangedFile, Confinement,
-    Decider, Digest, Fact, FileVersion, GrantLifetime, Observation, ObservationStatus,
-    ProgramCalled, ProgramEnd, ProgramFault, ProgramOutcome, ProgramRun, ReconcileStarted,
-    RetainedChange, Sha256, StoredOutput, Timestamp, Verdict,
+    Decider, Digest, Fact, FileVersion, GrantLifetime, Image, ImageMedia, Observation,
+    ObservationStatus, ProgramCalled, ProgramEnd, ProgramFault, ProgramOutcome, ProgramRun,
+    ReconcileStarted, RetainedChange, Sha256, StoredOutput, Timestamp, Verdict,
 };
 
-use super::call_item;
 use super::parts::{arguments_digest, edit, key, number, result_form, scope, text};
+use super::{call_item, image};
 use crate::world::fixed;
 
 /// A fact about a call.
@@ -184,12 +184,13 @@ fn call_observed() -> impl Strategy<Value = Fact> {
     });
     let kept = (prop::option::of(kept), prop::option::of(result_form()), any::<bool>());
     let by = prop::option::of(scope().prop_map(Arc::new));
-    let confined = (prop::option::of(confined), prop::collection::vec(changed_file(), 0..3));
+    let shown = prop::collection::vec(image(), 0..3);
+    let confined = (prop::option::of(confined), prop::collection::vec(changed_file(), 0..3), shown);
     let kept = (kept, confined, (by, prop::option::of(text())));
     let whole = (number(), status, text(), sizes, kept, took, prop::option::of(telling));
     whole.prop_map(|(call, status, output, sizes, kept, took, tells)| {
         let (output_bytes, omitted_bytes, exit_code) = sizes;
-        let ((kept, form, detached), (confinement, changes), (by, key)) = kept;
+        let ((kept, form, detached), (confinement, changes, images), (by, key)) = kept;
         Fact::CallObserved(CallObserved {
             call: CallId(call),
             observation: Arc::new(Observation {
@@ -200,6 +201,7 @@ fn call_observed() -> impl Strategy<Value = Fact> {
                 stored_output: kept,
                 exit_code,
                 confinement,
+                images,
                 changes,
             }),
             usage: took,
@@ -287,6 +289,11 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
                     tier: text.into(),
                     mechanisms: text.into(),
                 })),
+                images: vec![Image {
+                    media: ImageMedia::Webp,
+                    sha256: text.into(),
+                    bytes: u64::MAX,
+                }],
                 changes: vec![ChangedFile {
                     path: text.into(),
                     before: FileVersion::NotStored { bytes: u64::MAX },

@@ -110,7 +110,7 @@ impl TenantSettings {
         }
         model.clone_into(&mut settings.model);
         settings.tools.clone_from(&self.tools);
-        settings::edit_tools(self.edits, &self.chosen, model).choose(&mut settings.tools);
+        settings::model_tools(self.edits, &self.chosen, model).choose(&mut settings.tools);
         if self.own_window {
             let known = self.chosen.port.model(model);
             settings.window.tokens = known.window.unwrap_or(0);
@@ -213,7 +213,7 @@ impl TenantFactory for TenantSettings {
             )));
         };
         let mut tools = self.tools.clone();
-        settings::edit_tools(self.edits, &self.chosen, &recorded.model).choose(&mut tools);
+        settings::model_tools(self.edits, &self.chosen, &recorded.model).choose(&mut tools);
         let offered = AvailableExtensions {
             tools: match recorded.tool(GOAL_TOOL) {
                 Some(_) => with_goal(tools),

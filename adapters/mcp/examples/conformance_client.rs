@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use windlass_core::{CallId, SessionId, ToolSpec};
 use windlass_http::http_wire;
 use windlass_mcp::{
-    LoginFlow, LoginStatus, McpError, McpOptions, McpServer, McpTools, McpTransport, OAuthSettings,
+    LoginFlow, LoginSettings, LoginStatus, McpError, McpOptions, McpServer, McpTools, McpTransport,
     Secret, ServerName, ServerState,
 };
 use windlass_ports::{ToolCall, ToolContext, ToolExecutor as _, WireHeaders, WireRequest};
@@ -62,10 +62,10 @@ async fn run() -> Result<(), String> {
     let url = std::env::args().next_back().ok_or("name the URL of a server")?;
     let transport = McpTransport::Http { url, headers: Default::default(), token: None };
     let timeout = Duration::from_secs(15);
-    let oauth = OAuthSettings {
+    let oauth = LoginSettings {
         client_id: given("client_id").or_else(|| Some(CLIENT_DOCUMENT.into())),
         client_secret: given("client_secret").map(Secret::new),
-        ..OAuthSettings::default()
+        ..LoginSettings::default()
     };
     let server = McpServer {
         startup_timeout: timeout,

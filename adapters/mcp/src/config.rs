@@ -38,12 +38,12 @@ pub struct McpServer {
     /// The user's word on single tools, by the server's own names.
     pub tools: BTreeMap<String, ToolOverride>,
     /// Login at a server over HTTP.
-    pub oauth: OAuthSettings,
+    pub oauth: LoginSettings,
 }
 
 /// The user's word on the login at a server. All of it is found by itself by default.
 #[derive(Clone, Default)]
-pub struct OAuthSettings {
+pub struct LoginSettings {
     /// Scopes to ask for. By default the server names them.
     pub scopes: Vec<String>,
     /// Client that the authorization server knows: an id that it gave, or the HTTPS address of a client
@@ -55,9 +55,9 @@ pub struct OAuthSettings {
     pub resource: Option<String>,
 }
 
-impl fmt::Debug for OAuthSettings {
+impl fmt::Debug for LoginSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OAuthSettings")
+        f.debug_struct("LoginSettings")
             .field("scopes", &self.scopes)
             .field("client_id", &self.client_id)
             .field("client_secret", &self.client_secret.is_some())
@@ -139,7 +139,7 @@ impl McpServer {
             trusted: false,
             required: false,
             tools: BTreeMap::new(),
-            oauth: OAuthSettings::default(),
+            oauth: LoginSettings::default(),
         }
     }
 

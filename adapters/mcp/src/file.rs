@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use windlass_kit_http::Secret;
 
 use crate::config::{
-    McpServer, McpTransport, OAuthSettings, STARTUP, ServerSandbox, TOOL, ToolOverride,
+    LoginSettings, McpServer, McpTransport, STARTUP, ServerSandbox, TOOL, ToolOverride,
 };
 use crate::error::McpError;
 use crate::expand::expand;
@@ -83,7 +83,7 @@ pub struct ServerEntry {
     pub tool_timeout_sec: Option<f64>,
     /// Client of a login; by default it registers itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub oauth: Option<OAuthClientEntry>,
+    pub oauth: Option<LoginClientEntry>,
     /// Variables of the program. `${NAME}` and `${NAME:-default}` are replaced in their values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -98,7 +98,7 @@ pub struct ServerEntry {
 /// Client of a login, as a file has it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct OAuthClientEntry {
+pub struct LoginClientEntry {
     /// Its id at the authorization server, or the HTTPS address of its metadata document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
@@ -290,7 +290,7 @@ impl ServerEntry {
         !self.scopes.is_empty() || self.oauth_resource.is_some() || self.oauth.is_some()
     }
 
-    fn oauth(&self, names: &ServerNames<'_>) -> Result<OAuthSettings, McpError> {
+    fn oauth(&self, names: &ServerNames<'_>) -> Result<LoginSettings, McpError> {
         if self.has_oauth() && self.bearer_token_env_var.is_some() {
             let words = "it has both a token and keys of a login: leave one out";
             return Err(McpError::new(words));
@@ -303,7 +303,7 @@ impl ServerEntry {
         if variable.is_some() && client.client_id.is_none() {
             return Err(McpError::new("oauth.client_secret_env_var goes with oauth.client_id"));
         }
-        Ok(OAuthSettings {
+        Ok(LoginSettings {
             scopes: self.scopes.clone(),
             client_id: client.client_id,
             client_secret: variable

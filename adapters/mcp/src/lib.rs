@@ -27,12 +27,12 @@ mod stderr;
 mod tools;
 
 pub use config::{
-    McpServer, McpTransport, OAuthSettings, ServerSandbox, ToolApproval, ToolOverride,
+    LoginSettings, McpServer, McpTransport, ServerSandbox, ToolApproval, ToolOverride,
 };
 pub use error::McpError;
 pub use expand::{ExpandError, expand};
 pub use file::{
-    OAuthClientEntry, ServerEntry, ServerNames, ServerTable, parse_project, parse_toml,
+    LoginClientEntry, ServerEntry, ServerNames, ServerTable, parse_project, parse_toml,
 };
 pub use name::{ServerName, tool_name};
 #[cfg(feature = "oauth")]

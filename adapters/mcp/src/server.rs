@@ -7,6 +7,7 @@ use rmcp::service::{Peer, RoleClient, Subscription};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use windlass_core::Timestamp;
 
 use crate::catalogue::{Catalogue, CheckTool};
 use crate::config::McpServer;
@@ -52,9 +53,8 @@ pub enum LoginStatus {
     Needed,
     /// There is a login.
     LoggedIn {
-        /// Time at which its token expires, in seconds since 1970, if it does. A token that can be
-        /// renewed is renewed before.
-        until_s: Option<u64>,
+        /// Time at which its token expires, if it does. A token that can be renewed is renewed before.
+        until: Option<Timestamp>,
     },
 }
 

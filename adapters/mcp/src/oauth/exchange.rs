@@ -22,7 +22,7 @@ use windlass_ports::{WireHeaders, WireRequest};
 
 use super::now_s;
 use super::store::{StoredLogin, Tokens};
-use crate::config::OAuthSettings;
+use crate::config::LoginSettings;
 use crate::connection::MakeWire;
 use crate::excerpt::clipped;
 use crate::http::whole;
@@ -40,7 +40,7 @@ const MAX_WORDS: usize = 600;
 pub(super) struct Site {
     /// Address of the MCP server.
     pub(super) url: String,
-    pub(super) settings: OAuthSettings,
+    pub(super) settings: LoginSettings,
     pub(super) wire: MakeWire,
 }
 
@@ -275,9 +275,9 @@ mod tests {
     fn the_resource_is_the_users_or_without_a_key() {
         let site = |resource: Option<&str>| Site {
             url: "https://h/mcp?key=sk-1".into(),
-            settings: OAuthSettings {
+            settings: LoginSettings {
                 resource: resource.map(str::to_owned),
-                ..OAuthSettings::default()
+                ..LoginSettings::default()
             },
             wire: Arc::new(|_| Err(crate::McpError::new("none"))),
         };

@@ -153,7 +153,7 @@ impl LoginFlow {
         let kept = self.store.load().await.ok().flatten();
         let scopes = kept.map(|kept| kept.granted_scopes).unwrap_or_default();
         let tokens = received(&answer)?;
-        let until_s = tokens.expires_s;
+        let status = tokens.status();
         let file = self.login.file.as_ref().ok_or("there is no folder for it")?;
         file.lock().await?.write(&StoredLogin {
             issuer: self.issuer,
@@ -163,7 +163,7 @@ impl LoginFlow {
             missing: Vec::new(),
             tokens: Some(tokens),
         })?;
-        Ok(LoginStatus::LoggedIn { until_s })
+        Ok(status)
     }
 }
 

@@ -6,7 +6,8 @@ mod flow;
 mod redirect;
 mod store;
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,6 +18,7 @@ use windlass_ports::sync::Mutex;
 
 use crate::config::{McpServer, McpTransport};
 use crate::connection::MakeWire;
+use crate::error::McpError;
 use crate::name::ServerName;
 use crate::server::LoginStatus;
 use exchange::{Refusal, Site};
@@ -193,8 +195,7 @@ impl Login {
         if self.demand.lock().is_some() {
             return Some(LoginStatus::Needed);
         }
-        let until_s = self.stored()?.tokens?.expires_s;
-        Some(LoginStatus::LoggedIn { until_s })
+        Some(self.stored()?.tokens?.status())
     }
 
     /// Returns what is stored. A file that cannot be read counts as none.
@@ -206,18 +207,16 @@ impl Login {
     }
 }
 
-/// Removes the login at a server from a folder. The authorization server is not told. Returns false if
+/// Removes the login at a server, which has this address, from a folder. The authorization server is not told. Returns false if
 /// there was none.
 ///
 /// # Errors
-/// [`crate::McpError`] when it cannot be removed.
-pub async fn logout(
-    name: &ServerName,
-    server: &McpServer,
-    folder: PathBuf,
-) -> Result<bool, crate::McpError> {
-    let file = LoginFile::new(&folder, &format!("{name} {}", server.transport.identity()));
-    file.remove().await.map_err(crate::McpError::new)
+/// [`McpError`] when it cannot be removed.
+pub async fn logout(name: &ServerName, url: &str, folder: &Path) -> Result<bool, McpError> {
+    let (url, headers) = (url.to_owned(), BTreeMap::new());
+    let identity = McpTransport::Http { url, headers, token: None }.identity();
+    let file = LoginFile::new(folder, &format!("{name} {identity}"));
+    file.remove().await.map_err(McpError::new)
 }
 
 /// Returns distinct scopes in order, as many as are allowed.

@@ -11,7 +11,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
 
+use windlass_core::Timestamp;
+
 use super::EARLY_S;
+use crate::server::LoginStatus;
 
 /// Version of the format.
 const VERSION: u32 = 1;
@@ -59,6 +62,12 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
+    /// Returns the state of a login with these tokens.
+    pub(super) fn status(&self) -> LoginStatus {
+        let until = self.expires_s.map(|expires_s| Timestamp(expires_s.saturating_mul(1_000)));
+        LoginStatus::LoggedIn { until }
+    }
+
     /// Returns true if the token need not be renewed yet.
     pub(super) fn is_fresh(&self, now_s: u64) -> bool {
         let Some(expires_s) = self.expires_s else {

@@ -392,6 +392,18 @@ mod tests {
         assert_eq!(token.unwrap().expose(), "sk-1");
     }
 
+    #[cfg(feature = "oauth")]
+    #[test]
+    fn the_keys_of_a_login_are_read() {
+        let text = "[mcp_servers.a]\nurl = 'https://h/mcp'\nscopes = ['x', 'y']\n\
+                    oauth_resource = 'urn:r'\n\
+                    oauth = {client_id = 'c', client_secret_env_var = 'TOKEN'}\n";
+        let oauth = resolve(&only(parse_toml(text).unwrap())).unwrap().oauth;
+        assert_eq!((oauth.scopes.join(" "), oauth.client_id.as_deref()), ("x y".into(), Some("c")));
+        assert_eq!(oauth.resource.as_deref(), Some("urn:r"));
+        assert_eq!(oauth.client_secret.unwrap().expose(), "sk-1");
+    }
+
     #[test]
     fn what_contradicts_itself_is_refused() {
         for (text, words) in [

@@ -57,8 +57,8 @@ impl LoginFlow {
                          yours, has a login";
             McpError::new(format!("cannot log in to {name}: {words}"))
         })?;
-        let challenge = challenge(&login, server, &options.workspace).await;
-        let begun = private(Self::begin_at(login, challenge, redirect)).await.flatten();
+        let challenge = Box::pin(challenge(&login, server, &options.workspace)).await;
+        let begun = Box::pin(private(Self::begin_at(login, challenge, redirect))).await.flatten();
         begun.map_err(|words| McpError::new(format!("cannot log in to {name}: {words}")))
     }
 
@@ -122,7 +122,7 @@ impl LoginFlow {
     /// [`McpError`] when the address is of another login, or the authorization server refuses.
     pub async fn finish(self, redirected: &str) -> Result<LoginStatus, McpError> {
         let name = self.login.name.clone();
-        let finished = private(self.finish_now(redirected.trim())).await.flatten();
+        let finished = Box::pin(private(self.finish_now(redirected.trim()))).await.flatten();
         finished.map_err(|words| McpError::new(format!("cannot log in to {name}: {words}")))
     }
 

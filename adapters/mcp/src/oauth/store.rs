@@ -185,3 +185,35 @@ fn write(path: &Path, login: &StoredLogin) -> io::Result<()> {
 fn private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_renewed_shortly_before_it_expires_and_not_at_once() {
+        let fresh = |life_s: Option<u64>, now_s| {
+            let expires_s = life_s.map(|life_s| 1_000 + life_s);
+            let tokens =
+                Tokens { access: "sk-1".into(), refresh: None, received_s: 1_000, expires_s };
+            tokens.is_fresh(now_s)
+        };
+        assert!(fresh(None, u64::MAX));
+        assert!(fresh(Some(3_600), 4_569) && !fresh(Some(3_600), 4_570));
+        assert!(fresh(Some(10), 1_004) && !fresh(Some(10), 1_005));
+        assert!(!fresh(Some(0), 1_000));
+    }
+
+    #[tokio::test]
+    async fn a_damaged_file_is_an_error_without_its_text_and_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = LoginFile::new(dir.path(), "s 1");
+        for text in ["sk-1", r#"{"version":1,"login":{"sk-1":1}}"#, r#"{"version":2,"login":{}}"#] {
+            fs::write(&file.path, text).unwrap();
+            let words = file.lock().await.unwrap().read().err().unwrap();
+            assert!(!words.contains("sk-1"), "{words}");
+            assert_eq!(fs::read_to_string(&file.path).unwrap(), text);
+        }
+        assert!(file.remove().await.unwrap());
+    }
+}

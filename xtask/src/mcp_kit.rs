@@ -27,7 +27,8 @@ const LIMIT_S: &str = "300";
 /// When the kit cannot be fetched or run, or its result is not what the baseline says.
 pub(crate) fn run() -> anyhow::Result<Vec<String>> {
     let (node, kit) = mcp_kit()?;
-    step("client", cargo().args(["build", "-p", "windlass-mcp", "--example", CLIENT]))?;
+    let build = ["build", "-p", "windlass-mcp", "--features", "oauth", "--example", CLIENT];
+    step("client", cargo().args(build))?;
     let client = target()?.join("debug/examples").join(CLIENT);
     let text = fs::read_to_string(root().join(BASELINE)).context(BASELINE)?;
     let baseline: BTreeMap<String, BTreeMap<String, String>> =

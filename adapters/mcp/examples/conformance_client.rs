@@ -6,12 +6,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use windlass_core::{CallId, SessionId};
+use windlass_core::{CallId, SessionId, ToolSpec};
 use windlass_http::http_wire;
 use windlass_mcp::{
-    McpError, McpOptions, McpServer, McpTools, McpTransport, ServerName, ServerState,
+    LoginFlow, LoginSettings, LoginStatus, McpError, McpOptions, McpServer, McpTools, McpTransport,
+    Secret, ServerName, ServerState,
 };
-use windlass_ports::{ToolCall, ToolContext, ToolExecutor as _};
+use windlass_ports::{ToolCall, ToolContext, ToolExecutor as _, WireHeaders, WireRequest};
+
+/// Client metadata document that the kit knows.
+const CLIENT_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
 /// Calls of a scenario, as the kit gives them to the client.
 fn given_calls() -> Vec<(String, Value)> {
@@ -36,40 +40,120 @@ async fn main() -> ExitCode {
     }
 }
 
+/// Most logins of a scenario.
+const MAX_LOGINS: usize = 3;
+
+/// What a scenario gives to the client beside its calls.
+fn given(key: &str) -> Option<String> {
+    let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
+    let context: Value = serde_json::from_str(&context).unwrap_or_default();
+    context.get(key).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// The server of a scenario, with what its logins need.
+struct Kit {
+    name: ServerName,
+    server: McpServer,
+    options: McpOptions,
+    logins: usize,
+}
+
 async fn run() -> Result<(), String> {
     let url = std::env::args().next_back().ok_or("name the URL of a server")?;
     let transport = McpTransport::Http { url, headers: Default::default(), token: None };
     let timeout = Duration::from_secs(15);
-    let server =
-        McpServer { startup_timeout: timeout, tool_timeout: timeout, ..McpServer::new(transport) };
+    let oauth = LoginSettings {
+        client_id: given("client_id").or_else(|| Some(CLIENT_DOCUMENT.into())),
+        client_secret: given("client_secret").map(Secret::new),
+        ..LoginSettings::default()
+    };
+    let server = McpServer {
+        startup_timeout: timeout,
+        tool_timeout: timeout,
+        oauth,
+        ..McpServer::new(transport)
+    };
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let options = McpOptions::new(std::env::temp_dir())
+        .with_logins(folder.path().to_owned())
         .with_wire(|url| http_wire(url).map_err(|error| McpError::new(error.to_string())));
     let name = ServerName::new("kit").map_err(|error| error.to_string())?;
-    let tools = McpTools::start([(name, server)], options).await;
-    let tools = tools.map_err(|error| error.to_string())?;
-    let reports = tools.reports();
-    let report = reports.first().ok_or("there is no server")?;
-    println!("{report:?}");
-    if report.state != ServerState::Ready {
-        return Err(format!("the server is not ready: {:?}", report.state));
-    }
-    let given = given_calls();
-    let calls: Vec<(String, Value)> = match given.is_empty() {
-        false => {
-            given.into_iter().map(|(name, value)| (format!("mcp__kit__{name}"), value)).collect()
+    Kit { name, server, options, logins: 0 }.run().await
+}
+
+impl Kit {
+    async fn run(mut self) -> Result<(), String> {
+        let mut tools = self.started().await?;
+        while state(&tools) != Some(ServerState::Ready) {
+            self.login_if_needed(&tools).await?;
+            tools = self.started().await?;
         }
-        true => tools
-            .tools()
-            .iter()
-            .map(|tool| (tool.name.clone(), arguments(&tool.parameters)))
-            .collect(),
-    };
-    for (number, (name, arguments)) in (1..).zip(calls) {
-        let call = ToolCall { name: name.clone(), arguments: arguments.to_string() };
-        let ended = tools.run(call, context(number)?).await;
-        println!("{name} {arguments}: {ended:?}");
+        for (number, (name, arguments)) in (1..).zip(calls(&tools)) {
+            loop {
+                let call = ToolCall { name: name.clone(), arguments: arguments.to_string() };
+                let ended = tools.run(call, context(number)?).await;
+                println!("{name} {arguments}: {ended:?}");
+                match ended {
+                    Err(error) if !error.started() => self.login_if_needed(&tools).await?,
+                    Ok(_) | Err(_) => break,
+                }
+            }
+        }
+        Ok(())
     }
-    Ok(())
+
+    async fn started(&self) -> Result<McpTools, String> {
+        let servers = [(self.name.clone(), self.server.clone())];
+        let tools = McpTools::start(servers, self.options.clone()).await;
+        let tools = tools.map_err(|error| error.to_string())?;
+        println!("{:?}", tools.reports());
+        Ok(tools)
+    }
+
+    /// Logs in as a user would, if the server asks for it.
+    async fn login_if_needed(&mut self, tools: &McpTools) -> Result<(), String> {
+        let needed = tools.reports().iter().any(|report| report.login == Some(LoginStatus::Needed));
+        if !needed || self.logins >= MAX_LOGINS {
+            return Err(format!("the server is not ready: {:?}", state(tools)));
+        }
+        self.logins += 1;
+        let redirect = "http://127.0.0.1:8765/callback";
+        let flow = LoginFlow::begin(&self.name, &self.server, &self.options, redirect).await;
+        let flow = flow.map_err(|error| error.to_string())?;
+        let redirected = authorized(flow.address()).await?;
+        let status = flow.finish(&redirected).await.map_err(|error| error.to_string())?;
+        println!("{status:?}");
+        Ok(())
+    }
+}
+
+/// Requests an address that a user would open, and returns the one that it redirects to.
+async fn authorized(address: &str) -> Result<String, String> {
+    let wire = http_wire(address).map_err(|error| error.to_string())?;
+    let request = WireRequest {
+        method: "GET",
+        url: address.to_owned(),
+        headers: WireHeaders::default(),
+        body: None,
+        head_ms: 10_000,
+    };
+    let response = wire.send(request).await.map_err(|error| error.to_string())?;
+    let location = response.headers.text("location");
+    location.map(str::to_owned).ok_or_else(|| format!("no redirect: HTTP {}", response.status))
+}
+
+fn state(tools: &McpTools) -> Option<ServerState> {
+    tools.reports().into_iter().next().map(|report| report.state)
+}
+
+fn calls(tools: &McpTools) -> Vec<(String, Value)> {
+    let given = given_calls();
+    if !given.is_empty() {
+        let calls = given.into_iter();
+        return calls.map(|(name, value)| (format!("mcp__kit__{name}"), value)).collect();
+    }
+    let call = |tool: ToolSpec| (tool.name.clone(), arguments(&tool.parameters));
+    tools.tools().into_iter().map(call).collect()
 }
 
 /// Returns arguments that fit a schema of plain properties.

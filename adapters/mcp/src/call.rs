@@ -12,6 +12,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::time::timeout;
 use windlass_ports::{CancelSignal, ProgressSink, WireError, WireErrorKind};
 
+use crate::connection::unauthorized;
 use crate::excerpt::clipped;
 use crate::server::Link;
 
@@ -19,10 +20,6 @@ use crate::server::Link;
 const CANCEL: Duration = Duration::from_secs(1);
 /// Longest message of an error, in bytes.
 const MAX_WORDS: usize = 4 * 1024;
-
-/// Failure of a server that wants to know who asks.
-pub(crate) const UNAUTHORIZED: &str =
-    "it asks for authorization: set bearer_token_env_var or a header";
 
 /// End of a call.
 pub(crate) enum CallEnd {
@@ -72,7 +69,7 @@ pub(crate) async fn call(
             request.cancel("the user cancelled the call").await;
             CallEnd::Cancelled
         }
-        answer = request.answer() => answer,
+        answer = request.answer(link) => answer,
         () = tokio::time::sleep(within) => {
             request.cancel("the time of the call is up").await;
             CallEnd::TimedOut
@@ -84,7 +81,7 @@ pub(crate) async fn call(
 struct PendingRequest(Option<RequestHandle<RoleClient>>);
 
 impl PendingRequest {
-    async fn answer(&mut self) -> CallEnd {
+    async fn answer(&mut self, link: &Link) -> CallEnd {
         let Some(request) = &mut self.0 else {
             return std::future::pending().await;
         };
@@ -92,7 +89,7 @@ impl PendingRequest {
         self.0 = None;
         match answer {
             Ok(Ok(result)) => answered(result),
-            Ok(Err(error)) => failed(&error),
+            Ok(Err(error)) => failed(&error, link),
             // The connection ended with the request under way.
             Err(_) => lost("the connection ended before the answer".into()),
         }
@@ -138,7 +135,7 @@ fn asked(required: &InputRequiredResult) -> String {
     clipped(&asked, MAX_WORDS)
 }
 
-fn failed(error: &ServiceError) -> CallEnd {
+fn failed(error: &ServiceError, link: &Link) -> CallEnd {
     if let ServiceError::McpError(error) = error {
         let words = clipped(&error.message, MAX_WORDS);
         return CallEnd::Refused(format!("{words} ({})", error.code.0));
@@ -148,20 +145,20 @@ fn failed(error: &ServiceError) -> CallEnd {
     };
     let cause: &(dyn std::error::Error + 'static) = error.error.as_ref();
     match cause.downcast_ref::<StreamableHttpError<WireError>>() {
-        Some(error) => over_http(error),
+        Some(error) => over_http(error, link),
         None => lost(deepest(cause)),
     }
 }
 
 /// Returns the end of a call whose message could not be sent over HTTP, or was not answered.
-fn over_http(error: &StreamableHttpError<WireError>) -> CallEnd {
+fn over_http(error: &StreamableHttpError<WireError>, link: &Link) -> CallEnd {
     let end = |words: String, sent, broken| CallEnd::Lost { words, sent, broken };
     if let StreamableHttpError::SessionExpired = error {
         return end("its session has ended".into(), false, true);
     }
     if let StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) = error
     {
-        return end(UNAUTHORIZED.into(), false, false);
+        return end(unauthorized(link.login.as_deref()), false, false);
     }
     if let StreamableHttpError::Client(error) = error {
         return end(error.to_string(), was_sent(error.kind), true);

@@ -37,6 +37,33 @@ pub struct McpServer {
     pub required: bool,
     /// The user's word on single tools, by the server's own names.
     pub tools: BTreeMap<String, ToolOverride>,
+    /// Login at a server over HTTP.
+    pub oauth: LoginSettings,
+}
+
+/// The user's word on the login at a server. All of it is found by itself by default.
+#[derive(Clone, Default)]
+pub struct LoginSettings {
+    /// Scopes to ask for. By default the server names them.
+    pub scopes: Vec<String>,
+    /// Client that the authorization server knows: an id that it gave, or the HTTPS address of a client
+    /// metadata document. Without one the client registers itself.
+    pub client_id: Option<String>,
+    /// Secret of that client.
+    pub client_secret: Option<Secret>,
+    /// Resource that tokens are asked for. By default the server names it.
+    pub resource: Option<String>,
+}
+
+impl fmt::Debug for LoginSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoginSettings")
+            .field("scopes", &self.scopes)
+            .field("client_id", &self.client_id)
+            .field("client_secret", &self.client_secret.is_some())
+            .field("resource", &self.resource)
+            .finish()
+    }
 }
 
 /// Way to reach a server.
@@ -112,6 +139,7 @@ impl McpServer {
             trusted: false,
             required: false,
             tools: BTreeMap::new(),
+            oauth: LoginSettings::default(),
         }
     }
 
@@ -203,7 +231,9 @@ mod tests {
             cwd: None,
             sandbox: None,
         };
-        let shown = format!("{:?} {stdio:?} {}", server(), server().transport.place());
+        let mut server = server();
+        server.oauth.client_secret = Some(Secret::new("sk-5"));
+        let shown = format!("{server:?} {stdio:?} {}", server.transport.place());
         assert!(!shown.contains("sk-"), "{shown}");
         assert!(shown.contains("x-key") && shown.contains("KEY"), "{shown}");
     }

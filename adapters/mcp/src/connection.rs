@@ -18,7 +18,6 @@ use tokio::time::timeout;
 use windlass_kit_process::PipedProcess;
 use windlass_ports::Wire;
 
-use crate::call::UNAUTHORIZED;
 use crate::catalogue::MAX_TOOLS;
 use crate::config::McpTransport;
 use crate::era::{Attempt, Era};
@@ -28,6 +27,7 @@ use crate::handler::Handler;
 use crate::http::WireClient;
 use crate::launch;
 use crate::lines::{BoundedLines, MAX_MESSAGE};
+use crate::oauth::Login;
 use crate::stderr::ErrorTail;
 
 /// Time for a process to exit by itself, and then after SIGTERM.
@@ -50,6 +50,15 @@ pub(crate) struct Target {
     pub(crate) wire: MakeWire,
     /// Longest time until the head of a response over HTTP, in milliseconds.
     pub(crate) head_ms: u64,
+    /// Login at it, if it can have one.
+    pub(crate) login: Option<Arc<Login>>,
+}
+
+/// Returns what a server asks for that refused a request, with the remedy.
+pub(crate) fn unauthorized(login: Option<&Login>) -> String {
+    let demand = login.and_then(Login::demand);
+    demand
+        .unwrap_or_else(|| "it asks for authorization: set bearer_token_env_var or a header".into())
 }
 
 /// A connection. Dropping it ends it, and kills its process.
@@ -130,10 +139,15 @@ pub(crate) async fn connect(
             }
             McpTransport::Http { url, headers, token } => {
                 let wire = (target.wire)(url).map_err(|error| error.context)?;
-                let client = WireClient::new(wire, headers, token.as_ref(), target.head_ms);
+                let login = target.login.clone();
+                let client = WireClient::new(wire, headers, token.as_ref(), target.head_ms, login);
                 let transport = StreamableHttpClientTransport::with_client(client, config(url));
                 let begun = handler.clone().serve_with_lifecycle(transport, attempt.mode.clone());
-                service = Some(begun.await?);
+                let begun = begun.await.map_err(|error| match error.is_authorization_required() {
+                    true => unauthorized(target.login.as_deref()).into(),
+                    false => ConnectFailure::from(error),
+                });
+                service = Some(begun?);
             }
         }
         Ok::<(), ConnectFailure>(())
@@ -181,9 +195,6 @@ fn config(url: &str) -> StreamableHttpClientTransportConfig {
 
 /// Returns the words for a failure to begin.
 fn begin_words(error: &ClientInitializeError) -> String {
-    if error.is_authorization_required() {
-        return UNAUTHORIZED.into();
-    }
     let mut words = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {

@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use windlass_kit_http::Secret;
 
-use crate::config::{McpServer, McpTransport, STARTUP, ServerSandbox, TOOL, ToolOverride};
+use crate::config::{
+    LoginSettings, McpServer, McpTransport, STARTUP, ServerSandbox, TOOL, ToolOverride,
+};
 use crate::error::McpError;
 use crate::expand::expand;
 use crate::name::ServerName;
@@ -52,6 +54,12 @@ pub struct ServerEntry {
     /// Variable with the token of each request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bearer_token_env_var: Option<String>,
+    /// Scopes that a login asks for; by default the server names them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
+    /// Resource that a login asks for; by default the server names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oauth_resource: Option<String>,
     /// False to leave the server alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
@@ -73,6 +81,9 @@ pub struct ServerEntry {
     /// Time for one call, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_timeout_sec: Option<f64>,
+    /// Client of a login; by default it registers itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oauth: Option<LoginClientEntry>,
     /// Variables of the program. `${NAME}` and `${NAME:-default}` are replaced in their values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -82,6 +93,18 @@ pub struct ServerEntry {
     /// The user's word on single tools.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, ToolOverride>,
+}
+
+/// Client of a login, as a file has it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoginClientEntry {
+    /// Its id at the authorization server, or the HTTPS address of its metadata document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// Variable with its secret, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_secret_env_var: Option<String>,
 }
 
 /// Form of the user's file. Other tables are not read.
@@ -222,6 +245,7 @@ impl ServerEntry {
             trusted: self.trusted,
             required: self.required,
             tools: self.tools.clone(),
+            oauth: self.oauth(names)?,
             ..McpServer::new(transport)
         })
     }
@@ -230,8 +254,9 @@ impl ServerEntry {
         if command.trim().is_empty() {
             return Err(McpError::new("its command is empty"));
         }
-        if !self.headers.is_empty() || self.bearer_token_env_var.is_some() {
-            return Err(McpError::new("headers and tokens go with a url, and it has a command"));
+        if !self.headers.is_empty() || self.bearer_token_env_var.is_some() || self.has_oauth() {
+            let words = "headers, tokens and logins go with a url, and it has a command";
+            return Err(McpError::new(words));
         }
         Ok(McpTransport::Stdio {
             command: command.to_owned(),
@@ -256,18 +281,43 @@ impl ServerEntry {
             let words = format!("the protocol itself sets the header {name}: leave it out");
             return Err(McpError::new(words));
         }
-        let token = match &self.bearer_token_env_var {
-            None => None,
-            Some(variable) => match (names.variable)(variable).filter(|token| !token.is_empty()) {
-                Some(token) => Some(Secret::new(token)),
-                None => {
-                    let words = format!("its token's variable {variable} is not set");
-                    return Err(McpError::new(words));
-                }
-            },
-        };
+        let token = self.bearer_token_env_var.as_deref();
+        let token = token.map(|variable| secret("token", variable, names)).transpose()?;
         Ok(McpTransport::Http { url: url.to_owned(), headers, token })
     }
+
+    fn has_oauth(&self) -> bool {
+        !self.scopes.is_empty() || self.oauth_resource.is_some() || self.oauth.is_some()
+    }
+
+    fn oauth(&self, names: &ServerNames<'_>) -> Result<LoginSettings, McpError> {
+        if self.has_oauth() && self.bearer_token_env_var.is_some() {
+            let words = "it has both a token and keys of a login: leave one out";
+            return Err(McpError::new(words));
+        }
+        if self.has_oauth() && cfg!(not(feature = "oauth")) {
+            return Err(McpError::new("this build has no logins: leave out the keys of its login"));
+        }
+        let client = self.oauth.clone().unwrap_or_default();
+        let variable = client.client_secret_env_var.as_deref();
+        if variable.is_some() && client.client_id.is_none() {
+            return Err(McpError::new("oauth.client_secret_env_var goes with oauth.client_id"));
+        }
+        Ok(LoginSettings {
+            scopes: self.scopes.clone(),
+            client_id: client.client_id,
+            client_secret: variable
+                .map(|variable| secret("client secret", variable, names))
+                .transpose()?,
+            resource: self.oauth_resource.clone(),
+        })
+    }
+}
+
+fn secret(what: &str, variable: &str, names: &ServerNames<'_>) -> Result<Secret, McpError> {
+    let set = (names.variable)(variable).filter(|value| !value.is_empty());
+    set.map(Secret::new)
+        .ok_or_else(|| McpError::new(format!("its {what}'s variable {variable} is not set")))
 }
 
 fn expanded(
@@ -342,6 +392,18 @@ mod tests {
         assert_eq!(token.unwrap().expose(), "sk-1");
     }
 
+    #[cfg(feature = "oauth")]
+    #[test]
+    fn the_keys_of_a_login_are_read() {
+        let text = "[mcp_servers.a]\nurl = 'https://h/mcp'\nscopes = ['x', 'y']\n\
+                    oauth_resource = 'urn:r'\n\
+                    oauth = {client_id = 'c', client_secret_env_var = 'TOKEN'}\n";
+        let oauth = resolve(&only(parse_toml(text).unwrap())).unwrap().oauth;
+        assert_eq!((oauth.scopes.join(" "), oauth.client_id.as_deref()), ("x y".into(), Some("c")));
+        assert_eq!(oauth.resource.as_deref(), Some("urn:r"));
+        assert_eq!(oauth.client_secret.unwrap().expose(), "sk-1");
+    }
+
     #[test]
     fn what_contradicts_itself_is_refused() {
         for (text, words) in [
@@ -356,6 +418,8 @@ mod tests {
             ("url = 'http://h'\nheaders = {Accept = 'y'}", "sets the header Accept"),
             ("url = 'http://h'\nheaders = {x = '${NONE}'}", "NONE is not set"),
             ("url = 'http://h'\nbearer_token_env_var = 'NONE'", "NONE is not set"),
+            ("command = 'a'\nscopes = ['a']", "logins go with a url"),
+            ("url = 'http://h'\nbearer_token_env_var = 'TOKEN'\nscopes = ['a']", "both a token"),
         ] {
             let table = parse_toml(&format!("[mcp_servers.a]\n{text}")).unwrap();
             let error = resolve(&only(table)).unwrap_err().to_string();

@@ -21,6 +21,7 @@ use windlass_kit_http::{Secret, SseCaps, SseParser};
 use windlass_ports::{Segments, Wire, WireBody, WireError, WireHeaders, WireRequest, WireResponse};
 
 use crate::lines::MAX_MESSAGE;
+use crate::oauth::Login;
 
 /// Most bytes that are read of an error's text.
 const MAX_ERROR: usize = 16 * 1024;
@@ -30,13 +31,14 @@ const JSON: &str = "application/json";
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 type HttpError = StreamableHttpError<WireError>;
 
-/// Client over a wire. Each request has the user's headers and the token.
+/// Client over a wire. Each request has the user's headers, and their token or that of their login.
 #[derive(Clone)]
 pub(crate) struct WireClient {
     wire: Arc<dyn Wire>,
     headers: WireHeaders,
     /// Longest time until the head of a response, in milliseconds.
     head_ms: u64,
+    login: Option<Arc<Login>>,
 }
 
 impl WireClient {
@@ -45,6 +47,7 @@ impl WireClient {
         own: &std::collections::BTreeMap<String, String>,
         token: Option<&Secret>,
         head_ms: u64,
+        login: Option<Arc<Login>>,
     ) -> Self {
         let mut headers = WireHeaders::default();
         for (name, value) in own {
@@ -53,7 +56,7 @@ impl WireClient {
         if let Some(token) = token {
             headers.push("authorization", format!("Bearer {}", token.expose()), true);
         }
-        Self { wire, headers, head_ms }
+        Self { wire, headers, head_ms, login }
     }
 
     async fn send(
@@ -74,6 +77,33 @@ impl WireClient {
         }
         let (url, head_ms) = (url.to_owned(), self.head_ms);
         let request = WireRequest { method, url, headers, body, head_ms };
+        let Some(login) = &self.login else {
+            return self.once(request, None).await;
+        };
+        let token = login.token().await;
+        let mut response = self.once(request.clone(), token.as_ref()).await?;
+        // A server that refuses a token has not begun: the request is sent again, with a renewed one.
+        if response.status == 401
+            && let Some(token) = token
+            && let Some(renewed) = login.renewed(&token).await
+        {
+            response = self.once(request, Some(&renewed)).await?;
+        }
+        let challenge = response.headers.text("www-authenticate").unwrap_or_default().to_owned();
+        match login.wants_more(response.status, &challenge).await {
+            true => Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge))),
+            false => Ok(response),
+        }
+    }
+
+    async fn once(
+        &self,
+        mut request: WireRequest,
+        token: Option<&Secret>,
+    ) -> Result<WireResponse, HttpError> {
+        if let Some(token) = token {
+            request.headers.push("authorization", format!("Bearer {}", token.expose()), true);
+        }
         self.wire.send(request).await.map_err(StreamableHttpError::Client)
     }
 }
@@ -245,7 +275,7 @@ fn is_kind(response: &WireResponse, wanted: &str) -> bool {
 }
 
 /// Reads a whole body of at most `most` bytes.
-async fn whole(mut body: Box<dyn WireBody>, most: usize) -> Result<Vec<u8>, HttpError> {
+pub(crate) async fn whole(mut body: Box<dyn WireBody>, most: usize) -> Result<Vec<u8>, HttpError> {
     let mut read = Vec::new();
     while let Some(chunk) = body.chunk().await.map_err(StreamableHttpError::Client)? {
         if chunk.len() > most.saturating_sub(read.len()) {

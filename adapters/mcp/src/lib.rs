@@ -15,6 +15,11 @@ mod images;
 mod launch;
 mod lines;
 mod name;
+#[cfg(feature = "oauth")]
+mod oauth;
+#[cfg(not(feature = "oauth"))]
+#[path = "no_oauth.rs"]
+mod oauth;
 mod record;
 mod result;
 mod schema;
@@ -22,13 +27,19 @@ mod server;
 mod stderr;
 mod tools;
 
-pub use config::{McpServer, McpTransport, ServerSandbox, ToolApproval, ToolOverride};
+pub use config::{
+    LoginSettings, McpServer, McpTransport, ServerSandbox, ToolApproval, ToolOverride,
+};
 pub use error::McpError;
 pub use expand::{ExpandError, expand};
-pub use file::{ServerEntry, ServerNames, ServerTable, parse_project, parse_toml};
+pub use file::{
+    LoginClientEntry, ServerEntry, ServerNames, ServerTable, parse_project, parse_toml,
+};
 pub use name::{ServerName, tool_name};
+#[cfg(feature = "oauth")]
+pub use oauth::{LoginFlow, LoopbackRedirect, logout};
 pub use record::McpRecord;
-pub use server::{ServerReport, ServerState};
+pub use server::{LoginStatus, ServerReport, ServerState};
 pub use windlass_kit_http::Secret;
 
 pub use tools::{McpOptions, McpTools};

@@ -7,6 +7,7 @@ use rmcp::service::{Peer, RoleClient, Subscription};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use windlass_core::Timestamp;
 
 use crate::catalogue::{Catalogue, CheckTool};
 use crate::config::McpServer;
@@ -14,6 +15,7 @@ use crate::connection::{Connection, Target, connect};
 use crate::era::attempts;
 use crate::handler::Handler;
 use crate::name::ServerName;
+use crate::oauth::Login;
 use crate::record::McpRecord;
 
 /// Pause before the first attempt to connect again; it doubles up to the longest.
@@ -44,6 +46,18 @@ pub enum ServerState {
     },
 }
 
+/// State of the login at a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoginStatus {
+    /// It asks for a login, or for one with more scopes.
+    Needed,
+    /// There is a login.
+    LoggedIn {
+        /// Time at which its token expires, if it does. A token that can be renewed is renewed before.
+        until: Option<Timestamp>,
+    },
+}
+
 /// Report on a server.
 #[derive(Debug, Clone)]
 pub struct ServerReport {
@@ -57,6 +71,8 @@ pub struct ServerReport {
     pub left_out: Vec<String>,
     /// Version of the protocol, while it is connected.
     pub protocol: Option<String>,
+    /// State of the login; `None` if it asked for none.
+    pub login: Option<LoginStatus>,
 }
 
 /// What is known of a server at a time.
@@ -76,6 +92,7 @@ pub(crate) struct Link {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) handler: Handler,
     pub(crate) protocol: Option<String>,
+    pub(crate) login: Option<Arc<Login>>,
     /// Number of the connection, from 1.
     number: u64,
 }
@@ -85,6 +102,7 @@ pub(crate) struct Server {
     pub(crate) name: ServerName,
     pub(crate) config: McpServer,
     pub(crate) identity: String,
+    login: Option<Arc<Login>>,
     seen: watch::Receiver<Snapshot>,
     wake: Arc<Wake>,
     task: JoinHandle<()>,
@@ -127,6 +145,7 @@ impl Server {
             attempts: 0,
         });
         let wake = Arc::new(Wake::default());
+        let login = target.login.clone();
         let driver = Driver {
             name: name.clone(),
             config: config.clone(),
@@ -138,7 +157,7 @@ impl Server {
             wake: wake.clone(),
         };
         let task = tokio::spawn(driver.run());
-        Self { name, config, identity, seen, wake, task }
+        Self { name, config, identity, login, seen, wake, task }
     }
 
     /// Returns what is known now.
@@ -194,6 +213,7 @@ impl Server {
             tools: catalogue.tools.iter().map(|tool| tool.spec.name.clone()).collect(),
             left_out: catalogue.left_out.clone(),
             protocol: link.and_then(|link| link.protocol),
+            login: self.login.as_ref().and_then(|login| login.status()),
         }
     }
 }
@@ -286,7 +306,9 @@ impl Driver {
 
     async fn list(&self, connection: &Connection, within: Duration) -> Result<Catalogue, String> {
         let listed = timeout(within, connection.list()).await;
-        let listed = listed.map_err(|_| "it did not list its tools in time".to_owned())??;
+        let listed = listed.map_err(|_| "it did not list its tools in time".to_owned())?;
+        let login = self.target.login.as_deref();
+        let listed = listed.map_err(|words| login.and_then(Login::demand).unwrap_or(words))?;
         Ok(Catalogue::new(&self.name, &self.config, &self.check, listed))
     }
 
@@ -297,6 +319,7 @@ impl Driver {
             peer: connection.peer.clone(),
             handler: connection.handler.clone(),
             protocol: connection.version().map(|version| version.to_string()),
+            login: self.target.login.clone(),
             number,
         };
         self.snapshots.send_modify(|snapshot| {

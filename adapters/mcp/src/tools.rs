@@ -19,6 +19,7 @@ use crate::error::McpError;
 use crate::excerpt::observation;
 use crate::images::{self, StoredImages};
 use crate::name::ServerName;
+use crate::oauth::Login;
 use crate::record::McpRecord;
 use crate::result;
 use crate::server::{Server, ServerReport, ServerState};
@@ -27,9 +28,11 @@ use crate::server::{Server, ServerReport, ServerState};
 #[derive(Clone)]
 pub struct McpOptions {
     /// Folder that processes start in.
-    workspace: PathBuf,
+    pub(crate) workspace: PathBuf,
     record: Arc<McpRecord>,
-    wire: MakeWire,
+    /// Folder of the logins; `None` means that there are none.
+    pub(crate) logins: Option<PathBuf>,
+    pub(crate) wire: MakeWire,
     check: CheckTool,
 }
 
@@ -41,7 +44,7 @@ impl McpOptions {
         let none: MakeWire =
             Arc::new(|_| Err(McpError::new("servers over HTTP are not reached: set a wire")));
         let record = Arc::new(McpRecord::in_memory());
-        Self { workspace, record, wire: none, check: Arc::new(|_| Ok(())) }
+        Self { workspace, record, logins: None, wire: none, check: Arc::new(|_| Ok(())) }
     }
 
     /// Offers only tools that `check` accepts. The others are reported with its words.
@@ -57,6 +60,13 @@ impl McpOptions {
     #[must_use]
     pub fn with_record(self, record: McpRecord) -> Self {
         Self { record: Arc::new(record), ..self }
+    }
+
+    /// Keeps the logins at servers over HTTP in a folder of the user's, which is made when it is needed.
+    #[cfg(feature = "oauth")]
+    #[must_use]
+    pub fn with_logins(self, folder: PathBuf) -> Self {
+        Self { logins: Some(folder), ..self }
     }
 
     /// Reaches servers over HTTP with the wires that `wire` makes for their addresses.
@@ -188,12 +198,14 @@ impl McpTools {
 fn start(name: ServerName, config: McpServer, options: &McpOptions) -> Server {
     let label = format!("mcp {name} {}", config.transport.identity());
     let head = config.tool_timeout.max(config.startup_timeout);
+    let login = Login::of(&name, &config, options.logins.as_deref(), &options.wire);
     let target = Target {
         transport: config.transport.clone(),
         workspace: options.workspace.clone(),
         label,
         wire: options.wire.clone(),
         head_ms: u64::try_from(head.as_millis()).unwrap_or(u64::MAX),
+        login,
     };
     Server::start(name, config, target, (options.record.clone(), options.check.clone()))
 }

@@ -4,14 +4,20 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
+#[allow(dead_code, reason = "the adapter's tests use all of it")]
+#[path = "../../../adapters/mcp/tests/it/login_server.rs"]
+mod login_server;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{Done, Place, count, done, lines, signal};
+use login_server::LoginServer;
 use serde_json::{Value, json};
 use windlass_testkit::http::{ModelServer, Reply, Script};
 
@@ -46,14 +52,18 @@ struct Served {
 
 impl Served {
     fn new() -> Self {
+        Self::calling("note")
+    }
+
+    fn calling(tool: &'static str) -> Self {
         let place = Place::new();
         fs::write(place.file("server.sh"), SERVER).unwrap();
         fs::write(place.file("said"), "Adds a note.").unwrap();
-        let model = ModelServer::start(Script::respond(|request| {
+        let model = ModelServer::start(Script::respond(move |request| {
             let body = String::from_utf8_lossy(&request.body);
             match body.contains("\"role\":\"tool\"") {
                 true => Reply::say("done"),
-                false => Reply::call("mcp__notes__note", json!({})),
+                false => Reply::call(format!("mcp__notes__{tool}"), json!({})),
             }
         }));
         Self { place, model: model.unwrap() }
@@ -87,6 +97,21 @@ impl Served {
         signal(&child, "KILL");
         child.wait_with_output().unwrap();
         fs::read_to_string(self.place.file("pid")).unwrap().trim().to_owned()
+    }
+
+    /// Runs `windlass mcp login` with the log of everything, and gives the answer to it with the address
+    /// that the browser ends at.
+    fn login(&self, server: &LoginServer, answer: impl Fn(&mut dyn Write, &str)) -> Done {
+        let mut command = self.place.command(&["mcp", "login", "notes"]);
+        let mut child = command.env("WINDLASS_LOG", "trace").stdin(Stdio::piped()).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut input = child.stdin.take().unwrap();
+        let mut address = String::new();
+        out.read_line(&mut address).unwrap();
+        answer(&mut input, &server.authorize(address.trim()));
+        let mut done = done(child.wait_with_output().unwrap());
+        out.read_to_string(&mut done.out).unwrap();
+        done
     }
 
     /// Lines that the tool added.
@@ -217,4 +242,44 @@ fn a_projects_servers_are_used_only_while_they_are_trusted() {
     let changed = listed();
     assert!(changed.err.contains("changed since you trusted it"), "{}", changed.err);
     assert_eq!(changed.out, "");
+}
+
+#[test]
+fn a_user_logs_in_to_a_server_and_its_tools_are_called() {
+    let (served, server) = (Served::calling("look"), LoginServer::start());
+    let mcp = |words: &[&str]| served.place.run(&[&["mcp"], words].concat());
+    assert_eq!(mcp(&["add", "notes", "--trusted", "--url", &server.url()]).code, 0);
+    let needed = "notes  needs login  it asks for a login; run: windlass mcp login notes\n";
+    assert_eq!(mcp(&["list"]).out, needed);
+    let late = mcp(&["login", "notes", "--timeout", "10ms"]);
+    assert_eq!(late.code, 1, "{late:?}");
+    assert!(late.err.contains("nobody logged in to notes within 10ms"), "{}", late.err);
+    let browser = |_: &mut dyn Write, address: &str| {
+        let (host, path) = address.strip_prefix("http://").unwrap().split_once('/').unwrap();
+        let mut stream = TcpStream::connect(host).unwrap();
+        write!(stream, "GET /{path} HTTP/1.1\r\nhost: {host}\r\n\r\n").unwrap();
+        let mut page = String::new();
+        stream.read_to_string(&mut page).unwrap();
+        assert!(page.contains("You can close this page."), "{page}");
+    };
+    let pasted = |input: &mut dyn Write, address: &str| writeln!(input, "\n{address}").unwrap();
+    for answer in [&browser as &dyn Fn(&mut dyn Write, &str), &pasted] {
+        let login = served.login(&server, answer);
+        assert_eq!(login.code, 0, "{login:?}");
+        assert!(login.err.contains("notes: logged in until 20"), "{}", login.err);
+        assert!(!login.err.contains("sk-") && !login.out.contains("sk-"), "{login:?}");
+        assert!(login.err.contains("TRACE"), "the log is on: {}", login.err);
+    }
+    let listed = mcp(&["list"]).out;
+    assert!(
+        listed.starts_with("notes  ready  2 tools, protocol 2026-07-28, logged in"),
+        "{listed}"
+    );
+    server.expire();
+    let ran = served.run(&["--permissions", "auto"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(served.observed()["output"], "here you are");
+    assert_eq!(mcp(&["logout", "notes"]).code, 0);
+    assert_eq!(mcp(&["logout", "notes"]).code, 2);
+    assert_eq!(mcp(&["list"]).out, needed);
 }

@@ -4,6 +4,10 @@
 mod bench;
 mod conformance;
 mod http;
+#[cfg(feature = "oauth")]
+mod login;
+#[cfg(feature = "oauth")]
+mod login_server;
 mod lost;
 mod processes;
 mod startup;

@@ -3,6 +3,7 @@
 use clap::{Args as ClapArgs, Subcommand};
 
 use super::LocationArgs;
+use super::parse::duration;
 
 /// Arguments of `windlass mcp`.
 #[derive(Debug, ClapArgs)]
@@ -22,7 +23,18 @@ pub(crate) enum McpCommand {
     List(ListServersArgs),
     /// Start one server, and show its configuration, its state and its tools.
     Get(GetServerArgs),
-    /// Remove a server from mcp.toml.
+    /// Log in to a server over HTTP that asks for it.
+    ///
+    /// Prints the address to open in a browser, and waits for the answer on a port of this machine. Where
+    /// the browser is on another machine, paste the address that it ends at into the standard input. The
+    /// tokens are stored in your state folder.
+    Login(LoginArgs),
+    /// Forget the login at a server.
+    ///
+    /// The tokens are removed here. Where they were given they stay valid until they expire or you end
+    /// them there.
+    Logout(LogoutArgs),
+    /// Remove a server from mcp.toml, and its login.
     Remove {
         /// Name of the server.
         name: String,
@@ -44,6 +56,15 @@ pub(crate) struct AddServerArgs {
     /// Variable with the token of each request.
     #[arg(long, value_name = "VARIABLE", requires = "url")]
     pub(crate) bearer_token_env_var: Option<String>,
+    /// Scope that a login asks for [default: those that the server names].
+    #[arg(long, value_name = "SCOPE", requires = "url", conflicts_with = "bearer_token_env_var")]
+    pub(crate) scope: Vec<String>,
+    /// Client of a login, as the authorization server knows it [default: it registers itself].
+    #[arg(long, value_name = "ID", requires = "url", conflicts_with = "bearer_token_env_var")]
+    pub(crate) oauth_client_id: Option<String>,
+    /// Resource that a login asks for [default: the one that the server names].
+    #[arg(long, value_name = "URL", requires = "url", conflicts_with = "bearer_token_env_var")]
+    pub(crate) oauth_resource: Option<String>,
     /// Variable of the server's process; ${VARIABLE} in it is replaced when it is used.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) env: Vec<(String, String)>,
@@ -77,6 +98,30 @@ pub(crate) struct ListServersArgs {
 /// Arguments of `windlass mcp get`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GetServerArgs {
+    /// Name of the server.
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) place: LocationArgs,
+}
+
+/// Arguments of `windlass mcp login`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LoginArgs {
+    /// Name of the server.
+    pub(crate) name: String,
+    /// Port of 127.0.0.1 that the answer comes to [default: any].
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
+    /// Time to wait for the answer.
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
+    pub(crate) timeout: std::time::Duration,
+    #[command(flatten)]
+    pub(crate) place: LocationArgs,
+}
+
+/// Arguments of `windlass mcp logout`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LogoutArgs {
     /// Name of the server.
     pub(crate) name: String,
     #[command(flatten)]

@@ -1,6 +1,10 @@
-//! `windlass mcp`: adds and removes MCP servers, and shows those of a workspace.
+//! `windlass mcp`: adds and removes MCP servers, logs in to them, and shows those of a workspace.
 
-use windlass_mcp::{McpTools, ServerEntry, ServerName, ServerReport, ServerState};
+mod login;
+
+use windlass_mcp::{
+    LoginClientEntry, LoginStatus, McpTools, ServerEntry, ServerName, ServerReport, ServerState,
+};
 
 use super::closed;
 use crate::args::{
@@ -17,6 +21,8 @@ pub(super) fn mcp(args: McpArgs, adapters: &Adapters) -> Result<ExitKind, Failur
         McpCommand::Add(args) => add(*args),
         McpCommand::List(args) => list(&args, adapters),
         McpCommand::Get(args) => get(&args, adapters),
+        McpCommand::Login(args) => login::login(&args, adapters),
+        McpCommand::Logout(args) => login::logout(&args, adapters),
         McpCommand::Remove { name } => remove(&name),
     }
 }
@@ -31,6 +37,12 @@ fn add(args: AddServerArgs) -> Result<ExitKind, Failure> {
         sandbox: args.profile,
         url: args.url,
         bearer_token_env_var: args.bearer_token_env_var,
+        scopes: args.scope,
+        oauth_resource: args.oauth_resource,
+        oauth: args.oauth_client_id.map(|client_id| LoginClientEntry {
+            client_id: Some(client_id),
+            ..LoginClientEntry::default()
+        }),
         trusted: args.trusted,
         required: args.required,
         env: args.env.into_iter().collect(),
@@ -44,8 +56,10 @@ fn add(args: AddServerArgs) -> Result<ExitKind, Failure> {
 
 fn remove(name: &str) -> Result<ExitKind, Failure> {
     let name = server_name(name)?;
+    let url = mcp::load()?.remove(&name).and_then(|entry| entry.url);
     match mcp::remove(&name)? {
         true => {
+            url.map(|url| login::forget(&name, &url)).transpose()?;
             print_notice(&format!("removed: {name}"));
             Ok(ExitKind::Completed)
         }
@@ -76,10 +90,7 @@ fn list(args: &ListServersArgs, adapters: &Adapters) -> Result<ExitKind, Failure
 fn get(args: &GetServerArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     let name = server_name(&args.name)?;
     let (servers, tools) = started(&args.place, adapters)?;
-    let Some(server) = servers.get(&name) else {
-        let words = format!("no MCP server is named {name}: windlass mcp list shows the servers");
-        return Err(Failure::usage(words));
-    };
+    let server = servers.get(&name).ok_or_else(|| unknown(&name))?;
     let reports = tools.as_ref().map(McpTools::reports).unwrap_or_default();
     let report = reports.iter().find(|report| report.name == name);
     let print = |text: String| print_line(&visible(&text)).map_err(closed);
@@ -113,10 +124,22 @@ fn started(
     place: &LocationArgs,
     adapters: &Adapters,
 ) -> Result<(Servers, Option<McpTools>), Failure> {
+    with_servers(place, adapters, |servers, setup| {
+        let tools = mcp::start(setup)?;
+        Ok((servers, tools))
+    })
+}
+
+/// Uses the servers of a workspace without starting them.
+fn with_servers<T>(
+    place: &LocationArgs,
+    adapters: &Adapters,
+    uses: impl FnOnce(Servers, &ToolSetup<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let site = adapters.workspace(place)?;
     let servers = configured_servers(&site.workspace)?;
     let profile = |name: &str| wiring::sandbox(Some(name), &site, &site.workspace, &[]);
-    let tools = mcp::start(&ToolSetup {
+    let setup = ToolSetup {
         workspace: &site.workspace,
         file: None,
         sandbox: windlass_localfs::ToolSandbox::default(),
@@ -124,12 +147,16 @@ fn started(
         answers: false,
         locks: None,
         profile: &profile,
-    })?;
-    Ok((servers, tools))
+    };
+    uses(servers, &setup)
 }
 
 fn server_name(name: &str) -> Result<ServerName, Failure> {
     ServerName::new(name).map_err(|error| Failure::usage(error.to_string()))
+}
+
+fn unknown(name: &ServerName) -> Failure {
+    Failure::usage(format!("no MCP server is named {name}: windlass mcp list shows the servers"))
 }
 
 /// Describes where a server is. Values of headers and variables are left out.
@@ -147,7 +174,11 @@ fn place(entry: &ServerEntry) -> String {
 }
 
 fn state(server: &ConfiguredServer, report: Option<&ServerReport>) -> (&'static str, String) {
+    let needs_login = report.is_some_and(|report| report.login == Some(LoginStatus::Needed));
     match report.map(|report| &report.state) {
+        Some(ServerState::Degraded { reason } | ServerState::Failed { reason }) if needs_login => {
+            ("needs login", reason.clone())
+        }
         None if !server.entry.is_enabled() => ("disabled", String::new()),
         None => ("not started", String::new()),
         Some(ServerState::Connecting) => ("connecting", String::new()),
@@ -162,7 +193,9 @@ fn line(name: &ServerName, server: &ConfiguredServer, report: Option<&ServerRepo
     let more = match report.filter(|report| report.state == ServerState::Ready) {
         Some(report) => {
             let protocol = report.protocol.as_deref().unwrap_or("an unknown version");
-            format!("{} tools, protocol {protocol}", report.tools.len())
+            let login = report.login.map(|login| format!(", {}", login::words(login)));
+            let login = login.unwrap_or_default();
+            format!("{} tools, protocol {protocol}{login}", report.tools.len())
         }
         None => reason,
     };
@@ -175,6 +208,7 @@ fn json(name: &ServerName, server: &ConfiguredServer, report: Option<&ServerRepo
         "name": name.as_str(), "from": server.from, "state": word,
         "reason": (!reason.is_empty()).then_some(reason),
         "protocol": report.and_then(|report| report.protocol.as_ref()),
+        "login": report.and_then(|report| report.login).map(login::words),
         "tools": report.map(|report| &report.tools),
         "not_offered": report.map(|report| &report.left_out),
     });

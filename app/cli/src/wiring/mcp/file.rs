@@ -27,7 +27,7 @@ pub(crate) fn path() -> Result<PathBuf, Failure> {
 }
 
 /// Reads the servers of the file. A missing one has none.
-pub(super) fn load() -> Result<ServerTable, Failure> {
+pub(crate) fn load() -> Result<ServerTable, Failure> {
     match configured(NAME) {
         Some(path) => parse(&path, &read(&path)?),
         None => Ok(ServerTable::new()),

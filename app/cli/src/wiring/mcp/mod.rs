@@ -4,6 +4,7 @@ mod file;
 mod project;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,10 +22,10 @@ use super::user_state::state_folder;
 use crate::exit::Failure;
 use crate::present::{print_notice, visible};
 
-pub(crate) use file::{add, path, remove};
+pub(crate) use file::{add, load, path, remove};
 pub(crate) use project::{PROJECT_FILE, project_file};
 
-/// Folder of the record in the state folder.
+/// Folder of the record and of the logins in the state folder.
 const RECORD: &str = "mcp";
 
 /// Server that is configured, with the place that says so.
@@ -46,7 +47,7 @@ pub(crate) fn configured_servers(
     for (name, entry) in project::trusted_servers(workspace)? {
         servers.insert(name, ConfiguredServer { entry, from: PROJECT_FILE.to_owned() });
     }
-    for (name, entry) in file::load()? {
+    for (name, entry) in load()? {
         servers.insert(name, ConfiguredServer { entry, from: file::NAME.to_owned() });
     }
     Ok(servers)
@@ -89,40 +90,62 @@ pub(crate) fn start(setup: &ToolSetup<'_>) -> Result<Option<McpTools>, Failure> 
     let enabled = configured.filter(|(_, server)| server.entry.is_enabled());
     let servers: Vec<(ServerName, McpServer)> = enabled
         .map(|(name, server)| {
-            let resolved = resolve(&server.entry, setup);
-            let resolved = resolved.map_err(|error| {
-                let words = format!("cannot use the MCP server {name} of {}: {error}", server.from);
-                Failure::usage(visible(&words))
-            })?;
+            let resolved = resolve(&name, &server, setup)?;
             Ok((name, resolved))
         })
         .collect::<Result<_, Failure>>()?;
     if servers.is_empty() {
         return Ok(None);
     }
-    let options = McpOptions::new(setup.workspace.to_owned())
-        .with_record(McpRecord::at(state_folder()?.join(RECORD)))
-        .with_check(windlass_engine::check_parameters)
-        .with_wire(|url| http_wire(url).map_err(|error| McpError::new(error.to_string())));
-    // Tools are set up before anything waits for signals.
-    let started = tokio::task::block_in_place(|| {
-        tokio::runtime::Handle::current().block_on(async {
-            tokio::select! {
-                started = McpTools::start(servers, options) => started,
-                () = told_to_stop() => Err(McpError::new("interrupted while MCP servers start")),
-            }
-        })
-    });
+    let options = options(setup)?;
+    let started = until_told_to_stop(McpTools::start(servers, options));
     started.map(Some).map_err(|error| Failure::usage(visible(&error.to_string())))
 }
 
-fn resolve(entry: &ServerEntry, setup: &ToolSetup<'_>) -> Result<McpServer, McpError> {
-    entry.resolve(&ServerNames {
+/// Returns the folder of the logins.
+pub(crate) fn logins() -> Result<PathBuf, Failure> {
+    Ok(state_folder()?.join(RECORD))
+}
+
+/// Returns what servers need from this process.
+pub(crate) fn options(setup: &ToolSetup<'_>) -> Result<McpOptions, Failure> {
+    Ok(McpOptions::new(setup.workspace.to_owned())
+        .with_record(McpRecord::at(state_folder()?.join(RECORD)))
+        .with_logins(logins()?)
+        .with_check(windlass_engine::check_parameters)
+        .with_wire(|url| http_wire(url).map_err(|error| McpError::new(error.to_string()))))
+}
+
+/// Runs something before anything else waits for signals: SIGINT and SIGTERM end it.
+pub(crate) fn until_told_to_stop<T>(
+    runs: impl Future<Output = Result<T, McpError>>,
+) -> Result<T, McpError> {
+    tokio::task::block_in_place(|| {
+        tokio::runtime::Handle::current().block_on(async {
+            tokio::select! {
+                ended = runs => ended,
+                () = told_to_stop() => Err(McpError::new("interrupted")),
+            }
+        })
+    })
+}
+
+/// Returns a server with what its configuration only names.
+pub(crate) fn resolve(
+    name: &ServerName,
+    server: &ConfiguredServer,
+    setup: &ToolSetup<'_>,
+) -> Result<McpServer, Failure> {
+    let resolved = server.entry.resolve(&ServerNames {
         variable: &|name| std::env::var(name).ok(),
         sandbox: &|name| {
             let own = (setup.profile)(name).map_err(|failure| McpError::new(failure.message))?;
             Ok(ServerSandbox { sandbox: own.sandbox, profile: own.profile })
         },
+    });
+    resolved.map_err(|error| {
+        let words = format!("cannot use the MCP server {name} of {}: {error}", server.from);
+        Failure::usage(visible(&words))
     })
 }
 

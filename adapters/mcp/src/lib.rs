@@ -25,6 +25,7 @@ pub use config::{McpServer, McpTransport, ServerSandbox, ToolApproval, ToolOverr
 pub use error::McpError;
 pub use expand::{ExpandError, expand};
 pub use file::{ServerEntry, ServerNames, ServerTable, parse_project, parse_toml};
+pub use launch::NESTED;
 pub use name::{ServerName, tool_name};
 pub use record::McpRecord;
 pub use server::{ServerReport, ServerState};

@@ -3,7 +3,6 @@
 mod approvals;
 mod changes;
 mod inputs;
-#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing reads them"))]
 mod mcp;
 mod parse;
 mod processes;
@@ -27,9 +26,9 @@ use crate::wiring::{Adapters, SECRET_ARGUMENTS};
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
 pub(crate) use changes::{DiffArgs, RewindArgs, UndoArgs};
 pub(crate) use inputs::{InputsArgs, InputsCommand};
-pub(crate) use mcp::McpArgs;
 #[cfg(feature = "mcp")]
-pub(crate) use mcp::{AddServerArgs, GetServerArgs, ListServersArgs, McpCommand};
+pub(crate) use mcp::{AddServerArgs, GetServerArgs, ListServersArgs, McpServeArgs};
+pub(crate) use mcp::{McpArgs, McpCommand};
 pub(crate) use parse::{
     CallPattern, age, amount, duration, edit_tools, mode, pattern, permissions, price, size,
     strategy, transport,

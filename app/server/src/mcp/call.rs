@@ -234,15 +234,19 @@ impl McpCall<'_> {
         SessionAccess::find(self.app, self.caller.clone(), SessionId::new(id).ok()).await
     }
 
-    /// Returns what the client can do, by the capabilities that it declares with the request.
+    /// Returns what the client can do, by the capabilities that it declares with the request. In the
+    /// older era results are final, whatever clients declare.
     fn interaction(&self) -> Interaction {
-        let declared = self.context.client_capabilities();
-        if declared.is_some_and(|declared| declared.supports_tasks()) {
-            return Interaction::Tasks;
-        }
         let version = self.context.protocol_version();
-        let newer = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        if newer && self.asks() { Interaction::Input } else { Interaction::Plain }
+        if version.is_none_or(|version| version < ProtocolVersion::V_2026_07_28) {
+            return Interaction::Plain;
+        }
+        let declared = self.context.client_capabilities();
+        match declared.is_some_and(|declared| declared.supports_tasks()) {
+            true => Interaction::Tasks,
+            false if self.asks() => Interaction::Input,
+            false => Interaction::Plain,
+        }
     }
 
     /// Returns true if the client can put a form to its user. One that names no kind can.

@@ -222,7 +222,7 @@ impl Report {
             WorkState::Idle => "nothing has run",
             WorkState::Queued => "the input waits for its turn",
             WorkState::Held => "the input is held after an interrupt: call resume",
-            WorkState::Running => "running; call status to see how it goes on",
+            WorkState::Running => "running; if its process has ended, resume continues it",
             WorkState::Waiting => "waiting for an answer",
             WorkState::Settled => "settled",
             WorkState::Blocked => "a hook blocked the input",

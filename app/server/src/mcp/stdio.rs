@@ -45,7 +45,7 @@ impl Server {
         let transport =
             AsyncRwTransport::new_server(input, output).with_max_line_length(app.bounds.body_bytes);
         let serving = async {
-            match handler.serve(transport).await {
+            match Box::pin(handler.serve(transport)).await {
                 Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
                 // The client left before it said anything.
                 Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),

@@ -38,16 +38,17 @@ pub(super) async fn wait<R>(
 ) -> Result<Report, Problem> {
     let until = limit.map(|limit| Instant::now() + limit);
     let mut report = Report::read(app, seen, work).await?;
+    let mut progress = Progress::of(context);
+    // Whoever loses the connection later knows the session by then.
+    progress.send(report.words()).await;
     if report.rests() || limit.is_some_and(|limit| limit.is_zero()) {
         return Ok(report);
     }
-    let mut progress = Progress::of(context);
     let pass = acquire_permit(app, &seen.caller)?;
     let whole = app.views.get(&seen.caller.tenant, &seen.first).await?;
     let cursor = Cursor { after: Some(whole.view.last), live: progress.is_wanted() };
     let stream = open_stream(app, seen.caller.clone(), &seen.id, cursor, pass).await?;
     let mut stream = stream.continuing_on_lag();
-    progress.send(report.words()).await;
     // What happened before the stream began is seen now.
     loop {
         report = Report::read(app, seen, work).await?;

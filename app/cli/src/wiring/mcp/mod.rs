@@ -100,6 +100,10 @@ pub(crate) fn start(setup: &ToolSetup<'_>) -> Result<Option<McpTools>, Failure> 
     if servers.is_empty() {
         return Ok(None);
     }
+    if std::env::var_os(windlass_mcp::NESTED).is_some() {
+        print_notice("  MCP servers are not used: this process is one itself");
+        return Ok(None);
+    }
     let options = McpOptions::new(setup.workspace.to_owned())
         .with_record(McpRecord::at(state_folder()?.join(RECORD)))
         .with_check(windlass_engine::check_parameters)

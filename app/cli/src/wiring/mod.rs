@@ -75,7 +75,9 @@ pub(crate) use skills::{
 };
 pub use tool_scheme::{ToolScheme, ToolSetup};
 pub(crate) use tools::RuledToolbox;
-pub(crate) use trust::{TrustAsker, instructions, trustable_files, trusted, untrusted_words};
+#[cfg(feature = "server")]
+pub(crate) use trust::trusted;
+pub(crate) use trust::{TrustAsker, instructions, trustable_files, untrusted_words};
 pub(crate) use trust_record::{FileTrust, TrustRecord};
 pub(crate) use wire::ProviderTransport;
 pub(crate) use workspace::{StoreHandle, Workspace};

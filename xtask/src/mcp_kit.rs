@@ -1,11 +1,14 @@
-//! The conformance kit of MCP in client mode: both frozen sets of requirements, over a small client that
-//! uses our adapter.
+//! The conformance kit of MCP: both frozen sets of requirements, over a small client that uses our adapter,
+//! and over a server with the tools that the kit asks for.
 //!
-//! `xtask/tools/mcp/baseline.json` names the scenarios that are expected to fail, each with its reason. A
-//! scenario that fails without being named is an error, and so is a named one that passes or is not run.
+//! `xtask/tools/mcp/baseline.json` and `server.json` name the scenarios that are expected to fail, each with its
+//! reason. A scenario that fails without being named is an error, and so is a named one that passes or is not
+//! run.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 
@@ -14,10 +17,13 @@ use xtask::say::say;
 use xtask::step::{cargo, program, root, step};
 use xtask::tools::target;
 
-/// File of expected failures, by the set of requirements.
+/// Files of expected failures, by the set of requirements.
 const BASELINE: &str = "xtask/tools/mcp/baseline.json";
+const SERVER_BASELINE: &str = "xtask/tools/mcp/server.json";
 /// Example of the adapter that is the client.
 const CLIENT: &str = "conformance_client";
+/// Example of the server crate that is the server.
+const FIXTURE: &str = "mcp_fixture";
 /// Time limit of one set of requirements, in seconds.
 const LIMIT_S: &str = "300";
 
@@ -29,28 +35,77 @@ pub(crate) fn run() -> anyhow::Result<Vec<String>> {
     let (node, kit) = mcp_kit()?;
     let build = ["build", "-p", "windlass-mcp", "--features", "oauth", "--example", CLIENT];
     step("client", cargo().args(build))?;
+    let mut fixture = cargo();
+    fixture.args(["build", "-p", "windlass-server", "--features", "mcp", "--example", FIXTURE]);
+    step("server", &mut fixture)?;
     let client = target()?.join("debug/examples").join(CLIENT);
-    let text = fs::read_to_string(root().join(BASELINE)).context(BASELINE)?;
+    let kit_of = |mode: &str| {
+        let mut command = program("timeout");
+        command.arg(LIMIT_S).arg(&node).arg(&kit).arg(mode);
+        command
+    };
+    let mut lines = sets("client", BASELINE, || {
+        let mut command = kit_of("client");
+        command.arg("--command").arg(&client);
+        command
+    })?;
+    let server = FixtureServer::start()?;
+    lines.extend(sets("server", SERVER_BASELINE, || {
+        let mut command = kit_of("server");
+        command.args(["--url", &server.url]);
+        command
+    })?);
+    Ok(lines)
+}
+
+/// Server that runs until it is dropped.
+struct FixtureServer {
+    child: Child,
+    url: String,
+}
+
+impl FixtureServer {
+    fn start() -> anyhow::Result<Self> {
+        let path = target()?.join("debug/examples").join(FIXTURE);
+        let child = Command::new(&path).stdout(Stdio::piped()).spawn();
+        let mut child = child.with_context(|| format!("starting {}", path.display()))?;
+        let mut url = String::new();
+        let output = child.stdout.take().context("the server has no output")?;
+        BufReader::new(output).read_line(&mut url).context("reading the server's address")?;
+        Ok(Self { child, url: url.trim().to_owned() })
+    }
+}
+
+impl Drop for FixtureServer {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs the sets of requirements of a baseline, each by a command of the kit.
+fn sets(mode: &str, file: &str, kit: impl Fn() -> Command) -> anyhow::Result<Vec<String>> {
+    let text = fs::read_to_string(root().join(file)).context(file.to_owned())?;
     let baseline: BTreeMap<String, BTreeMap<String, String>> =
-        serde_json::from_str(&text).context(BASELINE)?;
+        serde_json::from_str(&text).context(file.to_owned())?;
     let mut lines = Vec::new();
     for (revision, expected) in &baseline {
         let results = tempfile::tempdir().context("making a folder for results")?;
-        say(format_args!("\nmcp: the requirements of {revision}"));
-        let mut command = program("timeout");
-        command.arg(LIMIT_S).arg(&node).arg(&kit).arg("client");
-        command.arg("--command").arg(&client).args(["--requirements", revision]);
+        say(format_args!("\nmcp: the requirements of {revision}, {mode}"));
+        let mut command = kit();
+        command.args(["--requirements", revision]);
         let output = command.arg("-o").arg(results.path()).output().context("running the kit")?;
         let printed = String::from_utf8_lossy(&output.stdout);
         let ran = scenarios(&printed);
         ensure!(!ran.is_empty(), "the kit ran no scenario of {revision}: {printed}");
         let wrong = differences(&ran, expected);
         if !wrong.is_empty() {
-            bail!("{revision}: {}; see {BASELINE}\n{printed}", wrong.join("; "));
+            bail!("{revision}, {mode}: {}; see {file}\n{printed}", wrong.join("; "));
         }
         let passed = ran.values().filter(|passed| **passed).count();
         lines.push(format!(
-            "mcp: {passed} of {} scenarios of {revision}; the others are expected to fail",
+            "mcp: {passed} of {} scenarios of {revision}, {mode}; the others are expected to fail",
             ran.len()
         ));
     }

@@ -10,6 +10,10 @@ use windlass_ports::{NoSandbox, ProcessLaunch, Sandbox as _};
 
 use crate::config::{McpTransport, ServerSandbox, environment};
 
+/// Variable of the processes of servers. A server that is this program itself starts no servers: one
+/// that is configured as its own server would start itself without end.
+pub const NESTED: &str = "WINDLASS_MCP_NESTED";
+
 /// Starts the process of a server, confined where the user said so.
 ///
 /// # Errors
@@ -23,7 +27,8 @@ pub(crate) async fn start(
         return Err("it has no command".into());
     };
     let folder = cwd.as_deref().map_or(workspace.to_owned(), |cwd| workspace.join(cwd));
-    let environment = environment(env);
+    let mut environment = environment(env);
+    environment.push((NESTED.into(), "1".into()));
     let launch = ProcessLaunch {
         program: program(command, &folder, &environment)?,
         arguments: args.iter().map(Into::into).collect(),

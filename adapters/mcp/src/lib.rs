@@ -35,6 +35,7 @@ pub use expand::{ExpandError, expand};
 pub use file::{
     LoginClientEntry, ServerEntry, ServerNames, ServerTable, parse_project, parse_toml,
 };
+pub use launch::NESTED;
 pub use name::{ServerName, tool_name};
 #[cfg(feature = "oauth")]
 pub use oauth::{LoginFlow, LoopbackRedirect, logout};

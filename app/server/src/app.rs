@@ -125,10 +125,10 @@ impl Server {
         let (v1, description) = OpenApiRouter::with_openapi(ApiDescription::openapi())
             .nest("/v1", routes())
             .split_for_parts();
-        let router = api::with_description(v1, &description)
-            .merge(page::routes())
-            .fallback(guard::no_route)
-            .method_not_allowed_fallback(guard::no_method);
+        let router = api::with_description(v1, &description).merge(page::routes());
+        #[cfg(feature = "mcp")]
+        let router = router.merge(crate::mcp::routes(&self.app));
+        let router = router.fallback(guard::no_route).method_not_allowed_fallback(guard::no_method);
         guard::with_guards(router, &self.app).with_state(self.app.clone())
     }
 }

@@ -10,6 +10,8 @@ mod guard;
 mod json;
 mod limits;
 mod listen;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod object;
 mod page;
 mod problem;

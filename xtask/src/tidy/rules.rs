@@ -107,7 +107,7 @@ pub(super) const HOMES: &[(&str, &[&str])] = &[
     ("oxc_semantic", &["adapters/javascript"]),
     ("oxc_span", &["adapters/javascript"]),
     ("reqwest", &["adapters/http"]),
-    ("rmcp", &["adapters/mcp"]),
+    ("rmcp", &["adapters/mcp", "app/server"]),
     ("rquickjs", &["adapters/javascript"]),
     ("rusqlite", &["adapters/sqlite"]),
     ("sled", &["adapters/sled"]),

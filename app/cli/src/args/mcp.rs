@@ -2,8 +2,8 @@
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::LocationArgs;
 use super::parse::duration;
+use super::{LocationArgs, ProgramSharingArgs, RecoverMode, ServeArgs, SettingsArgs};
 
 /// Arguments of `windlass mcp`.
 #[derive(Debug, ClapArgs)]
@@ -39,6 +39,11 @@ pub(crate) enum McpCommand {
         /// Name of the server.
         name: String,
     },
+    /// Be a server: run sessions for an MCP client over standard input and output.
+    ///
+    /// Its tools are run, resume, status and answer. It has no other output but the log on standard
+    /// error, and ends with its input.
+    Serve(Box<McpServeArgs>),
 }
 
 /// Arguments of `windlass mcp add`.
@@ -126,6 +131,45 @@ pub(crate) struct LogoutArgs {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
+}
+
+/// Arguments of `windlass mcp serve`.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct McpServeArgs {
+    /// What happens to calls that were allowed and had not started when a session is resumed
+    /// [default: run].
+    ///
+    /// With hold, a person is asked about each that may change something.
+    #[arg(long, value_enum, value_name = "run|hold")]
+    pub(crate) recover: Option<RecoverMode>,
+    /// Leave AGENTS.md files out.
+    #[arg(long)]
+    pub(crate) no_agents: bool,
+    #[command(flatten)]
+    pub(crate) place: LocationArgs,
+    #[command(flatten)]
+    pub(crate) shape: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) sharing: ProgramSharingArgs,
+}
+
+impl From<McpServeArgs> for ServeArgs {
+    /// Returns the arguments of the same server over HTTP, without a configuration.
+    fn from(args: McpServeArgs) -> Self {
+        Self {
+            listen: None,
+            config: None,
+            token_file: None,
+            new_token: false,
+            most_sessions: None,
+            recover: args.recover,
+            live: None,
+            no_agents: args.no_agents,
+            place: args.place,
+            shape: args.shape,
+            sharing: args.sharing,
+        }
+    }
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

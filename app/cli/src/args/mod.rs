@@ -3,7 +3,6 @@
 mod approvals;
 mod changes;
 mod inputs;
-#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing reads them"))]
 mod mcp;
 mod parse;
 mod processes;
@@ -27,10 +26,10 @@ use crate::wiring::{Adapters, SECRET_ARGUMENTS};
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
 pub(crate) use changes::{DiffArgs, RewindArgs, UndoArgs};
 pub(crate) use inputs::{InputsArgs, InputsCommand};
-pub(crate) use mcp::McpArgs;
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
-    AddServerArgs, GetServerArgs, ListServersArgs, LoginArgs, LogoutArgs, McpCommand,
+    AddServerArgs, GetServerArgs, ListServersArgs, LoginArgs, LogoutArgs, McpArgs, McpCommand,
+    McpServeArgs,
 };
 pub(crate) use parse::{
     CallPattern, age, amount, duration, edit_tools, mode, pattern, permissions, price, size,

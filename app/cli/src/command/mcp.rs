@@ -16,7 +16,7 @@ use crate::present::{print_line, print_notice, visible};
 use crate::wiring::mcp::{ConfiguredServer, configured_servers};
 use crate::wiring::{self, Adapters, ToolSetup, mcp};
 
-pub(super) fn mcp(args: McpArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+pub(super) async fn mcp(args: McpArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     match args.command {
         McpCommand::Add(args) => add(*args),
         McpCommand::List(args) => list(&args, adapters),
@@ -24,6 +24,10 @@ pub(super) fn mcp(args: McpArgs, adapters: &Adapters) -> Result<ExitKind, Failur
         McpCommand::Login(args) => login::login(&args, adapters),
         McpCommand::Logout(args) => login::logout(&args, adapters),
         McpCommand::Remove { name } => remove(&name),
+        #[cfg(feature = "server")]
+        McpCommand::Serve(args) => super::mcp_serve::serve(*args, adapters).await,
+        #[cfg(not(feature = "server"))]
+        McpCommand::Serve(_) => Err(Failure::not_built("the server", "server")),
     }
 }
 

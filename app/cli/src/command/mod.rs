@@ -21,6 +21,8 @@ mod lines;
 mod log;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(all(feature = "mcp", feature = "server"))]
+mod mcp_serve;
 mod output;
 mod outputs;
 mod processes;
@@ -84,7 +86,7 @@ pub(crate) async fn run(args: Args, adapters: &Adapters) -> Result<ExitKind, Fai
         Command::Skills(args) => skills::skills_of(&args),
         Command::Approvals(args) => approvals::approvals(&args, adapters),
         #[cfg(feature = "mcp")]
-        Command::Mcp(args) => mcp::mcp(args, adapters),
+        Command::Mcp(args) => Box::pin(mcp::mcp(args, adapters)).await,
         #[cfg(not(feature = "mcp"))]
         Command::Mcp(_) => Err(Failure::not_built("MCP servers", "mcp")),
         Command::Doctor(args) => doctor::doctor(args, adapters).await,

@@ -64,6 +64,8 @@ pub(crate) use sandbox::{default_permissions, describe as describe_sandbox, sand
 pub(crate) use secret_variables::{OWN as SECRET_ARGUMENTS, secret_variables};
 #[cfg(feature = "server")]
 pub(crate) use serve::{ComposedServer, Reload, compose, fresh_token};
+#[cfg(all(feature = "mcp", feature = "server"))]
+pub(crate) use serve::{OwnServer, compose_own};
 pub(crate) use session_context::session_context;
 pub(crate) use settings::{
     AvailableExtensions, changed_settings, new_settings, permitted_calls, widening,
@@ -73,7 +75,9 @@ pub(crate) use skills::{
 };
 pub use tool_scheme::{ToolScheme, ToolSetup};
 pub(crate) use tools::RuledToolbox;
-pub(crate) use trust::{TrustAsker, instructions, trustable_files, trusted, untrusted_words};
+#[cfg(feature = "server")]
+pub(crate) use trust::trusted;
+pub(crate) use trust::{TrustAsker, instructions, trustable_files, untrusted_words};
 pub(crate) use trust_record::{FileTrust, TrustRecord};
 pub(crate) use wire::ProviderTransport;
 pub(crate) use workspace::{StoreHandle, Workspace};

@@ -4,7 +4,7 @@
 use super::adapters::Adapters;
 use super::encryption::Encryption;
 use super::providers::ProvidersFile;
-use crate::args::{Command, LocationArgs, SettingsArgs};
+use crate::args::{Command, LocationArgs, McpCommand, SettingsArgs};
 
 /// Variables of tokens and of URLs that may have a password.
 pub(crate) const OWN: [&str; 5] =
@@ -21,6 +21,13 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
         Command::Serve(args) => (&args.place, super::serve::shapes(args)),
         #[cfg(not(feature = "server"))]
         Command::Serve(_) => return Vec::new(),
+        Command::Mcp(args) => match &args.command {
+            McpCommand::Serve(args) => (&args.place, vec![args.shape.clone()]),
+            McpCommand::Add(_)
+            | McpCommand::List(_)
+            | McpCommand::Get(_)
+            | McpCommand::Remove { .. } => return Vec::new(),
+        },
         Command::Sessions(_)
         | Command::Show(_)
         | Command::Log(_)
@@ -42,7 +49,6 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
         | Command::Skills(_)
         | Command::Trust(_)
         | Command::Approvals(_)
-        | Command::Mcp(_)
         | Command::Doctor(_)
         | Command::Attach(_) => return Vec::new(),
     };

@@ -14,6 +14,9 @@ mod tests;
 
 use std::sync::Arc;
 
+#[cfg(feature = "mcp")]
+pub(crate) use self::time::iso_time;
+
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

@@ -3,7 +3,7 @@
 use windlass_engine::core::Timestamp;
 
 /// Formats a time as `2026-09-21T14:13:20.000Z`.
-pub(super) fn iso_time(at: Timestamp) -> String {
+pub(crate) fn iso_time(at: Timestamp) -> String {
     let (days, ms) = (at.0 / 86_400_000, at.0 % 86_400_000);
     let (year, month, day) = date(days);
     let (s, ms) = (ms / 1_000, ms % 1_000);

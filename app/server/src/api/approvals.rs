@@ -57,9 +57,9 @@ pub(crate) struct Approval {
     turn: TurnId,
     /// The call.
     #[schema(value_type = u64)]
-    call: CallId,
+    pub(crate) call: CallId,
     /// The tool.
-    tool: String,
+    pub(crate) tool: String,
     /// Effect class of the tool; null if the settings no longer have it.
     #[schema(required, value_type = Option<EffectShape>)]
     effect: Option<EffectClass>,
@@ -69,13 +69,13 @@ pub(crate) struct Approval {
     /// The arguments for a person, a line each or more: decoded, with hidden characters spelled out,
     /// long runs of blanks counted, and what is left out of long texts counted. Then what the call
     /// would change in a file, if its tool can tell. Plain text.
-    view: Vec<String>,
+    pub(crate) view: Vec<String>,
     /// What the call would change in a file, if its tool can tell, for clients that draw it.
     #[schema(required, value_type = Option<FileChangeShape>)]
     change: Option<FileChange>,
     /// Digest of the arguments. An answer names it, so it applies to no other arguments.
     #[schema(value_type = String)]
-    digest: ArgumentsDigest,
+    pub(crate) digest: ArgumentsDigest,
     /// Reason for the question.
     #[schema(value_type = ApprovalReasonShape)]
     reason: ApprovalReason,
@@ -183,10 +183,19 @@ pub(crate) async fn of_session(
     State(app): State<Arc<App>>,
     seen: SessionAccess<ReadRight>,
 ) -> Result<Json<Approvals>, Problem> {
+    let approvals = open_approvals(&app, &seen).await?;
+    Ok(Json(Approvals { approvals, next: None }))
+}
+
+/// Returns the open approvals of a session, with what their calls would change.
+pub(crate) async fn open_approvals<R>(
+    app: &App,
+    seen: &SessionAccess<R>,
+) -> Result<Vec<Approval>, Problem> {
     let whole = app.views.get(&seen.caller.tenant, &seen.first).await?;
     let mut approvals = whole.approvals.clone();
     add_changes(&seen.caller.tenant, &mut approvals).await;
-    Ok(Json(Approvals { approvals, next: None }))
+    Ok(approvals)
 }
 
 /// Sessions to search.

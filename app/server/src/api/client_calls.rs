@@ -43,13 +43,13 @@ pub(crate) struct ClientCall {
     #[schema(value_type = u64)]
     pub(crate) call: CallId,
     /// The tool.
-    tool: String,
+    pub(crate) tool: String,
     /// Effect class of the tool.
     #[schema(value_type = EffectShape)]
     effect: EffectClass,
     /// The exact arguments as JSON text.
     #[schema(value_type = String)]
-    arguments: Arc<str>,
+    pub(crate) arguments: Arc<str>,
     /// Key under which a repeated run has no second effect; unique among calls.
     idempotency_key: String,
     /// Time after which no result is awaited, in milliseconds since 1970.

@@ -41,6 +41,14 @@ pub(crate) struct InterruptRequest {
     turn: Option<TurnId>,
 }
 
+impl InterruptRequest {
+    /// Creates the request to stop a turn now.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn of_turn(turn: TurnId) -> Self {
+        Self { turn: Some(turn), ..Self::default() }
+    }
+}
+
 impl Default for InterruptRequest {
     fn default() -> Self {
         Self { when: StopTiming::Now, reason: String::from("interrupted"), turn: None }
@@ -79,14 +87,25 @@ pub(crate) async fn interrupt(
     key: ClientKey,
     Json(how): Json<InterruptRequest>,
 ) -> Result<impl IntoResponse, Problem> {
+    let turn = stop_turn(&app, &seen, key.for_command(), how).await?;
+    Ok((StatusCode::ACCEPTED, Json(TurnReference { turn })))
+}
+
+/// Asks a turn to stop, and returns it.
+pub(crate) async fn stop_turn(
+    app: &App,
+    seen: &SessionAccess<RunRight>,
+    key: Option<&str>,
+    how: InterruptRequest,
+) -> Result<Option<TurnId>, Problem> {
     let tenant = &seen.caller.tenant;
     let whole = app.views.get(tenant, &seen.first).await?;
-    if whole.view.turn.is_none() && key.for_command().is_none() {
+    if whole.view.turn.is_none() && key.is_none() {
         // Checked first, so that the session is not opened needlessly.
         let idle = how.turn.map_or(Reject::Idle, Reject::TurnMismatch);
         return Err(failure::send(&SendError::Rejected(idle)));
     }
-    let handle = handle(&app, &seen.caller, &seen.id).await?;
+    let handle = handle(app, &seen.caller, &seen.id).await?;
     let state = handle.state().await;
     let state = state.map_err(|error| failure::send(&error))?;
     let turn = how.turn.or_else(|| state.turn().map(|turn| turn.id));
@@ -97,16 +116,15 @@ pub(crate) async fn interrupt(
         turn,
     };
     let scope = seen.caller.scope().clone();
-    let turn = match handle.execute(stop, scope, key.for_command()).await {
+    match handle.execute(stop, scope, key).await {
         // With a key it may have been asked long ago, of another turn.
-        Ok(at) if key.for_command().is_some() => {
+        Ok(at) if key.is_some() => {
             let asked = seen.fact_at(at).await?;
-            asked.and_then(|fact| fact.turn)
+            Ok(asked.and_then(|fact| fact.turn))
         }
-        Ok(_) | Err(SendError::Rejected(Reject::Stopping)) => turn,
-        Err(error) => return Err(failure::send(&error)),
-    };
-    Ok((StatusCode::ACCEPTED, Json(TurnReference { turn })))
+        Ok(_) | Err(SendError::Rejected(Reject::Stopping)) => Ok(turn),
+        Err(error) => Err(failure::send(&error)),
+    }
 }
 
 /// Request to compact the conversation.
@@ -200,16 +218,27 @@ pub(crate) async fn resume(
         let nothing = SendError::Rejected(Reject::NoPendingInput);
         return Err(failure::send(&nothing));
     }
-    let (handle, before) = open(&app, &seen.caller, &seen.id, None).await?;
+    let turn = continue_session(&app, &seen, key.for_command()).await?;
+    Ok((StatusCode::ACCEPTED, Json(TurnReference { turn })))
+}
+
+/// Opens a session, continues its open turn, and resumes inputs that wait after an interrupt. Returns
+/// the turn that runs then.
+pub(crate) async fn continue_session(
+    app: &App,
+    seen: &SessionAccess<RunRight>,
+    key: Option<&str>,
+) -> Result<Option<TurnId>, Problem> {
+    let (handle, before) = open(app, &seen.caller, &seen.id, None).await?;
     // A turn that already runs needs no further room.
     let next = before.next_input().filter(|_| before.turn().is_none());
     let next = match next {
-        Some(input) => Some((input.id, seen.caller.turn_permit(&app).await?)),
+        Some(input) => Some((input.id, seen.caller.turn_permit(app).await?)),
         None => None,
     };
     let scope = seen.caller.scope().clone();
     let resume = SessionCommand::Resume {};
-    let gone_on = handle.execute(resume, scope, key.for_command()).await;
+    let gone_on = handle.execute(resume, scope, key).await;
     let at = gone_on.map_err(|error| failure::send(&error))?;
     // The turn that it opened may have ended by now.
     let first = seen.fact_at(at).await?;
@@ -225,5 +254,5 @@ pub(crate) async fn resume(
     if let Some((input, pass)) = next {
         turn_permits::hold_until_settled(handle, AwaitedTurn::Input(input), pass);
     }
-    Ok((StatusCode::ACCEPTED, Json(TurnReference { turn })))
+    Ok(turn)
 }

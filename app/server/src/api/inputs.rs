@@ -329,13 +329,13 @@ pub(crate) struct InputStatus {
     #[schema(value_type = u64)]
     input: InputId,
     /// State of the input.
-    state: InputState,
+    pub(crate) state: InputState,
     /// Turn that accepted it, or that was opened for it.
     #[schema(required, value_type = Option<u64>)]
-    turn: Option<TurnId>,
+    pub(crate) turn: Option<TurnId>,
     /// Reason why it was blocked.
     #[schema(required)]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
 }
 
 /// Facts of one read.
@@ -360,7 +360,15 @@ pub(crate) async fn one(
     seen: SessionAccess<ReadRight>,
     PathNumber(input): PathNumber,
 ) -> Result<Json<InputStatus>, Problem> {
-    let input = InputId(input);
+    input_status(&app, &seen, InputId(input)).await.map(Json)
+}
+
+/// Reads the state of an input from the log.
+pub(crate) async fn input_status<R>(
+    app: &App,
+    seen: &SessionAccess<R>,
+    input: InputId,
+) -> Result<InputStatus, Problem> {
     let mut became = InputStatus { input, state: InputState::Waiting, turn: None, reason: None };
     let mut after = Seq(input.0.saturating_sub(1));
     let mut first = true;
@@ -374,7 +382,7 @@ pub(crate) async fn one(
             first = false;
         }
         if facts.iter().any(|fact| became.apply(fact)) {
-            return Ok(Json(became));
+            return Ok(became);
         }
         match facts.last() {
             Some(last) if facts.len() == PAGE => after = last.seq,
@@ -386,7 +394,7 @@ pub(crate) async fn one(
     if became.turn.is_none() && session.hold == Hold::Held {
         became.state = InputState::Held;
     }
-    Ok(Json(became))
+    Ok(became)
 }
 
 impl InputStatus {

@@ -14,9 +14,20 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const MAX_BYTES: usize = 128;
 
 /// The `Idempotency-Key` of a request, if it has one.
+#[derive(Default)]
 pub(crate) struct ClientKey(Option<String>);
 
 impl ClientKey {
+    /// Reads a key.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, Problem> {
+        let printable = text.iter().all(|byte| matches!(byte, 0x20..=0x7e));
+        if text.is_empty() || text.len() > MAX_BYTES || !printable {
+            let detail = "an idempotency key has 1 to 128 printable ASCII characters";
+            return Err(Problem::new(ProblemCode::BadRequest, detail));
+        }
+        Ok(Self(Some(String::from_utf8_lossy(text).into_owned())))
+    }
+
     /// Returns the key of an input as the log contains it, distinct from the keys of other
     /// presenters.
     pub(crate) fn for_input(&self) -> Option<String> {
@@ -51,13 +62,11 @@ impl<S: Sync> FromRequestParts<S> for ClientKey {
         let Some(value) = first else {
             return Ok(Self(None));
         };
-        let text = value.as_bytes();
-        let printable = text.iter().all(|byte| matches!(byte, 0x20..=0x7e));
-        if more.is_some() || text.is_empty() || text.len() > MAX_BYTES || !printable {
-            let detail = "Idempotency-Key is sent once and has 1 to 128 printable ASCII characters";
+        if more.is_some() {
+            let detail = "Idempotency-Key is sent once";
             return Err(Problem::new(ProblemCode::BadRequest, detail));
         }
-        Ok(Self(Some(String::from_utf8_lossy(text).into_owned())))
+        Self::parse(value.as_bytes())
     }
 }
 

@@ -36,14 +36,28 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+#[cfg(feature = "mcp")]
+pub(crate) use self::approvals::open_approvals;
 pub(crate) use self::approvals::{Decision, DecisionRequest, decide};
 pub(crate) use self::client_calls::{ClientResult, submit};
+#[cfg(feature = "mcp")]
+pub(crate) use self::control::{InterruptRequest, continue_session, stop_turn};
 pub(crate) use self::describe::answers;
 pub(crate) use self::describe::shapes::{
     EffectShape, LimitsShape, ModeShape, PermissionsShape, TransportShape,
 };
+#[cfg(feature = "mcp")]
+pub(crate) use self::inputs::{InputState, input_status};
 pub(crate) use self::inputs::{accept, images};
+#[cfg(feature = "mcp")]
+pub(crate) use self::key::ClientKey;
+#[cfg(feature = "mcp")]
+pub(crate) use self::session_access::RequiredRight;
 pub(crate) use self::session_access::{ReadRight, RunRight, SessionAccess};
+#[cfg(feature = "mcp")]
+pub(crate) use self::sessions::open_session;
+#[cfg(feature = "mcp")]
+pub(crate) use self::turns::read_turn;
 pub(crate) use self::view::ViewCache;
 use crate::app::App;
 

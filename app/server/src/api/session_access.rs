@@ -77,7 +77,19 @@ impl<R: RequiredRight> FromRequestParts<Arc<App>> for SessionAccess<R> {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let AuthorizedCaller { caller, .. } =
             AuthorizedCaller::<R>::from_request_parts(parts, app).await?;
-        let Some(id) = path_session(parts).await else {
+        Self::find(app, caller, path_session(parts).await).await
+    }
+}
+
+impl<R: RequiredRight> SessionAccess<R> {
+    /// Finds a session for a caller. Without an id there is none.
+    pub(crate) async fn find(
+        app: &App,
+        caller: Caller,
+        id: Option<SessionId>,
+    ) -> Result<Self, Problem> {
+        caller.require(R::RIGHT)?;
+        let Some(id) = id else {
             return Err(caller.no_session(app).await);
         };
         let Some(first) = lookup(&caller, &id).await? else {

@@ -59,36 +59,47 @@ pub(crate) async fn open(
     key: ClientKey,
     Json(wish): Json<SessionOptions>,
 ) -> Result<impl IntoResponse, Problem> {
+    let id = key.session("session", &caller.tenant.name);
+    let view = open_session(&app, &caller, id, &wish).await?;
+    Ok(opened_at(&view))
+}
+
+/// Opens a session, with this id if it has a key: then an equal request finds the same session.
+pub(crate) async fn open_session(
+    app: &App,
+    caller: &Caller,
+    id: Option<SessionId>,
+    wish: &SessionOptions,
+) -> Result<SessionView, Problem> {
     if app.draining() {
         return Err(failure::draining());
     }
     let tenant = &caller.tenant;
-    let settings = tenant.factory.new_settings(&wish);
+    let settings = tenant.factory.new_settings(wish);
     let mut settings = settings.map_err(|refusal| failure::refused(&refusal))?;
     let declared = client_tools::declare(&mut settings, &wish.client_tools);
     declared.map_err(|refusal| failure::refused(&refusal))?;
-    let id = key.session("session", &tenant.name);
     let id = match id {
         Some(id) => {
-            if let Some(there) = find_opened(&app, &caller, &id, &wish, &settings).await? {
-                return Ok(opened_at(&there));
+            if let Some(there) = find_opened(app, caller, &id, wish, &settings).await? {
+                return Ok(there);
             }
             id
         }
-        None => new_id(&app)?,
+        None => new_id(app)?,
     };
-    let room = caller.session_permit(&app).await?;
+    let room = caller.session_permit(app).await?;
     let opening = OpenSession {
         owner: caller.scope().clone(),
         workspace: tenant.workspace.clone(),
         settings: settings.clone(),
         lineage: Lineage::Root,
     };
-    let begun = match begin_or_find(&app, &caller, &id, opening, &wish).await {
+    let begun = match begin_or_find(app, caller, &id, opening, wish).await {
         Ok(BegunSession::New(begun)) => begun,
         Ok(BegunSession::Found(there)) => {
             room.cancel().await;
-            return Ok(opened_at(&there));
+            return Ok(*there);
         }
         Err(problem) => {
             room.cancel().await;
@@ -99,9 +110,9 @@ pub(crate) async fn open(
         let durable = conversation.flush().await;
         durable.map_err(|error| failure::ended(&error))?;
     }
-    let first = lookup(&caller, &id).await?.ok_or_else(Problem::no_session)?;
+    let first = lookup(caller, &id).await?.ok_or_else(Problem::no_session)?;
     let whole = app.views.get(tenant, &first).await?;
-    Ok(opened_at(&whole.view))
+    Ok(whole.view.clone())
 }
 
 /// Session that a request opened, or that an equal request opened at the same time.

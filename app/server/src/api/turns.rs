@@ -62,16 +62,16 @@ pub(crate) struct Turn {
     state: TurnState,
     /// Time at which it was opened, in milliseconds since 1970.
     #[schema(value_type = u64)]
-    opened: Timestamp,
+    pub(crate) opened: Timestamp,
     /// Time at which it ended.
     #[schema(required, value_type = Option<u64>)]
-    settled: Option<Timestamp>,
+    pub(crate) settled: Option<Timestamp>,
     /// Outcome of the turn.
     #[schema(required, value_type = Option<OutcomeShape>)]
-    outcome: Option<TurnOutcome>,
+    pub(crate) outcome: Option<TurnOutcome>,
     /// Text of the model's last answer; empty if there is none.
     #[schema(required)]
-    answer: Option<String>,
+    pub(crate) answer: Option<String>,
     /// Usage of the turn.
     #[schema(required, value_type = Option<TurnUsageShape>)]
     spent: Option<TurnUsage>,
@@ -209,23 +209,8 @@ pub(crate) async fn one(
     wait: PreferredWait,
 ) -> Result<impl IntoResponse, Problem> {
     let until = wait.time().map(|time| Instant::now() + time);
-    let mut after = Seq(turn.saturating_sub(1));
-    let mut facts = seen.read(after, PAGE).await?;
-    let mut view = View::default();
-    let first = facts.first().filter(|fact| fact.seq == Seq(turn));
-    let opens = first.is_some_and(|fact| matches!(fact.fact, Fact::TurnOpened(_)));
-    if !opens {
-        return Err(no_turn());
-    }
-    let mut settled = false;
-    loop {
-        settled |= facts.iter().any(|fact| ends(&mut view, fact));
-        after = facts.last().map_or(after, |fact| fact.seq);
-        if settled || facts.len() < PAGE {
-            break;
-        }
-        facts = seen.read(after, PAGE).await?;
-    }
+    let (mut view, after) = fold_turn(&seen, TurnId(turn)).await?;
+    let settled = view.turn().is_some_and(|turn| turn.settled.is_some());
     if let (false, Some(until)) = (settled, until) {
         follow(&app, &seen, &mut view, after, until).await?;
     }
@@ -235,6 +220,33 @@ pub(crate) async fn one(
     }
     let turn = view.turn().and_then(Turn::of).ok_or_else(no_turn)?;
     Ok((headers, Json(turn)))
+}
+
+/// Reads a turn from the log.
+#[cfg(feature = "mcp")]
+pub(crate) async fn read_turn<R>(seen: &SessionAccess<R>, turn: TurnId) -> Result<Turn, Problem> {
+    let (view, _) = fold_turn(seen, turn).await?;
+    view.turn().and_then(Turn::of).ok_or_else(no_turn)
+}
+
+/// Folds the facts of a turn. Returns the position of the last one that was read, too.
+async fn fold_turn<R>(seen: &SessionAccess<R>, turn: TurnId) -> Result<(View, Seq), Problem> {
+    let mut after = Seq(turn.0.saturating_sub(1));
+    let mut facts = seen.read(after, PAGE).await?;
+    let mut view = View::default();
+    let first = facts.first().filter(|fact| fact.seq == Seq(turn.0));
+    let opens = first.is_some_and(|fact| matches!(fact.fact, Fact::TurnOpened(_)));
+    if !opens {
+        return Err(no_turn());
+    }
+    loop {
+        let settled = facts.iter().any(|fact| ends(&mut view, fact));
+        after = facts.last().map_or(after, |fact| fact.seq);
+        if settled || facts.len() < PAGE {
+            return Ok((view, after));
+        }
+        facts = seen.read(after, PAGE).await?;
+    }
 }
 
 /// Follows a turn to its end, to the deadline, or until the server drains.

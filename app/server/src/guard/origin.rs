@@ -52,7 +52,8 @@ impl RequestOrigin {
                     (ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PATCH, DELETE"),
                     (
                         ACCESS_CONTROL_ALLOW_HEADERS,
-                        "authorization, content-type, idempotency-key, last-event-id, prefer",
+                        "authorization, content-type, idempotency-key, last-event-id, \
+                         mcp-method, mcp-name, mcp-protocol-version, prefer",
                     ),
                     (ACCESS_CONTROL_MAX_AGE, "600"),
                 ];

@@ -1,4 +1,4 @@
-//! Token guard: every request under `/v1` needs a token, except health checks. Browsers that cannot
+//! Token guard: every request under `/v1` and to `/mcp` needs a token, except health checks. Browsers that cannot
 //! send a header with a stream use a ticket.
 
 use axum::extract::Request;
@@ -12,6 +12,8 @@ use crate::problem::{Problem, ProblemCode};
 
 /// Paths under `/v1` that need no token.
 const OPEN: &[&str] = &["/v1/health", "/v1/ready"];
+/// Endpoint of MCP.
+const MCP: &str = "/mcp";
 /// Streams of a session that a ticket opens.
 const STREAMS: &[&str] = &["events", "ws", "agui"];
 
@@ -22,7 +24,8 @@ pub(super) fn caller(
     arrived: Instant,
 ) -> Result<Option<Caller>, Problem> {
     let path = request.uri().path();
-    if !(path == "/v1" || path.starts_with("/v1/")) || OPEN.contains(&path) {
+    let guarded = path == "/v1" || path.starts_with("/v1/") || path == MCP;
+    if !guarded || OPEN.contains(&path) {
         return Ok(None);
     }
     let unknown = || {

@@ -87,10 +87,26 @@ impl Server {
 
 /// Ends running work within its time limit.
 async fn leave(app: &App, places: &ConnectionSlots) {
+    let until = drain_end(app);
+    let going = async {
+        if timeout_at(until, places.wait_all_free()).await.is_err() {
+            tracing::warn!("not all clients disconnected in time: their connections are closed");
+        }
+    };
+    join(hand_off(app), going).await;
+}
+
+/// Returns the time at which what still runs is dropped.
+fn drain_end(app: &App) -> Instant {
     let share_ms = app.bounds.drain_ms / STOP_SHARE;
-    let until = Instant::now() + Duration::from_millis(app.bounds.drain_ms - share_ms);
+    Instant::now() + Duration::from_millis(app.bounds.drain_ms - share_ms)
+}
+
+/// Drains the server, and releases its sessions within the time limit.
+pub(crate) async fn hand_off(app: &App) {
+    let until = drain_end(app);
     app.drain();
-    let steps_ms = app.bounds.drain_ms - 2 * share_ms;
+    let steps_ms = app.bounds.drain_ms - 2 * (app.bounds.drain_ms / STOP_SHARE);
     let tenants = app.tenants.values();
     let parting = tenants.map(|tenant| async {
         let released = timeout_at(until, tenant.engine.hand_off(steps_ms, REASON)).await;
@@ -105,12 +121,7 @@ async fn leave(app: &App, places: &ConnectionSlots) {
             );
         }
     });
-    let going = async {
-        if timeout_at(until, places.wait_all_free()).await.is_err() {
-            tracing::warn!("not all clients disconnected in time: their connections are closed");
-        }
-    };
-    join(join_all(parting), going).await;
+    join_all(parting).await;
 }
 
 /// Accepts connections, and backs off after failures.

@@ -80,6 +80,13 @@ impl Ask {
         }
     }
 
+    /// The same of a path that is not below `/v1`.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn at_root(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.path);
+        self
+    }
+
     pub(crate) fn with(mut self, token: &'static str) -> Self {
         self.token = Some(token);
         self

@@ -16,6 +16,8 @@ mod description;
 mod erase;
 mod forks;
 mod grants;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod nodes;
 mod programs;
 mod queue;

@@ -97,6 +97,10 @@ pub(crate) fn start(setup: &ToolSetup<'_>) -> Result<Option<McpTools>, Failure> 
     if servers.is_empty() {
         return Ok(None);
     }
+    if std::env::var_os(windlass_mcp::NESTED).is_some() {
+        print_notice("  MCP servers are not used: this process is one itself");
+        return Ok(None);
+    }
     let options = options(setup)?;
     let started = until_told_to_stop(McpTools::start(servers, options));
     started.map(Some).map_err(|error| Failure::usage(visible(&error.to_string())))

@@ -47,6 +47,10 @@ const DEFAULT_ADDRESS: SocketAddr =
 const LOCAL: &str = "local";
 /// Default for the most sessions that a node drives.
 const MOST_SESSIONS: u32 = 10_000;
+/// Time for running steps to end when the client of a process leaves, in milliseconds. Clients kill a
+/// process that stays longer.
+#[cfg(feature = "mcp")]
+const OWN_DRAIN_MS: u64 = 2_000;
 /// Name of the file in the user's configuration folder.
 const NAME: &str = "server.toml";
 
@@ -115,22 +119,7 @@ pub(crate) async fn compose(
     let at = args.listen.or(file.listen).unwrap_or(DEFAULT_ADDRESS);
     is_guarded(&file, at)?;
     let own = own_token(args, &file)?;
-    let site = adapters.workspace(&args.place)?;
-    let sharing = args.sharing.or(file.sharing().map_err(Failure::usage)?);
-    let among = ClusterOptions::read(args, &file, &site.store)?;
-    let opened = site.open().await?;
-    let kept = TenantPorts {
-        store: (adapters.layer)(opened.store),
-        blobs: opened.blobs,
-        cluster: among.share(opened.node.as_ref()).await?,
-        compute_slots: ComputeSlots::new(sharing.apply(Config::default()).programs_at_once),
-        sharing,
-        recover: args.recover.or(file.recover).unwrap_or_default(),
-        fork_bytes: file.bounds.fork_bytes,
-        url: site.store.clone(),
-        configured: !file.tenants.is_empty(),
-    };
-    let tenants = tenants(args, adapters, &file, &site, &kept)?;
+    let (tenants, among, node) = open_tenants(args, adapters, &file).await?;
     let names: Vec<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();
     let listener = TcpListener::bind(at).await;
     let listening = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
@@ -146,7 +135,6 @@ pub(crate) async fn compose(
         Some(token) => format!("http://{at}/#token={token}"),
         None => format!("http://{at}/"),
     };
-    let among = kept.cluster.is_some();
     let recovery = tenants.iter();
     let recovery = recovery.map(|tenant| Recovery::of(tenant, among)).collect();
     let drain = Duration::from_millis(file.bounds.drain_ms);
@@ -158,7 +146,71 @@ pub(crate) async fn compose(
         hosts: file.hosts,
         origins: file.origins,
     });
-    Ok(ComposedServer { server, listener, link, reload, recovery, node: opened.node, drain })
+    Ok(ComposedServer { server, listener, link, reload, recovery, node, drain })
+}
+
+/// Server of the person who starts it, for one client.
+#[cfg(feature = "mcp")]
+pub(crate) struct OwnServer {
+    pub(crate) server: Server,
+    /// Token of the client.
+    pub(crate) token: String,
+    /// This process as a node of its store, if the store supports several.
+    pub(crate) node: Option<Node>,
+    /// Time limit for the end of the process once it is stopped.
+    pub(crate) drain: Duration,
+}
+
+/// Composes a server for one client. It has no configuration, listens at no address, and opens no
+/// session that it is not asked for.
+#[cfg(feature = "mcp")]
+pub(crate) async fn compose_own(
+    args: &ServeArgs,
+    adapters: &Adapters,
+) -> Result<OwnServer, Failure> {
+    if args.shape.json {
+        let words = "standard output has the protocol's messages alone: leave --json out";
+        return Err(Failure::usage(words));
+    }
+    let file = ServerFile::default();
+    let token = token::generate_token()?;
+    let (tenants, _, node) = open_tenants(args, adapters, &file).await?;
+    let drain = Duration::from_millis(OWN_DRAIN_MS);
+    let server = Server::new(ServerParts {
+        tenants,
+        access: Arc::new(Access::new([own_grant(&token, &file)], Default::default())),
+        bounds: windlass_server::ServerLimits { drain_ms: OWN_DRAIN_MS, ..file.bounds },
+        clock: Arc::new(super::clock()),
+        hosts: Vec::new(),
+        origins: Vec::new(),
+    });
+    Ok(OwnServer { server, token, node, drain })
+}
+
+/// Opens the store, and composes the tenants on it. Returns them with true if there may be other
+/// nodes, and with this process as a node.
+async fn open_tenants(
+    args: &ServeArgs,
+    adapters: &Adapters,
+    file: &ServerFile,
+) -> Result<(Vec<Tenant>, bool, Option<Node>), Failure> {
+    let site = adapters.workspace(&args.place)?;
+    let sharing = args.sharing.or(file.sharing().map_err(Failure::usage)?);
+    let among = ClusterOptions::read(args, file, &site.store)?;
+    let opened = site.open().await?;
+    let kept = TenantPorts {
+        store: (adapters.layer)(opened.store),
+        blobs: opened.blobs,
+        cluster: among.share(opened.node.as_ref()).await?,
+        compute_slots: ComputeSlots::new(sharing.apply(Config::default()).programs_at_once),
+        sharing,
+        recover: args.recover.or(file.recover).unwrap_or_default(),
+        fork_bytes: file.bounds.fork_bytes,
+        url: site.store.clone(),
+        configured: !file.tenants.is_empty(),
+    };
+    let tenants = tenants(args, adapters, file, &site, &kept)?;
+    Ok((tenants, kept.cluster.is_some(), opened.node))
 }
 
 /// Options of a node in a cluster, from flags and the file.

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod ask;
 mod call;
 mod catalogue;
 mod config;
@@ -15,6 +16,7 @@ mod launch;
 mod lines;
 mod name;
 mod record;
+mod resources;
 mod result;
 mod schema;
 mod server;
@@ -27,6 +29,7 @@ pub use expand::{ExpandError, expand};
 pub use file::{ServerEntry, ServerNames, ServerTable, parse_project, parse_toml};
 pub use name::{ServerName, tool_name};
 pub use record::McpRecord;
+pub use resources::{LIST_RESOURCES_TOOL, READ_RESOURCE_TOOL};
 pub use server::{ServerReport, ServerState};
 pub use windlass_kit_http::Secret;
 

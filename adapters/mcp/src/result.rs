@@ -40,16 +40,7 @@ fn part(block: &ContentBlock) -> String {
         ContentBlock::Text(text) => text.text.clone(),
         ContentBlock::Image(image) => described("image", &image.mime_type, &image.data),
         ContentBlock::Audio(audio) => described("audio", &audio.mime_type, &audio.data),
-        ContentBlock::Resource(resource) => match &resource.resource {
-            ResourceContents::TextResourceContents { uri, text, .. } => {
-                format!("[resource {}]\n{text}", clipped(uri, SHOWN))
-            }
-            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                let kind = mime_type.as_deref().unwrap_or("of an unknown type");
-                format!("[resource {}]\n{}", clipped(uri, SHOWN), described("file", kind, blob))
-            }
-            _ => "[a resource of an unknown kind]".into(),
-        },
+        ContentBlock::Resource(resource) => contents(&resource.resource),
         ContentBlock::ResourceLink(link) => {
             let (name, uri) = (clipped(&link.name, SHOWN), clipped(&link.uri, SHOWN));
             match &link.description {
@@ -58,6 +49,20 @@ fn part(block: &ContentBlock) -> String {
             }
         }
         _ => "[a part of an unknown kind]".into(),
+    }
+}
+
+/// Returns the text of a resource under its address. What is no text is described.
+pub(crate) fn contents(resource: &ResourceContents) -> String {
+    match resource {
+        ResourceContents::TextResourceContents { uri, text, .. } => {
+            format!("[resource {}]\n{text}", clipped(uri, SHOWN))
+        }
+        ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+            let kind = mime_type.as_deref().unwrap_or("of an unknown type");
+            format!("[resource {}]\n{}", clipped(uri, SHOWN), described("file", kind, blob))
+        }
+        _ => "[a resource of an unknown kind]".into(),
     }
 }
 

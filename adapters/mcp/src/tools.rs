@@ -19,6 +19,7 @@ use crate::error::McpError;
 use crate::excerpt::observation;
 use crate::name::ServerName;
 use crate::record::McpRecord;
+use crate::resources::resource_tools;
 use crate::result;
 use crate::server::{Server, ServerReport, ServerState};
 
@@ -70,7 +71,9 @@ impl McpOptions {
 
 /// Servers with their tools. Dropping it ends their connections, and kills their processes.
 pub struct McpTools {
-    servers: Vec<Server>,
+    pub(crate) servers: Vec<Server>,
+    /// Indices of the servers that declare resources.
+    pub(crate) readable: Vec<usize>,
     offered: BTreeMap<String, OfferedTool>,
     specs: Vec<ToolSpec>,
     record: Arc<McpRecord>,
@@ -99,12 +102,16 @@ impl McpTools {
             servers.into_iter().map(|(name, config)| start(name, config, &options)).collect();
         let mut tools = Self {
             servers: started,
+            readable: Vec::new(),
             offered: BTreeMap::new(),
             specs: Vec::new(),
             record: options.record,
         };
         for at in 0..tools.servers.len() {
             tools.settle(at).await?;
+        }
+        if !tools.readable.is_empty() {
+            tools.specs.extend(resource_tools());
         }
         Ok(tools)
     }
@@ -123,6 +130,10 @@ impl McpTools {
             let (name, place) = (&server.name, server.config.transport.place());
             let words = format!("cannot start the MCP server {name} ({place}): {reason}");
             return Err(McpError::new(words));
+        }
+        let declared = settled.link.and_then(|link| link.peer.peer_info());
+        if declared.is_some_and(|info| info.capabilities.resources.is_some()) {
+            self.readable.push(at);
         }
         let all = &settled.catalogue.tools;
         let digests = all.iter().map(|tool| (tool.own_name.clone(), tool.digest.clone()));
@@ -204,6 +215,9 @@ impl ToolExecutor for McpTools {
     }
 
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
+        if let Some(ended) = self.run_resource_tool(&call, &context).await {
+            return Ok(ended);
+        }
         let (server, offered) = self.find(&call)?;
         if context.cancel.is_cancelled() {
             let words = "[not begun, because it was asked to stop]";
@@ -230,6 +244,13 @@ impl ToolExecutor for McpTools {
     }
 }
 
+/// Returns the time of a run: a little less than its caller waits, so that its end is told.
+pub(crate) fn limit(config: &McpServer, context: &ToolContext) -> Duration {
+    let caller = Duration::from_millis(context.timeout_ms);
+    let caller = caller.saturating_sub((caller / 8).min(Duration::from_millis(500)));
+    caller.min(config.tool_timeout)
+}
+
 /// One run of a call.
 struct Run<'a> {
     server: &'a Server,
@@ -241,7 +262,7 @@ struct Run<'a> {
 impl Run<'_> {
     async fn run(self, arguments: JsonObject) -> Result<Observation, ToolError> {
         let (name, tool) = (&self.server.name, &self.offered.tool);
-        let within = self.limit();
+        let within = limit(&self.server.config, self.context);
         let begun = tokio::time::Instant::now();
         let linked = tokio::select! {
             biased;
@@ -280,13 +301,6 @@ impl Run<'_> {
             self.server.report_broken(&link);
         }
         self.observed(end, within).await
-    }
-
-    /// Returns the time of the run: a little less than its caller waits, so that its end is told.
-    fn limit(&self) -> Duration {
-        let caller = Duration::from_millis(self.context.timeout_ms);
-        let caller = caller.saturating_sub((caller / 8).min(Duration::from_millis(500)));
-        caller.min(self.server.config.tool_timeout)
     }
 
     fn not_started(&self, words: &str) -> ToolError {

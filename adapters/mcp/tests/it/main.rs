@@ -6,5 +6,6 @@ mod conformance;
 mod http;
 mod lost;
 mod processes;
+mod resources;
 mod startup;
 mod tools;

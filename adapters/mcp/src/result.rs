@@ -35,7 +35,8 @@ pub(crate) fn text(
     (status, parts.join("\n"))
 }
 
-fn part(block: &ContentBlock) -> String {
+/// Returns a part as text. What is no text is described.
+pub(crate) fn part(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
         ContentBlock::Image(image) => described("image", &image.mime_type, &image.data),

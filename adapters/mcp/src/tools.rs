@@ -74,6 +74,8 @@ pub struct McpTools {
     pub(crate) servers: Vec<Server>,
     /// Indices of the servers that declare resources.
     pub(crate) readable: Vec<usize>,
+    /// Indices of the servers that declare prompts.
+    pub(crate) prompting: Vec<usize>,
     offered: BTreeMap<String, OfferedTool>,
     specs: Vec<ToolSpec>,
     record: Arc<McpRecord>,
@@ -103,6 +105,7 @@ impl McpTools {
         let mut tools = Self {
             servers: started,
             readable: Vec::new(),
+            prompting: Vec::new(),
             offered: BTreeMap::new(),
             specs: Vec::new(),
             record: options.record,
@@ -132,8 +135,9 @@ impl McpTools {
             return Err(McpError::new(words));
         }
         let declared = settled.link.and_then(|link| link.peer.peer_info());
-        if declared.is_some_and(|info| info.capabilities.resources.is_some()) {
-            self.readable.push(at);
+        if let Some(info) = declared {
+            self.readable.extend(info.capabilities.resources.as_ref().map(|_| at));
+            self.prompting.extend(info.capabilities.prompts.as_ref().map(|_| at));
         }
         let all = &settled.catalogue.tools;
         let digests = all.iter().map(|tool| (tool.own_name.clone(), tool.digest.clone()));

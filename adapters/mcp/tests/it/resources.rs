@@ -1,4 +1,4 @@
-//! Resources of servers, as a model lists and reads them.
+//! Resources of servers, as a model lists and reads them, and prompts.
 
 use serde_json::{Value, json};
 use windlass_core::{EffectClass, Observation, ObservationStatus};
@@ -130,4 +130,37 @@ async fn a_server_that_died_is_asked_again_once_it_is_there() {
     })
     .await;
     assert_eq!(read(&tools, "note://1").await.output, "text of note://1");
+}
+
+#[tokio::test]
+async fn prompts_are_listed_and_their_messages_are_one_text() {
+    let bench = Bench::plain("shares");
+    let tools = bench.start().await;
+    let listed = tools.prompts(None).await.remove(0).1.unwrap();
+    let names: Vec<&str> = listed.iter().map(|prompt| prompt.name.as_str()).collect();
+    assert_eq!(names, ["mcp__s__review", "mcp__s__talk"]);
+    assert!(listed[0].arguments[0].required && !listed[0].arguments[1].required);
+    let review = tools.get_prompt("mcp__s__review", "change='a b'", &mut |_| false).await.unwrap();
+    assert_eq!(review.text, "Review a b.");
+    let talk = "[user]\nHello.\n\n[assistant]\nWhat is it about?\n\n[user]\n[resource note://1]\n\
+                text of the note\n\n[user]\n";
+    let shown = tools.get_prompt("mcp__s__talk", "", &mut |_| false).await.unwrap();
+    assert_eq!(shown.text, format!("{talk}[image, image/png, 3 bytes: not shown]"));
+    let taken = tools.get_prompt("mcp__s__talk", "", &mut |_| true).await.unwrap();
+    assert_eq!((taken.text, taken.images), (format!("{talk}[image 1]"), vec![vec![0; 3]]));
+}
+
+#[tokio::test]
+async fn a_prompt_that_cannot_be_used_says_why() {
+    let bench = Bench::plain("shares");
+    let tools = bench.start().await;
+    for (name, arguments, why) in [
+        ("mcp__t__review", "", "no MCP server with prompts has that name"),
+        ("mcp__s__other", "", "the MCP server s has only: mcp__s__review, mcp__s__talk"),
+        ("mcp__s__review", "tone=kind", "its argument change is missing (The change.)"),
+    ] {
+        let error = tools.get_prompt(name, arguments, &mut |_| false).await.unwrap_err();
+        let error = error.to_string();
+        assert!(error.starts_with(&format!("cannot use the prompt /{name}: {why}")), "{error}");
+    }
 }

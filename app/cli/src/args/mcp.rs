@@ -22,6 +22,10 @@ pub(crate) enum McpCommand {
     List(ListServersArgs),
     /// Start one server, and show its configuration, its state and its tools.
     Get(GetServerArgs),
+    /// List the prompts of the servers, with their arguments.
+    ///
+    /// `windlass run "/mcp__SERVER__PROMPT NAME=VALUE"` uses one.
+    Prompts(ListPromptsArgs),
     /// Remove a server from mcp.toml.
     Remove {
         /// Name of the server.
@@ -79,6 +83,15 @@ pub(crate) struct ListServersArgs {
 pub(crate) struct GetServerArgs {
     /// Name of the server.
     pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) place: LocationArgs,
+}
+
+/// Arguments of `windlass mcp prompts`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ListPromptsArgs {
+    /// Name of a server [default: each one].
+    pub(crate) server: Option<String>,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
 }

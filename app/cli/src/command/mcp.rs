@@ -1,14 +1,14 @@
 //! `windlass mcp`: adds and removes MCP servers, and shows those of a workspace.
 
-use windlass_mcp::{McpTools, ServerEntry, ServerName, ServerReport, ServerState};
+use windlass_mcp::{McpTools, PromptArgument, ServerEntry, ServerName, ServerReport, ServerState};
 
 use super::closed;
 use crate::args::{
-    AddServerArgs, EscalationMode, GetServerArgs, ListServersArgs, LocationArgs, McpArgs,
-    McpCommand,
+    AddServerArgs, EscalationMode, GetServerArgs, ListPromptsArgs, ListServersArgs, LocationArgs,
+    McpArgs, McpCommand,
 };
 use crate::exit::{ExitKind, Failure};
-use crate::present::{print_line, print_notice, visible};
+use crate::present::{print_error, print_line, print_notice, visible};
 use crate::wiring::mcp::{ConfiguredServer, configured_servers};
 use crate::wiring::{self, Adapters, ToolSetup, mcp};
 
@@ -17,6 +17,7 @@ pub(super) fn mcp(args: McpArgs, adapters: &Adapters) -> Result<ExitKind, Failur
         McpCommand::Add(args) => add(*args),
         McpCommand::List(args) => list(&args, adapters),
         McpCommand::Get(args) => get(&args, adapters),
+        McpCommand::Prompts(args) => prompts(&args, adapters),
         McpCommand::Remove { name } => remove(&name),
     }
 }
@@ -77,8 +78,7 @@ fn get(args: &GetServerArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     let name = server_name(&args.name)?;
     let (servers, tools) = started(&args.place, adapters)?;
     let Some(server) = servers.get(&name) else {
-        let words = format!("no MCP server is named {name}: windlass mcp list shows the servers");
-        return Err(Failure::usage(words));
+        return Err(unknown(&name));
     };
     let reports = tools.as_ref().map(McpTools::reports).unwrap_or_default();
     let report = reports.iter().find(|report| report.name == name);
@@ -104,6 +104,50 @@ fn get(args: &GetServerArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
         print(format!("  not offered: {left}"))?;
     }
     Ok(ExitKind::Completed)
+}
+
+fn prompts(args: &ListPromptsArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let of = args.server.as_deref().map(server_name).transpose()?;
+    let (servers, tools) = started(&args.place, adapters)?;
+    if let Some(name) = of.as_ref().filter(|name| !servers.contains_key(name)) {
+        return Err(unknown(name));
+    }
+    let print = |text: String| print_line(&visible(&text)).map_err(closed);
+    let mut exit = ExitKind::Completed;
+    let Some(tools) = tools else {
+        return Ok(exit);
+    };
+    let listed = tokio::task::block_in_place(|| {
+        tokio::runtime::Handle::current().block_on(tools.prompts(of.as_ref()))
+    });
+    if listed.is_empty() {
+        print_notice("no MCP server here has prompts");
+    }
+    for (_, prompts) in listed {
+        let prompts = prompts.unwrap_or_else(|error| {
+            print_error(&visible(&error.to_string()));
+            exit = ExitKind::Failed;
+            Vec::new()
+        });
+        for prompt in prompts {
+            print(described(&format!("/{}", prompt.name), &prompt.description))?;
+            for PromptArgument { name, description, required } in &prompt.arguments {
+                let needed = if *required { "" } else { " (optional)" };
+                print(described(&format!("  {name}={needed}"), description))?;
+            }
+        }
+    }
+    Ok(exit)
+}
+
+/// Returns a line with the first line of a description.
+fn described(what: &str, description: &str) -> String {
+    let first = description.lines().next().unwrap_or_default();
+    format!("{what}  {first}").trim_end().to_owned()
+}
+
+fn unknown(name: &ServerName) -> Failure {
+    Failure::usage(format!("no MCP server is named {name}: windlass mcp list shows the servers"))
 }
 
 type Servers = std::collections::BTreeMap<ServerName, ConfiguredServer>;

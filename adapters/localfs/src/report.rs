@@ -198,5 +198,6 @@ pub(crate) fn observation(status: ObservationStatus, shown: OutputExcerpt) -> Ob
         exit_code: None,
         confinement: None,
         changes: Vec::new(),
+        offers: Vec::new(),
     }
 }

@@ -56,6 +56,7 @@ pub(crate) fn excerpt(
         exit_code: observation.exit_code,
         confinement: observation.confinement.clone(),
         changes: observation.changes.clone(),
+        offers: observation.offers.clone(),
     })
 }
 

@@ -65,6 +65,7 @@ fn cleared(observation: &Observation, text: String) -> Observation {
         exit_code: observation.exit_code,
         confinement: observation.confinement.clone(),
         changes: observation.changes.clone(),
+        offers: observation.offers.clone(),
     }
 }
 

@@ -279,6 +279,7 @@ fn long_observation(status: ObservationStatus) -> Observation {
         exit_code: None,
         confinement: None,
         changes: Vec::new(),
+        offers: Vec::new(),
     }
 }
 

@@ -90,6 +90,7 @@ impl Fixture {
             exit_code: None,
             confinement: None,
             changes: Vec::new(),
+            offers: Vec::new(),
         };
         let look = ScriptedTool::new(
             if fault == Fault::BadName { "look around" } else { "look" },

@@ -221,6 +221,7 @@ impl FilePage {
             exit_code: None,
             confinement: None,
             changes: Vec::new(),
+            offers: Vec::new(),
         }
     }
 }

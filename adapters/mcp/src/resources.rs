@@ -120,6 +120,24 @@ impl McpTools {
         asked.map(|server| &server.name).collect()
     }
 
+    /// Lists resources of each server as text, or those of one server behind a cursor of an earlier
+    /// list. It is empty if no server has resources.
+    ///
+    /// # Errors
+    /// [`McpError`] when no server of the name is there, it refuses, or the cursor is none.
+    pub async fn resources(
+        &self,
+        server: Option<&str>,
+        cursor: Option<&str>,
+    ) -> Result<String, McpError> {
+        let asked =
+            ListArguments { server: server.map(str::to_owned), cursor: cursor.map(str::to_owned) };
+        let never = CancelSource::new();
+        let within = |server: &Server| server.config.tool_timeout;
+        let listed = self.list_resources(asked, within, &never.signal()).await;
+        listed.map_err(|failure| McpError::new(format!("cannot list resources: {}", failure.words)))
+    }
+
     /// Reads a resource of a server as text. What is no text is described.
     ///
     /// # Errors
@@ -143,7 +161,13 @@ impl McpTools {
         context: &ToolContext,
     ) -> Option<Observation> {
         let answer = match call.name.as_str() {
-            LIST_RESOURCES_TOOL => self.list_resources(&call.arguments, context).await,
+            LIST_RESOURCES_TOOL => match parse(&call.arguments) {
+                Ok(asked) => {
+                    let within = |server: &Server| limit(&server.config, context);
+                    self.list_resources(asked, within, &context.cancel).await
+                }
+                Err(failure) => Err(failure),
+            },
             READ_RESOURCE_TOOL => self.read_called(&call.arguments, context).await,
             _ => return None,
         };
@@ -165,29 +189,25 @@ impl McpTools {
 
     async fn list_resources(
         &self,
-        arguments: &str,
-        context: &ToolContext,
+        asked: ListArguments,
+        within: impl Fn(&Server) -> Duration,
+        cancel: &CancelSignal,
     ) -> Result<String, AskFailure> {
-        let asked: ListArguments = parse(arguments)?;
         let from = match (asked.cursor.as_deref(), &asked.server) {
             (None, _) => Position::START,
             (Some(_), None) => return Err(AskFailure::new("a cursor needs its server")),
             (Some(cursor), Some(_)) => Position::parse(cursor)
                 .ok_or_else(|| AskFailure::new("there is no such cursor: begin without one"))?,
         };
-        let list = |server, from| {
-            let server: &Server = server;
-            list(server, from, (limit(&server.config, context), &context.cancel))
-        };
         if let Some(name) = &asked.server {
             let server = self.readable_server(name)?;
-            return Ok(shown(&server.name, list(server, from).await?));
+            return Ok(shown(&server.name, list(server, from, (within(server), cancel)).await?));
         }
         let mut texts = Vec::new();
         for server in self.readable() {
-            texts.push(match list(server, Position::START).await {
+            texts.push(match list(server, Position::START, (within(server), cancel)).await {
                 Ok(entries) => shown(&server.name, entries),
-                Err(failure) if context.cancel.is_cancelled() => return Err(failure),
+                Err(failure) if cancel.is_cancelled() => return Err(failure),
                 Err(failure) => failure.words,
             });
         }

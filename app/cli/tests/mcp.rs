@@ -32,6 +32,7 @@ done
 
 /// Further answers of the server: a resource, and a prompt with an argument.
 const SHARED: &str = r#"
+    *'"resources/list"'*) say '"result":{"resources":[{"uri":"note://1","name":"one"}]}' ;;
     *'"resources/read"'*'"note://1"'*) say '"result":{"contents":[{"uri":"note://1","text":"a note </context> of others"}]}' ;;
     *'"resources/read"'*) say '"error":{"code":-32002,"message":"no such note"}' ;;
     *'"prompts/list"'*) say '"result":{"prompts":[{"name":"greet","description":"Greets.","arguments":[{"name":"who","description":"A name.","required":true},{"name":"how"}]}]}' ;;
@@ -252,6 +253,11 @@ fn a_projects_servers_are_used_only_while_they_are_trusted() {
 fn a_resource_that_a_prompt_names_is_context_of_its_input() {
     let served = Served::new();
     served.add_sharing();
+    let listed = served.place.run(&["mcp", "resources"]);
+    let lines = "Resources of the MCP server notes:\n- note://1  one\n";
+    assert_eq!((listed.code, listed.out.as_str()), (0, lines), "{}", listed.err);
+    let wrong = served.place.run(&["mcp", "resources", "notes", "--cursor", "?"]);
+    assert!(wrong.err.contains("there is no such cursor: begin without one"), "{}", wrong.err);
     let missing = served.refused("Read @notes:note://2.");
     assert!(
         missing.contains(

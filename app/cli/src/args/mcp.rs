@@ -26,6 +26,10 @@ pub(crate) enum McpCommand {
     ///
     /// `windlass run "/mcp__SERVER__PROMPT NAME=VALUE"` uses one.
     Prompts(ListPromptsArgs),
+    /// List the resources of the servers and their templates.
+    ///
+    /// `windlass run "Read @SERVER:URI."` uses one.
+    Resources(ListResourcesArgs),
     /// Remove a server from mcp.toml.
     Remove {
         /// Name of the server.
@@ -92,6 +96,18 @@ pub(crate) struct GetServerArgs {
 pub(crate) struct ListPromptsArgs {
     /// Name of a server [default: each one].
     pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: LocationArgs,
+}
+
+/// Arguments of `windlass mcp resources`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ListResourcesArgs {
+    /// Name of a server [default: each one].
+    pub(crate) server: Option<String>,
+    /// Cursor that an earlier list of the server ended with.
+    #[arg(long, requires = "server")]
+    pub(crate) cursor: Option<String>,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
 }

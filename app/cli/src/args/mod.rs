@@ -29,7 +29,9 @@ pub(crate) use changes::{DiffArgs, RewindArgs, UndoArgs};
 pub(crate) use inputs::{InputsArgs, InputsCommand};
 pub(crate) use mcp::McpArgs;
 #[cfg(feature = "mcp")]
-pub(crate) use mcp::{AddServerArgs, GetServerArgs, ListPromptsArgs, ListServersArgs, McpCommand};
+pub(crate) use mcp::{
+    AddServerArgs, GetServerArgs, ListPromptsArgs, ListResourcesArgs, ListServersArgs, McpCommand,
+};
 pub(crate) use parse::{
     CallPattern, age, amount, duration, edit_tools, mode, pattern, permissions, price, size,
     strategy, transport,

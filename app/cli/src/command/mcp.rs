@@ -4,8 +4,8 @@ use windlass_mcp::{McpTools, PromptArgument, ServerEntry, ServerName, ServerRepo
 
 use super::closed;
 use crate::args::{
-    AddServerArgs, EscalationMode, GetServerArgs, ListPromptsArgs, ListServersArgs, LocationArgs,
-    McpArgs, McpCommand,
+    AddServerArgs, EscalationMode, GetServerArgs, ListPromptsArgs, ListResourcesArgs,
+    ListServersArgs, LocationArgs, McpArgs, McpCommand,
 };
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, print_notice, visible};
@@ -18,6 +18,7 @@ pub(super) fn mcp(args: McpArgs, adapters: &Adapters) -> Result<ExitKind, Failur
         McpCommand::List(args) => list(&args, adapters),
         McpCommand::Get(args) => get(&args, adapters),
         McpCommand::Prompts(args) => prompts(&args, adapters),
+        McpCommand::Resources(args) => resources(&args, adapters),
         McpCommand::Remove { name } => remove(&name),
     }
 }
@@ -138,6 +139,22 @@ fn prompts(args: &ListPromptsArgs, adapters: &Adapters) -> Result<ExitKind, Fail
         }
     }
     Ok(exit)
+}
+
+fn resources(args: &ListResourcesArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let (_, tools) = started(&args.place, adapters)?;
+    let listed = tools.map(|tools| {
+        tokio::task::block_in_place(|| {
+            let listing = tools.resources(args.server.as_deref(), args.cursor.as_deref());
+            tokio::runtime::Handle::current().block_on(listing)
+        })
+    });
+    let listed = listed.transpose().map_err(|error| Failure::usage(visible(&error.to_string())))?;
+    match listed.filter(|text| !text.is_empty()) {
+        Some(text) => print_line(&text).map_err(closed)?,
+        None => print_notice("no MCP server here has resources"),
+    }
+    Ok(ExitKind::Completed)
 }
 
 /// Returns a line with the first line of a description.

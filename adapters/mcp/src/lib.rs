@@ -5,6 +5,7 @@ mod call;
 mod catalogue;
 mod config;
 mod connection;
+mod deferred;
 mod era;
 mod error;
 mod excerpt;
@@ -25,6 +26,7 @@ mod stderr;
 mod tools;
 
 pub use config::{McpServer, McpTransport, ServerSandbox, ToolApproval, ToolOverride};
+pub use deferred::parse_deferred_limit;
 pub use error::McpError;
 pub use expand::{ExpandError, expand};
 pub use file::{ServerEntry, ServerNames, ServerTable, parse_project, parse_toml};

@@ -15,6 +15,7 @@ use crate::call::{CallEnd, call};
 use crate::catalogue::{CatalogueTool, CheckTool};
 use crate::config::{McpServer, ToolApproval};
 use crate::connection::{MakeWire, Target};
+use crate::deferred::defer;
 use crate::error::McpError;
 use crate::excerpt::observation;
 use crate::name::ServerName;
@@ -31,6 +32,8 @@ pub struct McpOptions {
     record: Arc<McpRecord>,
     wire: MakeWire,
     check: CheckTool,
+    /// Most estimated tokens of the tools of all servers that are offered at once; 0 for no limit.
+    defer_above_tokens: u64,
 }
 
 impl McpOptions {
@@ -41,7 +44,7 @@ impl McpOptions {
         let none: MakeWire =
             Arc::new(|_| Err(McpError::new("servers over HTTP are not reached: set a wire")));
         let record = Arc::new(McpRecord::in_memory());
-        Self { workspace, record, wire: none, check: Arc::new(|_| Ok(())) }
+        Self { workspace, record, wire: none, check: Arc::new(|_| Ok(())), defer_above_tokens: 0 }
     }
 
     /// Offers only tools that `check` accepts. The others are reported with its words.
@@ -51,6 +54,13 @@ impl McpOptions {
         check: impl Fn(&ToolSpec) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
         Self { check: Arc::new(check), ..self }
+    }
+
+    /// Defers the tools of all servers if together they have more tokens than this, by the estimate of
+    /// [`ToolSpec::estimated_tokens`]; 0 never defers them.
+    #[must_use]
+    pub fn with_deferred_over(self, above_tokens: u64) -> Self {
+        Self { defer_above_tokens: above_tokens, ..self }
     }
 
     /// Remembers eras and tools in this record.
@@ -113,6 +123,7 @@ impl McpTools {
         for at in 0..tools.servers.len() {
             tools.settle(at).await?;
         }
+        defer(&mut tools.specs, options.defer_above_tokens);
         if !tools.readable.is_empty() {
             tools.specs.extend(resource_tools());
         }

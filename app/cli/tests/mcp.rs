@@ -299,3 +299,76 @@ fn a_prompt_of_a_server_is_listed_and_takes_the_place_of_its_name() {
     let body = String::from_utf8_lossy(&served.model.requests()[0].body).into_owned();
     assert!(body.contains("Greet Ann Lee.") && !body.contains("mcp__notes__greet"), "{body}");
 }
+
+/// A server with 200 tools. Its file `tools` is its list of them.
+const MANY: &str = r#"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  case $line in
+    *'"initialize"'*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+    *'"tools/list"'*) say "\"result\":$(cat tools)" ;;
+    *'"tools/call"'*) say '"result":{"content":[{"type":"text","text":"it is warm"}]}' ;;
+    *'"id":'*) say '"error":{"code":-32601,"message":"unknown"}' ;;
+  esac
+done
+"#;
+
+/// Tools of about the size of real ones, one for each of 200 cities.
+fn many_tools() -> Value {
+    let tool = |number: usize| {
+        json!({"name": format!("weather_of_city{number}"),
+            "description": format!("Returns the weather of city{number}: temperature, wind and rain, as they \
+                are now and for as many days to come as are asked for."),
+            "annotations": {"readOnlyHint": true},
+            "inputSchema": {"type": "object", "properties": {
+                "days": {"type": "integer", "minimum": 1, "description": "Days to come."},
+                "unit": {"type": "string", "enum": ["celsius", "fahrenheit"],
+                    "description": "Unit of the temperature."}}}})
+    };
+    json!({"tools": (0..200).map(tool).collect::<Vec<_>>()})
+}
+
+#[test]
+fn of_200_tools_only_those_are_sent_that_a_search_has_found() {
+    let served = Served::new();
+    fs::write(served.place.file("server.sh"), MANY).unwrap();
+    fs::write(served.place.file("tools"), many_tools().to_string()).unwrap();
+    served.add(&["--trusted"]);
+    let model = ModelServer::start(Script::list([
+        Reply::call("mcp__notes__weather_of_city118", json!({})),
+        Reply::call("search_tools", json!({"query": "weather city117", "max": 1})),
+        Reply::call("mcp__notes__weather_of_city117", json!({})),
+        Reply::say("warm"),
+        Reply::say("again"),
+        Reply::say("all"),
+    ]));
+    let served = Served { model: model.unwrap(), ..served };
+    let ran = served.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let again = served.place.run(&["resume", "s", "And now?"]);
+    assert_eq!(again.code, 0, "{}", again.err);
+    let file = served.place.file("home/.config/windlass/mcp.toml");
+    let servers = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("[mcp]\ndefer_above_tokens = 0\n{servers}")).unwrap();
+    served.erase();
+    assert_eq!(served.run(&[]).code, 0);
+
+    let log = served.model.requests();
+    let sent: Vec<_> = log.iter().map(|request| request.body.len()).collect();
+    let tools = |at: usize| {
+        let tools = log[at].read().tools;
+        let of_server = tools.iter().filter(|tool| tool.name.starts_with("mcp__"));
+        of_server.map(|tool| tool.name.clone()).collect::<Vec<_>>()
+    };
+    let found = ["mcp__notes__weather_of_city117"];
+    assert!(tools(0).is_empty() && tools(1).is_empty());
+    // The last of these is of another process.
+    assert!((2..5).all(|at| tools(at) == found), "{:?}", (tools(2), tools(3), tools(4)));
+    let results = log[3].asked().results;
+    assert!(results[0].1.contains("is not offered yet. Find it with search_tools"), "{results:?}");
+    assert_eq!(results[2].1, "it is warm");
+    assert_eq!(tools(5).len(), 200);
+    println!("bytes of the first request: {} deferred, {} not", sent[0], sent[5]);
+    assert!(sent[0] * 4 < sent[5], "{sent:?}");
+}

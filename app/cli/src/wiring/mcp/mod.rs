@@ -110,6 +110,7 @@ pub(crate) fn start(setup: &ToolSetup<'_>) -> Result<Option<McpTools>, Failure> 
     let options = McpOptions::new(setup.workspace.to_owned())
         .with_record(McpRecord::at(state_folder()?.join(RECORD)))
         .with_check(windlass_engine::check_parameters)
+        .with_deferred_over(file::deferral()?)
         .with_wire(|url| http_wire(url).map_err(|error| McpError::new(error.to_string())));
     // Tools are set up before anything waits for signals.
     let started = tokio::task::block_in_place(|| {

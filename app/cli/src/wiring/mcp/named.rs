@@ -1,5 +1,5 @@
-//! What a prompt names of MCP servers: resources as `@server:uri`, and a prompt as
-//! `/mcp__server__prompt` at its beginning.
+//! Resources that a prompt names as `@server:uri`, and prompts of MCP servers that are called as
+//! `/mcp__server__prompt` at the beginning of a prompt.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

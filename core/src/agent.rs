@@ -181,7 +181,9 @@ impl AgentSpec {
                 || self.tools.contains(&tool.name)
                 || (sends_out && is_background_agent_tool(&tool.name))
         };
+        // An agent has few tools, which it names.
         let tools = turn.settings.tools.iter().filter(named).cloned();
+        let tools = tools.map(|tool| tool.with(|it| it.deferred = false));
         Settings {
             instructions: self.instructions.clone(),
             tools: tools.collect(),

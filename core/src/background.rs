@@ -25,6 +25,7 @@ pub fn background_agent_tools() -> [ToolSpec; 3] {
         timeout_ms: None,
         reconciles: false,
         client: false,
+        deferred: false,
         agent: None,
         grammar: None,
     };

@@ -31,6 +31,7 @@ mod compaction;
 mod context;
 mod deadline;
 mod decide;
+mod deferred;
 mod desired_effects;
 mod detached;
 mod digest;
@@ -103,6 +104,7 @@ pub use compaction::{
 };
 pub use deadline::deadline;
 pub use decide::{Decision, decide, decide_and_evolve, decide_open, open_child};
+pub use deferred::{MAX_FOUND_TOOLS, SEARCH_TOOLS_TOOL, search_tools_tool};
 pub use desired_effects::desired_effects;
 pub use detached::{DetachedChild, QueuedResult, child_result};
 pub use digest::Digest;

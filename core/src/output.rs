@@ -50,6 +50,7 @@ pub fn read_output_tool() -> ToolSpec {
         timeout_ms: None,
         reconciles: false,
         client: false,
+        deferred: false,
         agent: None,
         grammar: None,
     }

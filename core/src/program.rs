@@ -4,6 +4,7 @@
 //! answer's text. The calls that it makes are ordinary calls of the turn. Nothing here depends on a
 //! language.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -91,17 +92,17 @@ pub enum ProgramTransport {
 }
 
 impl Settings {
-    /// Returns the settings for a request, with the tools that it offers. In program mode they offer
-    /// the program tool or no tool. The output schema then applies to the program's return value, so
-    /// the request omits it.
+    /// Returns the settings for a request, with the tools that it offers; of the deferred tools those
+    /// that were found. In program mode they offer the program tool or no tool. The output schema then
+    /// applies to the program's return value, so the request omits it.
     #[must_use]
-    pub fn for_request(self: &Arc<Self>) -> Arc<Self> {
+    pub fn for_request(self: &Arc<Self>, found: &BTreeSet<String>) -> Arc<Self> {
         let Some(program) = &self.options.program else {
-            if self.offered_tools().count() == self.tools.len() {
+            if self.tools.iter().all(|tool| self.offers(tool, found)) {
                 return self.clone();
             }
             let mut asked = Self::clone(self);
-            asked.tools = self.offered_tools().cloned().collect();
+            asked.tools.retain(|tool| self.offers(tool, found));
             return Arc::new(asked);
         };
         let mut asked = Self::clone(self);
@@ -150,6 +151,7 @@ pub fn program_tool(runtime: &str) -> ToolSpec {
         timeout_ms: None,
         reconciles: false,
         client: false,
+        deferred: false,
         agent: None,
         grammar: None,
     }

@@ -1,6 +1,7 @@
 //! Render: the request for the model. A pure function of the history and the frozen settings.
 
 use alloc::borrow::Cow;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -193,10 +194,11 @@ fn offers(settings: &Settings, choice: &ToolChoice) -> bool {
     })
 }
 
-/// Renders the request for the model. Copies O(log n) pointers of the history.
+/// Renders the request for the model, which offers of the deferred tools those that were found.
+/// Copies O(log n) pointers of the history.
 #[must_use]
-pub fn render(history: &History, settings: &Arc<Settings>) -> Prompt {
-    Prompt { settings: settings.for_request(), items: history.items().clone() }
+pub fn render(history: &History, settings: &Arc<Settings>, found: &BTreeSet<String>) -> Prompt {
+    Prompt { settings: settings.for_request(found), items: history.items().clone() }
 }
 
 #[cfg(test)]

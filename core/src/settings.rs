@@ -122,13 +122,17 @@ impl Settings {
         }
     }
 
-    /// Returns the tools that a request offers: those that may run, unless the options select all.
-    /// A call of another one is denied in any case.
+    /// Returns the tools that requests may offer: those that may run, unless the options select all.
+    /// A call of another one is denied in any case. Requests offer a deferred one once it was found.
     pub fn offered_tools(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.tools.iter().filter(|tool| match self.options.offered {
+        self.tools.iter().filter(|tool| self.may_offer(tool))
+    }
+
+    pub(crate) fn may_offer(&self, tool: &ToolSpec) -> bool {
+        match self.options.offered {
             OfferedTools::All => true,
             OfferedTools::Allowed => self.is_allowed(tool.effect),
-        })
+        }
     }
 
     /// Returns true if the mode and the permissions allow calls of this effect class to run, at
@@ -187,6 +191,9 @@ pub struct ToolSpec {
     /// client's result.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub client: bool,
+    /// True if requests offer the tool only once a search has found it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub deferred: bool,
     /// Definition of the agent, if the tool is one: a child session runs it instead of an executor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Box<AgentSpec>>,
@@ -224,6 +231,7 @@ impl ToolSpec {
             timeout_ms: None,
             reconciles: false,
             client: false,
+            deferred: false,
             agent: None,
             grammar: None,
         }

@@ -57,7 +57,7 @@ fn requests(log: &[RecordedFact]) -> Vec<(u64, bool)> {
     for recorded in log {
         history.apply(recorded).unwrap();
         if let Fact::SampleStarted(_) = &recorded.fact {
-            let prompt = render(&history, &opened.settings);
+            let prompt = render(&history, &opened.settings, &std::collections::BTreeSet::new());
             let tokens = prompt.items.iter().map(bytes).sum::<u64>().div_ceil(3);
             let request = PromptItem::User { text: Arc::from(REQUEST) };
             seen.push((tokens, prompt.items.iter().any(|item| *item == request)));

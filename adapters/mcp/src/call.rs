@@ -130,12 +130,13 @@ fn answered(result: ServerResult) -> CallEnd {
 }
 
 /// Returns what a server asks for, as JSON.
-fn asked(required: &InputRequiredResult) -> String {
+pub(crate) fn asked(required: &InputRequiredResult) -> String {
     let asked = serde_json::to_string(&required.input_requests).unwrap_or_default();
     clipped(&asked, MAX_WORDS)
 }
 
-fn failed(error: &ServiceError, link: &Link) -> CallEnd {
+/// Returns the end of a request that failed.
+pub(crate) fn failed(error: &ServiceError, link: &Link) -> CallEnd {
     if let ServiceError::McpError(error) = error {
         let words = clipped(&error.message, MAX_WORDS);
         return CallEnd::Refused(format!("{words} ({})", error.code.0));

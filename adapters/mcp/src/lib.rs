@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+mod ask;
 mod call;
 mod catalogue;
 mod config;
 mod connection;
+mod deferred;
 mod era;
 mod error;
 mod excerpt;
@@ -20,7 +22,9 @@ mod oauth;
 #[cfg(not(feature = "oauth"))]
 #[path = "no_oauth.rs"]
 mod oauth;
+mod prompts;
 mod record;
+mod resources;
 mod result;
 mod schema;
 mod server;
@@ -30,6 +34,7 @@ mod tools;
 pub use config::{
     LoginSettings, McpServer, McpTransport, ServerSandbox, ToolApproval, ToolOverride,
 };
+pub use deferred::parse_deferred_limit;
 pub use error::McpError;
 pub use expand::{ExpandError, expand};
 pub use file::{
@@ -39,7 +44,9 @@ pub use launch::NESTED;
 pub use name::{ServerName, tool_name};
 #[cfg(feature = "oauth")]
 pub use oauth::{LoginFlow, LoopbackRedirect, logout};
+pub use prompts::{PromptArgument, PromptText, ServerPrompt};
 pub use record::McpRecord;
+pub use resources::{LIST_RESOURCES_TOOL, READ_RESOURCE_TOOL};
 pub use server::{LoginStatus, ServerReport, ServerState};
 pub use windlass_kit_http::Secret;
 

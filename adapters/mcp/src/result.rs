@@ -41,25 +41,13 @@ pub(crate) fn text(
     (status, parts.join("\n"))
 }
 
-fn part(block: &ContentBlock, shown: bool) -> String {
+/// Returns a part as text. What is no text is described, as one that the model is shown if it is.
+pub(crate) fn part(block: &ContentBlock, shown: bool) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
         ContentBlock::Image(image) => described("image", &image.mime_type, &image.data, shown),
         ContentBlock::Audio(audio) => described("audio", &audio.mime_type, &audio.data, false),
-        ContentBlock::Resource(resource) => match &resource.resource {
-            ResourceContents::TextResourceContents { uri, text, .. } => {
-                format!("[resource {}]\n{text}", clipped(uri, SHOWN))
-            }
-            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                let kind = mime_type.as_deref().unwrap_or("of an unknown type");
-                format!(
-                    "[resource {}]\n{}",
-                    clipped(uri, SHOWN),
-                    described("file", kind, blob, shown)
-                )
-            }
-            _ => "[a resource of an unknown kind]".into(),
-        },
+        ContentBlock::Resource(resource) => contents(&resource.resource, shown),
         ContentBlock::ResourceLink(link) => {
             let (name, uri) = (clipped(&link.name, SHOWN), clipped(&link.uri, SHOWN));
             match &link.description {
@@ -68,6 +56,20 @@ fn part(block: &ContentBlock, shown: bool) -> String {
             }
         }
         _ => "[a part of an unknown kind]".into(),
+    }
+}
+
+/// Returns the text of a resource under its address. What is no text is described.
+pub(crate) fn contents(resource: &ResourceContents, shown: bool) -> String {
+    match resource {
+        ResourceContents::TextResourceContents { uri, text, .. } => {
+            format!("[resource {}]\n{text}", clipped(uri, SHOWN))
+        }
+        ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+            let kind = mime_type.as_deref().unwrap_or("of an unknown type");
+            format!("[resource {}]\n{}", clipped(uri, SHOWN), described("file", kind, blob, shown))
+        }
+        _ => "[a resource of an unknown kind]".into(),
     }
 }
 

@@ -15,12 +15,14 @@ use crate::call::{CallEnd, call};
 use crate::catalogue::{CatalogueTool, CheckTool};
 use crate::config::{McpServer, ToolApproval};
 use crate::connection::{MakeWire, Target};
+use crate::deferred::defer;
 use crate::error::McpError;
 use crate::excerpt::observation;
 use crate::images::{self, StoredImages};
 use crate::name::ServerName;
 use crate::oauth::Login;
 use crate::record::McpRecord;
+use crate::resources::resource_tools;
 use crate::result;
 use crate::server::{Server, ServerReport, ServerState};
 
@@ -34,6 +36,8 @@ pub struct McpOptions {
     pub(crate) logins: Option<PathBuf>,
     pub(crate) wire: MakeWire,
     check: CheckTool,
+    /// Most estimated tokens of the tools of all servers that are offered at once; 0 for no limit.
+    defer_above_tokens: u64,
 }
 
 impl McpOptions {
@@ -44,7 +48,14 @@ impl McpOptions {
         let none: MakeWire =
             Arc::new(|_| Err(McpError::new("servers over HTTP are not reached: set a wire")));
         let record = Arc::new(McpRecord::in_memory());
-        Self { workspace, record, logins: None, wire: none, check: Arc::new(|_| Ok(())) }
+        Self {
+            workspace,
+            record,
+            logins: None,
+            wire: none,
+            check: Arc::new(|_| Ok(())),
+            defer_above_tokens: 0,
+        }
     }
 
     /// Offers only tools that `check` accepts. The others are reported with its words.
@@ -54,6 +65,13 @@ impl McpOptions {
         check: impl Fn(&ToolSpec) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
         Self { check: Arc::new(check), ..self }
+    }
+
+    /// Defers the tools of all servers if together they have more tokens than this, by the estimate of
+    /// [`ToolSpec::estimated_tokens`]; 0 never defers them.
+    #[must_use]
+    pub fn with_deferred_over(self, above_tokens: u64) -> Self {
+        Self { defer_above_tokens: above_tokens, ..self }
     }
 
     /// Remembers eras and tools in this record.
@@ -81,7 +99,11 @@ impl McpOptions {
 
 /// Servers with their tools. Dropping it ends their connections, and kills their processes.
 pub struct McpTools {
-    servers: Vec<Server>,
+    pub(crate) servers: Vec<Server>,
+    /// Indices of the servers that declare resources.
+    pub(crate) readable: Vec<usize>,
+    /// Indices of the servers that declare prompts.
+    pub(crate) prompting: Vec<usize>,
     offered: BTreeMap<String, OfferedTool>,
     specs: Vec<ToolSpec>,
     record: Arc<McpRecord>,
@@ -110,12 +132,18 @@ impl McpTools {
             servers.into_iter().map(|(name, config)| start(name, config, &options)).collect();
         let mut tools = Self {
             servers: started,
+            readable: Vec::new(),
+            prompting: Vec::new(),
             offered: BTreeMap::new(),
             specs: Vec::new(),
             record: options.record,
         };
         for at in 0..tools.servers.len() {
             tools.settle(at).await?;
+        }
+        defer(&mut tools.specs, options.defer_above_tokens);
+        if !tools.readable.is_empty() {
+            tools.specs.extend(resource_tools());
         }
         Ok(tools)
     }
@@ -134,6 +162,11 @@ impl McpTools {
             let (name, place) = (&server.name, server.config.transport.place());
             let words = format!("cannot start the MCP server {name} ({place}): {reason}");
             return Err(McpError::new(words));
+        }
+        let declared = settled.link.and_then(|link| link.peer.peer_info());
+        if let Some(info) = declared {
+            self.readable.extend(info.capabilities.resources.as_ref().map(|_| at));
+            self.prompting.extend(info.capabilities.prompts.as_ref().map(|_| at));
         }
         let all = &settled.catalogue.tools;
         let digests = all.iter().map(|tool| (tool.own_name.clone(), tool.digest.clone()));
@@ -217,6 +250,9 @@ impl ToolExecutor for McpTools {
     }
 
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
+        if let Some(ended) = self.run_resource_tool(&call, &context).await {
+            return Ok(ended);
+        }
         let (server, offered) = self.find(&call)?;
         if context.cancel.is_cancelled() {
             let words = "[not begun, because it was asked to stop]";
@@ -243,6 +279,13 @@ impl ToolExecutor for McpTools {
     }
 }
 
+/// Returns the time of a run: a little less than its caller waits, so that its end is told.
+pub(crate) fn limit(config: &McpServer, context: &ToolContext) -> Duration {
+    let caller = Duration::from_millis(context.timeout_ms);
+    let caller = caller.saturating_sub((caller / 8).min(Duration::from_millis(500)));
+    caller.min(config.tool_timeout)
+}
+
 /// One run of a call.
 struct Run<'a> {
     server: &'a Server,
@@ -254,7 +297,7 @@ struct Run<'a> {
 impl Run<'_> {
     async fn run(self, arguments: JsonObject) -> Result<Observation, ToolError> {
         let (name, tool) = (&self.server.name, &self.offered.tool);
-        let within = self.limit();
+        let within = limit(&self.server.config, self.context);
         let begun = tokio::time::Instant::now();
         let linked = tokio::select! {
             biased;
@@ -293,13 +336,6 @@ impl Run<'_> {
             self.server.report_broken(&link);
         }
         self.observed(end, within).await
-    }
-
-    /// Returns the time of the run: a little less than its caller waits, so that its end is told.
-    fn limit(&self) -> Duration {
-        let caller = Duration::from_millis(self.context.timeout_ms);
-        let caller = caller.saturating_sub((caller / 8).min(Duration::from_millis(500)));
-        caller.min(self.server.config.tool_timeout)
     }
 
     fn not_started(&self, words: &str) -> ToolError {

@@ -71,6 +71,14 @@ impl Real {
         tools.run(ToolCall { name, arguments: arguments.to_string() }, context()).await
     }
 
+    /// Returns the output of a tool for resources.
+    async fn resource(&self, tools: &McpTools, name: &str, arguments: Value) -> String {
+        let call = ToolCall { name: name.to_owned(), arguments: arguments.to_string() };
+        let ended = tools.run(call, context()).await.unwrap();
+        assert_eq!(ended.status, ObservationStatus::Done, "{}: {}", self.name, ended.output);
+        ended.output
+    }
+
     /// Checks a call that succeeds.
     async fn succeeds(&self, tools: &McpTools) {
         let (tool, arguments, part) = &self.call;
@@ -152,6 +160,17 @@ async fn the_server_with_everything() {
         killed: ("trigger-long-running-operation", json!({"duration": 30, "steps": 3})),
     };
     real.check().await;
+    let tools = real.start().await;
+    let listed = real.resource(&tools, "list_mcp_resources", json!({})).await;
+    let uri = "demo://resource/static/document/features.md";
+    assert!(listed.contains(uri) && listed.contains("demo://resource/dynamic/text/{"), "{listed}");
+    let read = json!({"server": "everything", "uri": uri});
+    let text = real.resource(&tools, "read_mcp_resource", read).await;
+    assert!(text.starts_with("# Everything Server"), "{text}");
+    let got = tools.get_prompt("mcp__everything__args-prompt", "city=Oslo", &mut |_| false).await;
+    assert_eq!(got.unwrap().text, "What's weather in Oslo?");
+    let missing = tools.get_prompt("mcp__everything__args-prompt", "", &mut |_| false).await;
+    assert!(missing.unwrap_err().to_string().contains("its argument city is missing"));
 }
 
 #[tokio::test]

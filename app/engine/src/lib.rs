@@ -57,6 +57,7 @@ mod session;
 mod slot;
 mod store_watch;
 mod stream;
+mod tool_search;
 mod toolbox;
 
 pub use agents::agent_session;

@@ -9,7 +9,8 @@ pub struct PrefixReport {
     pub requests: u64,
     /// Requests that extend the previous one.
     pub extended: u64,
-    /// Requests that do not, since the conversation was compacted or rewound before them.
+    /// Requests that do not, since the conversation was compacted or rewound before them, or a search
+    /// has found tools.
     pub replaced: u64,
     /// Requests that do not, for any other cause. Each logs a warning.
     pub broken: u64,
@@ -42,7 +43,9 @@ impl PrefixTracker {
         if let Some(last) = &self.last {
             match break_reason(last, prompt) {
                 None => report.extended = report.extended.saturating_add(1),
-                Some(_) if self.replaced => report.replaced = report.replaced.saturating_add(1),
+                Some(_) if self.replaced || has_found(last, prompt) => {
+                    report.replaced = report.replaced.saturating_add(1)
+                }
                 Some(why) => {
                     report.broken = report.broken.saturating_add(1);
                     tracing::warn!(%session, %why, "a request does not extend the last one");
@@ -52,6 +55,16 @@ impl PrefixTracker {
         self.last = Some(prompt.clone());
         self.replaced = false;
     }
+}
+
+/// Returns true if a request extends the last one but for tools that a search has found.
+fn has_found(last: &Prompt, next: &Prompt) -> bool {
+    let (old, new) = (&last.settings, &next.settings);
+    let known = new.tools.iter().filter(|tool| !tool.deferred || old.tools.contains(tool));
+    (&old.provider, &old.model) == (&new.provider, &new.model)
+        && old.instructions == new.instructions
+        && known.eq(old.tools.iter())
+        && next.items.extends(&last.items)
 }
 
 /// Returns the reason why a request does not extend the last one; `None` if it does.

@@ -57,6 +57,7 @@ pub(crate) fn excerpt(
         confinement: observation.confinement.clone(),
         images: observation.images.clone(),
         changes: observation.changes.clone(),
+        offers: observation.offers.clone(),
     })
 }
 

@@ -365,6 +365,7 @@ pub(crate) fn on_observed(
     };
     call.progress = CallProgress::Done { observation, ran };
     call.hook_rounds.open = None;
+    let searched = ran.then(|| call.tool.clone());
     let change = call.label.map(|line| EffectfulCall { call: fact.call, line, outcome });
     add_report(turn, recorded, fact, change)?;
     turn.spent.agents = turn.spent.agents.plus(fact.usage.unwrap_or_default());
@@ -373,6 +374,9 @@ pub(crate) fn on_observed(
     session.detached.sort_by_key(|child| child.call);
     if let (true, Some(state)) = (goal, &mut session.goal) {
         state.status = GoalStatus::Met { call: fact.call };
+    }
+    if let Some(tool) = searched {
+        session.add_found(&tool, &fact.observation);
     }
     leave_if_done(session);
     Ok(())

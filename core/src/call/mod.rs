@@ -53,6 +53,10 @@ pub struct Observation {
     /// Files that the call changed. Not shown to the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangedFile>,
+    /// Names of deferred tools that requests offer from now on. They count only in the result of
+    /// [`SEARCH_TOOLS_TOOL`](crate::SEARCH_TOOLS_TOOL).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<String>,
 }
 
 /// Record of the sandbox that confined a process.
@@ -121,6 +125,7 @@ impl Observation {
             confinement: None,
             images: Vec::new(),
             changes: Vec::new(),
+            offers: Vec::new(),
             output,
         }
     }

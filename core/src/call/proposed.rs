@@ -1,5 +1,6 @@
 //! Proposed calls: a call as it enters the state, with its validity.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -7,6 +8,7 @@ use alloc::vec::Vec;
 
 use crate::compaction::ItemFingerprint;
 use crate::context;
+use crate::deferred::SEARCH_TOOLS_TOOL;
 use crate::digest::Digest;
 use crate::goal::GOAL_TOOL;
 use crate::hook_rounds::HookRounds;
@@ -17,7 +19,12 @@ use crate::session::{CallProgress, CallState, CallValidity, OutsideSandbox, Turn
 use crate::settings::EffectClass;
 
 /// Returns a call as it enters the state, with its validity.
-pub(crate) fn proposed(turn: &Turn, seq: Seq, call: &CallItem, surplus: bool) -> CallState {
+pub(crate) fn proposed(
+    (turn, found): (&Turn, &BTreeSet<String>),
+    seq: Seq,
+    call: &CallItem,
+    surplus: bool,
+) -> CallState {
     let provider_id = Digest::EMPTY.part(call.provider_id.as_bytes());
     let mut others = turn.calls().iter();
     let twin = !call.provider_id.is_empty() && others.any(|other| other.provider_id == provider_id);
@@ -28,7 +35,7 @@ pub(crate) fn proposed(turn: &Turn, seq: Seq, call: &CallItem, surplus: bool) ->
              own.",
         ),
         (false, Some(_)) => program(turn, call),
-        (false, None) => validity(turn, call),
+        (false, None) => validity(turn, found, call),
     };
     state(turn, seq, call, fitness, None)
 }
@@ -40,7 +47,8 @@ pub(crate) fn program_call(turn: &Turn, seq: Seq, program: CallId, call: &CallIt
     } else if !turn.room_for_program_call() {
         invalid("Not run: the limit of calls is used up.")
     } else {
-        validity(turn, call)
+        // Programs have all tools: none of them is deferred.
+        validity(turn, &BTreeSet::new(), call)
     };
     let line = match &fitness {
         CallValidity::Valid {
@@ -123,9 +131,10 @@ fn program(turn: &Turn, call: &CallItem) -> CallValidity {
     CallValidity::Program { timeout_ms }
 }
 
-fn validity(turn: &Turn, call: &CallItem) -> CallValidity {
+fn validity(turn: &Turn, found: &BTreeSet<String>, call: &CallItem) -> CallValidity {
     let Some(tool) = turn.settings.tool(&call.name) else {
-        let offered = turn.settings.offered_tools();
+        let settings = &turn.settings;
+        let offered = settings.tools.iter().filter(|tool| settings.offers(tool, found));
         let names: Vec<&str> = offered.map(|tool| tool.name.as_str()).collect();
         let name: String = call.name.chars().take(80).collect();
         return CallValidity::Invalid {
@@ -135,6 +144,14 @@ fn validity(turn: &Turn, call: &CallItem) -> CallValidity {
             ),
         };
     };
+    if turn.settings.defers(tool, found) {
+        return CallValidity::Invalid {
+            reason: format!(
+                "Not run: the tool {} is not offered yet. Find it with {SEARCH_TOOLS_TOOL} first.",
+                tool.name
+            ),
+        };
+    }
     if let Some(fault) = &call.fault {
         return CallValidity::Invalid {
             reason: format!("Not run: the arguments of {} cannot be used. {fault}", tool.name),

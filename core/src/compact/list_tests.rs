@@ -22,6 +22,7 @@ fn tool(name: &str, effect: EffectClass) -> ToolSpec {
         timeout_ms: None,
         reconciles: false,
         client: false,
+        deferred: false,
         agent: None,
         grammar: None,
     }

@@ -168,6 +168,7 @@ fn a_question_says_how_many_words_there_is_room_for_and_offers_no_tools() {
         timeout_ms: None,
         reconciles: false,
         client: false,
+        deferred: false,
         agent: None,
         grammar: None,
     });

@@ -78,6 +78,7 @@ fn cleared(observation: &Observation, text: String) -> Observation {
         confinement: observation.confinement.clone(),
         images: Vec::new(),
         changes: observation.changes.clone(),
+        offers: observation.offers.clone(),
     }
 }
 

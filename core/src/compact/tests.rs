@@ -280,6 +280,7 @@ fn long_observation(status: ObservationStatus) -> Observation {
         confinement: None,
         images: Vec::new(),
         changes: Vec::new(),
+        offers: Vec::new(),
     }
 }
 

@@ -78,6 +78,7 @@ mod tests {
                 timeout_ms: None,
                 reconciles: false,
                 client: false,
+                deferred: false,
                 agent: None,
                 grammar: None,
             }],

@@ -57,6 +57,7 @@ pub fn evolve_first(first: &RecordedFact) -> Result<Session, InvalidFact> {
         visible: VisiblePart::EMPTY,
         measured: None,
         known_context: Arc::default(),
+        found_tools: Arc::default(),
         goal: None,
         detached: Vec::new(),
         compaction: None,

@@ -1,5 +1,7 @@
 //! Turns: applies their opening, the admission of inputs, and their end.
 
+use alloc::collections::BTreeSet;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -87,7 +89,7 @@ fn on_opened(
         pause: None,
         hook_rounds: HookRounds::default(),
         pending: core::mem::take(&mut session.pending).into(),
-        base_bytes: base_bytes(&session.settings),
+        base_bytes: session.settings.base_bytes(&session.found_tools),
         context_bytes: 0,
         compaction: match opening {
             TurnOpening::Compaction(_) => session.compaction.take(),
@@ -157,14 +159,16 @@ fn open_to_compact(
     }
 }
 
-/// Returns the bytes of the fixed beginning of each request.
-fn base_bytes(settings: &Arc<Settings>) -> u64 {
-    let settings = settings.for_request();
-    let tools = settings.tools.iter().map(|tool| {
-        let texts = [&tool.name, &tool.description, &tool.parameters];
-        texts.iter().map(|text| text.len()).sum::<usize>()
-    });
-    settings.instructions.len().saturating_add(tools.sum()) as u64
+impl Settings {
+    /// Returns the bytes of the fixed beginning of each request.
+    pub(crate) fn base_bytes(self: &Arc<Self>, found: &BTreeSet<String>) -> u64 {
+        let settings = self.for_request(found);
+        let tools = settings.tools.iter().map(|tool| {
+            let texts = [&tool.name, &tool.description, &tool.parameters];
+            texts.iter().map(|text| text.len()).sum::<usize>()
+        });
+        settings.instructions.len().saturating_add(tools.sum()) as u64
+    }
 }
 
 pub(crate) fn on_input_accepted(

@@ -35,6 +35,7 @@ pub(super) fn settings() -> Settings {
             timeout_ms: None,
             reconciles: false,
             client: false,
+            deferred: false,
             agent: None,
             grammar: None,
         }],

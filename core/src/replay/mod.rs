@@ -175,7 +175,7 @@ impl Replay {
         self.report.facts += 1;
         match (&recorded.fact, session.turn()) {
             (Fact::SampleStarted(fact), Some(turn)) => {
-                let prompt = render(history, &turn.settings);
+                let prompt = render(history, &turn.settings, &session.found_tools);
                 let digest = self.rendered.digest(&prompt);
                 self.report.request(recorded.seq, fact.digest, digest);
             }

@@ -4,7 +4,7 @@
 mod programs;
 mod turn;
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -65,6 +65,9 @@ pub struct Session {
     pub measured: Option<MeasuredRequest>,
     /// Digests of the lasting context that the model has seen, by name.
     pub known_context: Arc<BTreeMap<String, Digest>>,
+    /// Deferred tools that searches have found.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub found_tools: Arc<BTreeSet<String>>,
     /// Goal of the session.
     pub goal: Option<GoalState>,
     /// Detached children whose results are awaited, in the order of their calls.
@@ -90,6 +93,10 @@ pub struct Session {
     /// Positions that a rewind can return to.
     #[serde(default)]
     pub rewind: RewindPoints,
+}
+
+fn is_empty(names: &Arc<BTreeSet<String>>) -> bool {
+    names.is_empty()
 }
 
 impl Session {

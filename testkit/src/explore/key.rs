@@ -172,6 +172,8 @@ impl Keys {
             visible: shown,
             measured,
             known_context: told,
+            // No bounded world has deferred tools.
+            found_tools: _,
             goal,
             detached,
             compaction,

@@ -132,7 +132,7 @@ impl<'a> Reckoned<'a> {
             vec![format!("{} kind={} fold={}", line(at, text), recorded.fact.kind(), self.fold)];
         if let Fact::SampleStarted(fact) = &recorded.fact {
             let turn = session.turn().ok_or("the model was asked in no turn")?;
-            let shown = render(history, &turn.settings);
+            let shown = render(history, &turn.settings, &session.found_tools);
             let digest = shown.digest();
             if digest != fact.digest {
                 return Err(format!(

@@ -31,6 +31,7 @@ pub(super) fn text(session: &Session, history: &History) -> String {
         visible: conversation,
         measured,
         known_context: told,
+        found_tools: found,
         goal,
         detached,
         compaction: requested,
@@ -70,6 +71,9 @@ pub(super) fn text(session: &Session, history: &History) -> String {
     }
     for (name, digest) in told.iter() {
         lines.put("told", &(name, digest));
+    }
+    for name in found.iter() {
+        lines.put("found", name);
     }
     if let Some(goal) = goal {
         goal_lines(&mut lines, goal);

@@ -43,7 +43,7 @@ pub fn check(
         remember(&mut history, recorded)
             .map_err(|misfit| broken(10, format!("the history does not take it: {misfit}")))?;
         requests.take(log, recorded);
-        let prompt = render(&history, &settings);
+        let prompt = render(&history, &settings, &BTreeSet::new());
         if let Fact::Compacted(fact) = &recorded.fact {
             (grammar, seen, last) = (Grammar::default(), 0, None);
             let said = (fact.visible.digest, fact.visible.items);

@@ -17,14 +17,15 @@
 //! It kills: a policy that allows too much, a start that does not wait for the decision, a denial
 //! that a later word undoes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use windlass_core::{
     ArgumentsDigest, CallDecided, CallId, CallItem, CallStarted, Edit, EffectClass, Fact,
     FactGroup, GOAL_TOOL, History, HookDecided, HookFact, HookOccurrence, HookVerdict, Item, Mode,
     OfferedTools, PROGRAM_TOOL, PermissionFact, Permissions, ProgramFact, RecordedFact,
-    RuleVerdict, RunFact, SampleFact, Scope, Settings, TurnFact, Verdict, render,
+    RuleVerdict, RunFact, SEARCH_TOOLS_TOOL, SampleFact, Scope, Settings, TurnFact, Verdict,
+    render,
 };
 
 use super::{Held, hold, reading};
@@ -35,17 +36,18 @@ use super::{Held, hold, reading};
 /// [`Broken`](super::Broken) with the first call that started and should not have.
 pub fn check(log: &[RecordedFact]) -> Held {
     let mut calls = BTreeMap::<CallId, Standing>::new();
+    let mut found = BTreeSet::new();
     for recorded in log {
         match recorded.fact.group() {
             FactGroup::Sample(SampleFact::ItemAdded(fact)) => {
                 if let Item::Call(item) = &fact.item {
                     let id = CallId(recorded.seq.0);
-                    calls.insert(id, Standing::of(log, recorded, item));
+                    calls.insert(id, Standing::of(log, recorded, item, &found));
                 }
             }
             FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
                 let id = CallId(recorded.seq.0);
-                calls.insert(id, Standing::of(log, recorded, &fact.item));
+                calls.insert(id, Standing::of(log, recorded, &fact.item, &found));
             }
             FactGroup::Hook(HookFact::HookDecided(fact)) => {
                 let place = reading::place(log, fact);
@@ -84,6 +86,11 @@ pub fn check(log: &[RecordedFact]) -> Held {
                     format!("{} starts call {}: {why}", recorded.seq, fact.call)
                 })?;
             }
+            FactGroup::Run(RunFact::CallObserved(fact)) => {
+                if calls.get(&fact.call).is_some_and(|call| call.searches) {
+                    found.extend(fact.observation.offers.iter().cloned());
+                }
+            }
             FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
                 reading::settings(log, fact.settings).map_or(Ok(()), |it| offered(recorded, it))?;
             }
@@ -94,7 +101,6 @@ pub fn check(log: &[RecordedFact]) -> Held {
                 | SampleFact::SampleEnded(_)
                 | SampleFact::SampleCut(_),
             )
-            | FactGroup::Run(RunFact::CallObserved(_))
             | FactGroup::Session(_)
             | FactGroup::Recovery(_)
             | FactGroup::Goal(_)
@@ -114,9 +120,10 @@ fn offered(at: &RecordedFact, settings: &Settings) -> Held {
     }
     let reads = settings.mode == Mode::Plan || settings.permissions == Permissions::ReadOnly;
     let all = settings.options.offered == OfferedTools::All || !reads;
-    let may = settings.tools.iter().filter(|tool| all || tool.effect == EffectClass::ReadOnly);
+    let shown = settings.tools.iter().filter(|tool| !tool.deferred);
+    let may = shown.filter(|tool| all || tool.effect == EffectClass::ReadOnly);
     let may: Vec<&str> = may.map(|tool| tool.name.as_str()).collect();
-    let asked = render(&History::default(), &Arc::new(settings.clone()));
+    let asked = render(&History::default(), &Arc::new(settings.clone()), &BTreeSet::new());
     let shown: Vec<&str> = asked.settings.tools.iter().map(|tool| tool.name.as_str()).collect();
     hold(15, may == shown, || {
         format!("the turn of {} offers {shown:?}, and what may run is {may:?}", at.seq)
@@ -139,6 +146,10 @@ struct Standing<'a> {
     /// The arguments that stand.
     arguments: ArgumentsDigest,
     fault: bool,
+    /// True if it searches deferred tools.
+    searches: bool,
+    /// True if its tool is deferred, and no search has found it.
+    unfound: bool,
     /// The rules that they meet.
     rules: Vec<u32>,
     /// The rules that they may meet.
@@ -156,12 +167,18 @@ struct Standing<'a> {
 }
 
 impl<'a> Standing<'a> {
-    fn of(log: &'a [RecordedFact], recorded: &'a RecordedFact, item: &CallItem) -> Self {
+    fn of(
+        log: &'a [RecordedFact],
+        recorded: &'a RecordedFact,
+        item: &CallItem,
+        found: &BTreeSet<String>,
+    ) -> Self {
         let opening = recorded.turn.and_then(|turn| reading::opening(log, turn));
         let settings = opening.and_then(|(_, turn)| reading::settings(log, turn.settings));
         let tool = settings.and_then(|settings| settings.tool(&item.name));
         let runs = item.name != GOAL_TOOL;
         let program = settings.is_some_and(|settings| settings.options.program.is_some());
+        let waits = tool.is_some_and(|tool| tool.deferred) && !program;
         let program = program && matches!(recorded.fact, Fact::ItemAdded(_));
         Self {
             settings,
@@ -172,6 +189,8 @@ impl<'a> Standing<'a> {
             dry_run: opening.is_some_and(|(_, turn)| turn.dry_run),
             arguments: reading::digest(&item.arguments, item.sha256),
             fault: item.fault.is_some(),
+            searches: item.name == SEARCH_TOOLS_TOOL,
+            unfound: waits && !found.contains(&item.name),
             rules: item.rules.clone(),
             possible_rules: item.possible_rules.clone(),
             outside: item.outside_sandbox,
@@ -233,6 +252,9 @@ impl<'a> Standing<'a> {
         let ruled = self.ruled();
         if self.fault {
             return Err("its arguments cannot be used");
+        }
+        if self.unfound {
+            return Err("no search has found its tool");
         }
         if self.denied || ruled == Some(RuleVerdict::Deny) {
             return Err("it was denied");

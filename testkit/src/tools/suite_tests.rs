@@ -91,6 +91,7 @@ impl Fixture {
             confinement: None,
             images: Vec::new(),
             changes: Vec::new(),
+            offers: Vec::new(),
         };
         let look = ScriptedTool::new(
             if fault == Fault::BadName { "look around" } else { "look" },

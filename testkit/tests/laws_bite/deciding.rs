@@ -161,6 +161,18 @@ fn law_15_kills_a_policy_that_allows_too_much() {
 }
 
 #[test]
+fn law_15_kills_a_deferred_tool_that_no_search_has_found() {
+    let law = law_15_denied_calls_never_start::check;
+    kills_log("send hello\ncall write {}\nend stop", law, |log| {
+        let at = find(log, "SessionOpened", 0);
+        if let Fact::SessionOpened(fact) = &mut log[at].fact {
+            let tools = &mut Arc::make_mut(&mut fact.settings).tools;
+            tools.iter_mut().for_each(|tool| tool.deferred = true);
+        }
+    });
+}
+
+#[test]
 fn law_15_kills_a_dry_run_that_is_none() {
     let law = law_15_denied_calls_never_start::check;
     kills_log("send dry hello\ncall write {}\nend stop", law, |log| {

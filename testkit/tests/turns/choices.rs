@@ -46,7 +46,7 @@ fn offered(script: &str) -> Vec<String> {
     let script: Script = script.parse().unwrap();
     let world = run(Transitions::CORE, &script).unwrap();
     let settings = &world.session().turn().unwrap().settings;
-    let asked = render(&History::default(), settings);
+    let asked = render(&History::default(), settings, &std::collections::BTreeSet::new());
     asked.settings.tools.iter().map(|tool| tool.name.clone()).collect()
 }
 

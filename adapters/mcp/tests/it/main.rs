@@ -10,5 +10,6 @@ mod login;
 mod login_server;
 mod lost;
 mod processes;
+mod resources;
 mod startup;
 mod tools;

@@ -34,6 +34,14 @@ pub(crate) enum McpCommand {
     /// The tokens are removed here. Where they were given they stay valid until they expire or you end
     /// them there.
     Logout(LogoutArgs),
+    /// List the prompts of the servers, with their arguments.
+    ///
+    /// `windlass run "/mcp__SERVER__PROMPT NAME=VALUE"` uses one.
+    Prompts(ListPromptsArgs),
+    /// List the resources of the servers and their templates.
+    ///
+    /// `windlass run "Read @SERVER:URI."` uses one.
+    Resources(ListResourcesArgs),
     /// Remove a server from mcp.toml, and its login.
     Remove {
         /// Name of the server.
@@ -124,11 +132,32 @@ pub(crate) struct LoginArgs {
     pub(crate) place: LocationArgs,
 }
 
+/// Arguments of `windlass mcp prompts`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ListPromptsArgs {
+    /// Name of a server [default: each one].
+    pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: LocationArgs,
+}
+
 /// Arguments of `windlass mcp logout`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LogoutArgs {
     /// Name of the server.
     pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) place: LocationArgs,
+}
+
+/// Arguments of `windlass mcp resources`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ListResourcesArgs {
+    /// Name of a server [default: each one].
+    pub(crate) server: Option<String>,
+    /// Cursor that an earlier list of the server ended with.
+    #[arg(long, requires = "server")]
+    pub(crate) cursor: Option<String>,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
 }

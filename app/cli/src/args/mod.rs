@@ -28,8 +28,8 @@ pub(crate) use changes::{DiffArgs, RewindArgs, UndoArgs};
 pub(crate) use inputs::{InputsArgs, InputsCommand};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
-    AddServerArgs, GetServerArgs, ListServersArgs, LoginArgs, LogoutArgs, McpArgs, McpCommand,
-    McpServeArgs,
+    AddServerArgs, GetServerArgs, ListPromptsArgs, ListResourcesArgs, ListServersArgs, LoginArgs,
+    LogoutArgs, McpArgs, McpCommand, McpServeArgs,
 };
 pub(crate) use parse::{
     CallPattern, age, amount, duration, edit_tools, mode, pattern, permissions, price, size,

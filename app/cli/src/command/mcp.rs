@@ -3,16 +3,17 @@
 mod login;
 
 use windlass_mcp::{
-    LoginClientEntry, LoginStatus, McpTools, ServerEntry, ServerName, ServerReport, ServerState,
+    LoginClientEntry, LoginStatus, McpTools, PromptArgument, ServerEntry, ServerName, ServerReport,
+    ServerState,
 };
 
 use super::closed;
 use crate::args::{
-    AddServerArgs, EscalationMode, GetServerArgs, ListServersArgs, LocationArgs, McpArgs,
-    McpCommand,
+    AddServerArgs, EscalationMode, GetServerArgs, ListPromptsArgs, ListResourcesArgs,
+    ListServersArgs, LocationArgs, McpArgs, McpCommand,
 };
 use crate::exit::{ExitKind, Failure};
-use crate::present::{print_line, print_notice, visible};
+use crate::present::{print_error, print_line, print_notice, visible};
 use crate::wiring::mcp::{ConfiguredServer, configured_servers};
 use crate::wiring::{self, Adapters, ToolSetup, mcp};
 
@@ -23,6 +24,8 @@ pub(super) async fn mcp(args: McpArgs, adapters: &Adapters) -> Result<ExitKind, 
         McpCommand::Get(args) => get(&args, adapters),
         McpCommand::Login(args) => login::login(&args, adapters),
         McpCommand::Logout(args) => login::logout(&args, adapters),
+        McpCommand::Prompts(args) => prompts(&args, adapters),
+        McpCommand::Resources(args) => resources(&args, adapters),
         McpCommand::Remove { name } => remove(&name),
         #[cfg(feature = "server")]
         McpCommand::Serve(args) => super::mcp_serve::serve(*args, adapters).await,
@@ -119,6 +122,62 @@ fn get(args: &GetServerArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
         print(format!("  not offered: {left}"))?;
     }
     Ok(ExitKind::Completed)
+}
+
+fn prompts(args: &ListPromptsArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let of = args.server.as_deref().map(server_name).transpose()?;
+    let (servers, tools) = started(&args.place, adapters)?;
+    if let Some(name) = of.as_ref().filter(|name| !servers.contains_key(name)) {
+        return Err(unknown(name));
+    }
+    let print = |text: String| print_line(&visible(&text)).map_err(closed);
+    let mut exit = ExitKind::Completed;
+    let Some(tools) = tools else {
+        return Ok(exit);
+    };
+    let listed = tokio::task::block_in_place(|| {
+        tokio::runtime::Handle::current().block_on(tools.prompts(of.as_ref()))
+    });
+    if listed.is_empty() {
+        print_notice("no MCP server here has prompts");
+    }
+    for (_, prompts) in listed {
+        let prompts = prompts.unwrap_or_else(|error| {
+            print_error(&visible(&error.to_string()));
+            exit = ExitKind::Failed;
+            Vec::new()
+        });
+        for prompt in prompts {
+            print(described(&format!("/{}", prompt.name), &prompt.description))?;
+            for PromptArgument { name, description, required } in &prompt.arguments {
+                let needed = if *required { "" } else { " (optional)" };
+                print(described(&format!("  {name}={needed}"), description))?;
+            }
+        }
+    }
+    Ok(exit)
+}
+
+fn resources(args: &ListResourcesArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let (_, tools) = started(&args.place, adapters)?;
+    let listed = tools.map(|tools| {
+        tokio::task::block_in_place(|| {
+            let listing = tools.resources(args.server.as_deref(), args.cursor.as_deref());
+            tokio::runtime::Handle::current().block_on(listing)
+        })
+    });
+    let listed = listed.transpose().map_err(|error| Failure::usage(visible(&error.to_string())))?;
+    match listed.filter(|text| !text.is_empty()) {
+        Some(text) => print_line(&text).map_err(closed)?,
+        None => print_notice("no MCP server here has resources"),
+    }
+    Ok(ExitKind::Completed)
+}
+
+/// Returns a line with the first line of a description.
+fn described(what: &str, description: &str) -> String {
+    let first = description.lines().next().unwrap_or_default();
+    format!("{what}  {first}").trim_end().to_owned()
 }
 
 type Servers = std::collections::BTreeMap<ServerName, ConfiguredServer>;

@@ -9,6 +9,7 @@ use windlass_engine::core::{Image, ImageMedia};
 
 use crate::exit::Failure;
 use crate::signals::Signals;
+use crate::wiring::PromptText;
 
 /// Longest prompt, in bytes.
 const LONGEST: u64 = 1024 * 1024;
@@ -30,16 +31,27 @@ pub(crate) async fn read(prompt: &str, signals: &mut Signals) -> Result<String, 
     } else {
         prompt.to_owned()
     };
+    check_text(&text)?;
+    Ok(text)
+}
+
+/// Checks a prompt whose text may come from a server.
+pub(crate) fn check(prompt: PromptText) -> Result<PromptText, Failure> {
+    check_text(&prompt.text)?;
+    Ok(prompt)
+}
+
+fn check_text(text: &str) -> Result<(), Failure> {
     if text.len() as u64 > LONGEST {
         let words = format!(
             "the prompt is longer than {LONGEST} bytes: put it into a file of the workspace"
         );
         return Err(Failure::usage(words));
     }
-    if text.trim().is_empty() {
-        return Err(missing());
+    match text.trim().is_empty() {
+        true => Err(missing()),
+        false => Ok(()),
     }
-    Ok(text)
 }
 
 fn input() -> Result<String, Failure> {

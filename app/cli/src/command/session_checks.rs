@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use windlass_engine::core::{
-    EffectClass, Fact, GOAL_TOOL, Phase, Seq, Session, SessionId, Settings,
+    EffectClass, Fact, GOAL_TOOL, Phase, SEARCH_TOOLS_TOOL, Seq, Session, SessionId, Settings,
 };
 use windlass_engine::ports::{LogStore, Tenants};
 use windlass_engine::{ChildSession, RecoveredCalls};
@@ -226,11 +226,14 @@ async fn opened_in(store: &dyn LogStore, session: &Session) -> Result<Option<Str
 
 fn gone(before: &Settings, now: &Settings) -> Vec<String> {
     let is_there = |name: &str| now.tools.iter().any(|tool| tool.name == name);
-    // Clients run their tools themselves. The goal's tool is offered while there is a goal and that of
-    // skills while there are skills; neither is asked for by name.
+    // Clients run their tools themselves. The goal's tool is offered while there is a goal, that of
+    // skills while there are skills, and the search for tools while some are deferred.
     let names = before.tools.iter().filter(|tool| !tool.client).map(|tool| tool.name.clone());
     names
-        .filter(|name| name != GOAL_TOOL && name != ACTIVATE_SKILL_TOOL && !is_there(name))
+        .filter(|name| {
+            let comes_and_goes = [GOAL_TOOL, ACTIVATE_SKILL_TOOL, SEARCH_TOOLS_TOOL];
+            !comes_and_goes.contains(&name.as_str()) && !is_there(name)
+        })
         .collect()
 }
 

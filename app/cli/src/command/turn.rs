@@ -23,8 +23,9 @@ use crate::present::{
 };
 use crate::signals::{self, Signals};
 use crate::wiring::{
-    self, Adapters, AvailableExtensions, ProviderTransport, RuledToolbox, Runtime, StoreHandle,
-    ToolSetup, TrustAsker, UserExtensions, UserGrants, Workspace,
+    self, Adapters, AvailableExtensions, PromptServers, PromptText, ProviderTransport,
+    RuledToolbox, Runtime, StoreHandle, ToolSetup, TrustAsker, UserExtensions, UserGrants,
+    Workspace,
 };
 
 /// What a turn is requested for.
@@ -95,12 +96,12 @@ async fn attempt(
         TurnRequest::Prompt(None) if task.resumes => None,
         TurnRequest::Prompt(None) => return Err(prompt::missing()),
     };
-    let images = prompt::images(&task.input.image)?;
+    let mut images = prompt::images(&task.input.image)?;
     if prompt.is_none() && !images.is_empty() {
         return Err(Failure::usage("an image needs a prompt"));
     }
     let site = task.adapters.workspace(&task.place)?;
-    let instructions = match &prompt {
+    let mut instructions = match &prompt {
         Some(prompt) => {
             let agents = !task.input.no_agents;
             let mut parts = ask_for_trust(&site.workspace, agents, &mut signals).await?;
@@ -115,13 +116,19 @@ async fn attempt(
     };
     let store = (task.adapters.layer)(opened.store);
     let opened = StoreHandle { store: store.clone(), ..opened };
-    let OpenedTurn { rig, handle, recorded, approver, awaited } =
-        match open_turn(task, id, &site, &opened).await {
+    let prompt = prompt.as_deref().map(|text| (text, images.len()));
+    let OpenedTurn { rig, handle, recorded, approver, awaited, prompt } =
+        match open_turn(task, id, &site, &opened, prompt).await {
             // Another command created it since this one looked for it.
-            Err(OpenFailure::Exists) => open_turn(task, id, &site, &opened).await,
+            Err(OpenFailure::Exists) => open_turn(task, id, &site, &opened, prompt).await,
             done => done,
         }
         .map_err(|failure| failure.of(id))?;
+    let prompt = prompt.map(|read| {
+        instructions.extend(read.context);
+        images.extend(read.images);
+        read.text
+    });
     if rig.settings.options.output_schema.is_some() {
         present.expect_schema();
     }
@@ -173,6 +180,8 @@ struct OpenedTurn {
     approver: Arc<TerminalApprover>,
     /// Calls whose clients were to return results in the log.
     awaited: Vec<AwaitedCall>,
+    /// Prompt, with what it names of MCP servers.
+    prompt: Option<PromptText>,
 }
 
 /// Reason why a session was not opened.
@@ -197,20 +206,26 @@ impl OpenFailure {
     }
 }
 
-/// Opens the session of the task, or creates it.
+/// Opens the session of the task, or creates it. What the prompt names is read first; it has so many
+/// images of its own.
 async fn open_turn(
     task: &TurnTask<'_>,
     id: &SessionId,
     site: &Workspace,
     opened: &StoreHandle,
+    prompt: Option<(&str, usize)>,
 ) -> Result<OpenedTurn, OpenFailure> {
     let loaded = recorded(opened.store.as_ref(), task, id).await?;
     let recorded = loaded.as_ref().map(|loaded| loaded.session.clone());
     if let Some(session) = recorded.as_ref().filter(|_| !task.resumes) {
         site.reject_elsewhere(session)?;
     }
-    let (rig, approver) = turn_runtime(task, site, opened.clone(), recorded.as_ref())?;
+    let (rig, approver, servers) = turn_runtime(task, site, opened.clone(), recorded.as_ref())?;
     check(task, &rig.settings, recorded.as_ref())?;
+    let prompt = match prompt {
+        Some((text, images)) => Some(prompt::check(servers.read(text, images).await?)?),
+        None => None,
+    };
     if let Some(loaded) = &loaded {
         let recovered = RecoveredCalls::of(&loaded.session, &loaded.history);
         session_checks::announce_recovered(&recovered, "this one");
@@ -231,6 +246,7 @@ async fn open_turn(
             recorded,
             approver,
             awaited: loaded.as_ref().map(windlass_engine::awaited_calls).unwrap_or_default(),
+            prompt,
         }),
         Err(StartError::Exists(_)) => Err(OpenFailure::Exists),
         Err(error) => Err(error.into()),
@@ -363,7 +379,7 @@ fn turn_runtime(
     site: &Workspace,
     kept: StoreHandle,
     recorded: Option<&Session>,
-) -> Result<(Runtime, Arc<TerminalApprover>), Failure> {
+) -> Result<(Runtime, Arc<TerminalApprover>, PromptServers), Failure> {
     let settings = recorded.map(|session| &*session.settings);
     let over = ProviderTransport::new(&task.recording, task.resumes)?;
     let chosen = task.adapters.choose_provider(&task.settings, &over, settings)?;
@@ -377,7 +393,7 @@ fn turn_runtime(
     });
     let locks = wiring::run_locks(&site.store);
     wiring::end_abandoned(locks.as_ref());
-    let RuledToolbox { toolbox, rules } = task.adapters.toolbox(&ToolSetup {
+    let RuledToolbox { toolbox, rules, servers } = task.adapters.toolbox(&ToolSetup {
         workspace: &site.workspace,
         file: task.settings.tools.as_deref(),
         sandbox,
@@ -426,7 +442,7 @@ fn turn_runtime(
     let bounds = (ceiling, grants);
     let (asks, sharing) = (approver.clone(), task.sharing);
     let runtime = wiring::build_runtime(kept, chosen, own, asks, settings, bounds, sharing);
-    Ok((runtime, approver))
+    Ok((runtime, approver, servers))
 }
 
 fn has_goal(task: &TurnTask<'_>, recorded: Option<&Session>) -> bool {

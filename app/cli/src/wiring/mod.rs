@@ -16,6 +16,7 @@ mod output_schema;
 mod own_tools;
 mod programs;
 mod project_context;
+mod prompt_text;
 mod provider;
 mod provider_scheme;
 mod providers;
@@ -57,6 +58,7 @@ pub(crate) use hooks::hooks;
 pub(crate) use own_tools::offered_tools;
 pub(crate) use programs::{runtime, runtimes};
 
+pub(crate) use prompt_text::{PromptServers, PromptText};
 pub(crate) use provider::{ProviderChoice, list_models};
 pub use provider_scheme::{ProviderScheme, ProviderSetup};
 pub(crate) use run_locks::{end_abandoned, run_locks};

@@ -26,6 +26,10 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
             McpCommand::Add(_)
             | McpCommand::List(_)
             | McpCommand::Get(_)
+            | McpCommand::Prompts(_)
+            | McpCommand::Resources(_)
+            | McpCommand::Login(_)
+            | McpCommand::Logout(_)
             | McpCommand::Remove { .. } => return Vec::new(),
         },
         Command::Sessions(_)

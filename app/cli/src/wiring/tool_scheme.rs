@@ -10,6 +10,7 @@ use windlass_engine::core::Rule;
 use windlass_engine::ports::ToolExecutor;
 use windlass_localfs::{RunLocks, ToolSandbox};
 
+use super::prompt_text::PromptServers;
 use super::skills::skill_tools;
 use super::tools::{command_tools, interaction_tools, local_tools, server_tools, web_tools};
 use crate::args::EscalationMode;
@@ -21,12 +22,14 @@ type MakeTools = Box<dyn Fn(&ToolSetup<'_>) -> Result<Option<ReadyTools>, BoxErr
 pub(super) struct ReadyTools {
     pub(super) tools: Arc<dyn ToolExecutor>,
     pub(super) rules: Vec<Rule>,
+    /// Servers among them that prompts may name.
+    pub(super) servers: PromptServers,
 }
 
 impl ReadyTools {
     /// Wraps tools that no rule of their own is about.
     pub(super) fn new(tools: Arc<dyn ToolExecutor>) -> Self {
-        Self { tools, rules: Vec::new() }
+        Self { tools, rules: Vec::new(), servers: PromptServers::default() }
     }
 }
 

@@ -15,6 +15,7 @@ use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig};
 
 use super::adapters::Adapters;
 use super::own_tools::offered_tools;
+use super::prompt_text::PromptServers;
 use super::tool_scheme::{ReadyTools, ToolSetup};
 use crate::args::EscalationMode;
 use crate::exit::Failure;
@@ -24,6 +25,8 @@ use crate::signals::COMMAND_GRACE_MS;
 pub(crate) struct RuledToolbox {
     pub(crate) toolbox: Toolbox,
     pub(crate) rules: Vec<Rule>,
+    /// MCP servers among the tools.
+    pub(crate) servers: PromptServers,
 }
 
 impl Adapters {
@@ -31,14 +34,16 @@ impl Adapters {
     /// asked to let one run outside of it. They hold the locks of their calls.
     pub(crate) fn toolbox(&self, setup: &ToolSetup<'_>) -> Result<RuledToolbox, Failure> {
         let (mut toolbox, mut rules) = (Toolbox::new(), Vec::new());
+        let mut servers = PromptServers::default();
         for scheme in &self.tools {
             if let Some(made) = scheme.make(setup).map_err(|error| scheme.failure(&error))? {
                 toolbox = toolbox.with(made.tools).map_err(|error| scheme.failure(&error))?;
                 rules.extend(made.rules);
+                servers = servers.or(made.servers);
             }
         }
         match (unavailable_tool(&offered_tools(&toolbox)), commands_file(setup)) {
-            (None, _) => Ok(RuledToolbox { toolbox, rules }),
+            (None, _) => Ok(RuledToolbox { toolbox, rules, servers }),
             (Some(stranger), Some(file)) => Err(Failure::usage(format!(
                 "cannot use the tools file `{}`: {stranger}",
                 file.display()

@@ -26,6 +26,7 @@ use crate::effect::{
 use crate::event::{LiveEvent, LiveKind};
 use crate::output::{self, OutputReader, OutputSession};
 use crate::outside;
+use crate::tool_search::{self, ToolSearch};
 
 /// Identity of a tool's run.
 struct ToolRun {
@@ -48,11 +49,17 @@ impl Driver {
         Some(self.checker.clone())
     }
 
+    /// Returns the request for the model.
+    fn prompt(&self, turn: &Turn) -> Prompt {
+        let session = self.machine.session();
+        render(self.machine.history(), &turn.settings, &session.found_tools)
+    }
+
     /// Starts a sample effect. `None` when the state lacks what the effect needs.
     pub(super) fn start_sample(&mut self, key: EffectKey, started: Seq) -> Option<()> {
         let checker = self.checker()?;
         let turn = self.machine.session().turn()?;
-        let prompt = render(self.machine.history(), &turn.settings);
+        let prompt = self.prompt(turn);
         self.prefix.check(&self.machine.session().id, &prompt);
         let effect = SampleEffect {
             key,
@@ -80,7 +87,7 @@ impl Driver {
             return None;
         };
         let turn = self.machine.session().turn()?;
-        let prompt = render(self.machine.history(), &turn.settings);
+        let prompt = self.prompt(turn);
         let effect = CompactEffect {
             key,
             started: fact.clone(),
@@ -205,8 +212,8 @@ impl Driver {
         })
     }
 
-    /// Returns the executor of a call. A client's tools are only planned here. The engine itself reads outputs and reaches agents in the
-    /// background, unless an executor has a tool of that name.
+    /// Returns the executor of a call. A client's tools are only planned here. The engine
+    /// itself searches tools, reads outputs and reaches agents in the background, unless an executor has a tool of that name.
     fn executor(&self, turn: &Turn, call: &ToolCall) -> Arc<dyn ToolExecutor> {
         if client_tools::is_clients(&turn.settings, &call.name) {
             return Arc::new(ClientToolPlan);
@@ -223,6 +230,9 @@ impl Driver {
                 ended: session.queue.iter().filter_map(|input| input.result.clone()).collect(),
                 durable: self.machine.durable(),
             });
+        }
+        if tool_search::is_own(&call.name, &*self.ports.tools) {
+            return Arc::new(ToolSearch::new(turn.settings.clone()));
         }
         if !output::is_own(&call.name, &*self.ports.tools) {
             return self.ports.tools.clone();

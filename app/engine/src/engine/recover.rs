@@ -3,7 +3,8 @@
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use windlass_core::{
-    GOAL_TOOL, READ_OUTPUT_TOOL, Scope, Session, SessionId, is_background_agent_tool,
+    GOAL_TOOL, READ_OUTPUT_TOOL, SEARCH_TOOLS_TOOL, Scope, Session, SessionId,
+    is_background_agent_tool,
 };
 use windlass_ports::{Ports, SessionFilter, StoreError, Tenants};
 
@@ -182,8 +183,10 @@ pub(super) fn missing_parts(ports: &Ports, session: &Session) -> Vec<String> {
     let settings = session.turn().map_or(&session.settings, |turn| &turn.settings);
     let (tools, hooks) = (ports.tools.tools(), ports.hooks.hooks());
     // The engine answers the calls of these itself.
-    let own =
-        |name: &str| matches!(name, GOAL_TOOL | READ_OUTPUT_TOOL) || is_background_agent_tool(name);
+    let own = |name: &str| {
+        matches!(name, GOAL_TOOL | READ_OUTPUT_TOOL | SEARCH_TOOLS_TOOL)
+            || is_background_agent_tool(name)
+    };
     let has = |name: &str| own(name) || tools.iter().any(|tool| tool.name == name);
     // The engine itself runs agents, and clients run their tools.
     let run = settings.tools.iter().filter(|tool| tool.agent.is_none() && !tool.client);

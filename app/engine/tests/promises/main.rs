@@ -13,6 +13,7 @@ mod children;
 #[path = "../support/clock.rs"]
 mod clock;
 mod compaction;
+mod deferred;
 mod ends;
 mod following;
 mod forks;

@@ -103,12 +103,13 @@ fn on_item_added(
     recorded: &RecordedFact,
     fact: &ItemAdded,
 ) -> Result<(), InvalidFact> {
+    let found = session.found_tools.clone();
     let turn = allowed(session, recorded, Transition::Sample(fact.started))?;
     if fact.surplus && !(matches!(fact.item, Item::Call(_)) && turn.answer_has_most_calls()) {
         return Err(invalid_fact(recorded, "the answer has room for the call"));
     }
     let call = match &fact.item {
-        Item::Call(call) => Some(proposed(turn, recorded.seq, call, fact.surplus)),
+        Item::Call(call) => Some(proposed((turn, &found), recorded.seq, call, fact.surplus)),
         Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) => None,
     };
     let sampling = sampling(turn, recorded)?;

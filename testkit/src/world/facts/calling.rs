@@ -186,11 +186,12 @@ fn call_observed() -> impl Strategy<Value = Fact> {
     let by = prop::option::of(scope().prop_map(Arc::new));
     let shown = prop::collection::vec(image(), 0..3);
     let confined = (prop::option::of(confined), prop::collection::vec(changed_file(), 0..3), shown);
-    let kept = (kept, confined, (by, prop::option::of(text())));
+    let offers = prop::collection::vec(text(), 0..2);
+    let kept = (kept, confined, (by, prop::option::of(text()), offers));
     let whole = (number(), status, text(), sizes, kept, took, prop::option::of(telling));
     whole.prop_map(|(call, status, output, sizes, kept, took, tells)| {
         let (output_bytes, omitted_bytes, exit_code) = sizes;
-        let ((kept, form, detached), (confinement, changes, images), (by, key)) = kept;
+        let ((kept, form, detached), (confinement, changes, images), (by, key, offers)) = kept;
         Fact::CallObserved(CallObserved {
             call: CallId(call),
             observation: Arc::new(Observation {
@@ -203,6 +204,7 @@ fn call_observed() -> impl Strategy<Value = Fact> {
                 confinement,
                 images,
                 changes,
+                offers,
             }),
             usage: took,
             report: tells,

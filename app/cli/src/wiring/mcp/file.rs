@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use windlass_mcp::{ServerEntry, ServerName, ServerTable, parse_toml};
+use windlass_mcp::{ServerEntry, ServerName, ServerTable, parse_deferred_limit, parse_toml};
 
 use crate::exit::{ExitKind, Failure};
 use crate::wiring::tools::configured;
@@ -32,6 +32,15 @@ pub(crate) fn load() -> Result<ServerTable, Failure> {
         Some(path) => parse(&path, &read(&path)?),
         None => Ok(ServerTable::new()),
     }
+}
+
+/// Reads from the file how many tokens of tools are offered at once.
+pub(super) fn deferral() -> Result<u64, Failure> {
+    let Some(path) = configured(NAME) else {
+        return Ok(0);
+    };
+    parse_deferred_limit(&read(&path)?)
+        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))
 }
 
 /// Adds a server to the file.

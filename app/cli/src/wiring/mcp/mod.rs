@@ -1,6 +1,7 @@
 //! Tools of MCP servers: those of the user's file, and those of a project's that the user trusts.
 
 mod file;
+mod named;
 mod project;
 
 use std::collections::BTreeMap;
@@ -9,12 +10,11 @@ use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
 use windlass::BoxError;
-use windlass_engine::core::{Rule, RuleVerdict};
-use windlass_engine::ports::ToolExecutor as _;
+use windlass_engine::core::{ArgumentPattern, Rule, RuleVerdict};
 use windlass_http::http_wire;
 use windlass_mcp::{
-    McpError, McpOptions, McpRecord, McpServer, McpTools, ServerEntry, ServerName, ServerNames,
-    ServerReport, ServerSandbox, ServerState, ToolApproval,
+    McpError, McpOptions, McpRecord, McpServer, McpTools, READ_RESOURCE_TOOL, ServerEntry,
+    ServerName, ServerNames, ServerReport, ServerSandbox, ServerState, ToolApproval,
 };
 
 use super::tool_scheme::{ReadyTools, ToolSetup};
@@ -23,6 +23,7 @@ use crate::exit::Failure;
 use crate::present::{print_notice, visible};
 
 pub(crate) use file::{add, load, path, remove};
+pub(crate) use named::PromptServers;
 pub(crate) use project::{PROJECT_FILE, project_file};
 
 /// Folder of the record and of the logins in the state folder.
@@ -77,11 +78,17 @@ pub(in crate::wiring) fn server_tools(
         tool: tool.to_owned(),
         argument: None,
     });
-    let rules = rules.collect();
-    Ok(match tools.tools().is_empty() {
-        true => None,
-        false => Some(ReadyTools { tools: Arc::new(tools), rules }),
-    })
+    let of_resources = tools.asked_resources().into_iter().map(|server| Rule {
+        verdict: RuleVerdict::Ask,
+        tool: READ_RESOURCE_TOOL.to_owned(),
+        argument: Some(ArgumentPattern {
+            name: "server".to_owned(),
+            pattern: server.as_str().to_owned(),
+        }),
+    });
+    let rules = rules.chain(of_resources).collect();
+    let tools = Arc::new(tools);
+    Ok(Some(ReadyTools { tools: tools.clone(), rules, servers: PromptServers::new(tools) }))
 }
 
 /// Starts the servers that are enabled; `None` if there are none.
@@ -117,6 +124,7 @@ pub(crate) fn options(setup: &ToolSetup<'_>) -> Result<McpOptions, Failure> {
         .with_record(McpRecord::at(state_folder()?.join(RECORD)))
         .with_logins(logins()?)
         .with_check(windlass_engine::check_parameters)
+        .with_deferred_over(file::deferral()?)
         .with_wire(|url| http_wire(url).map_err(|error| McpError::new(error.to_string()))))
 }
 

@@ -45,7 +45,7 @@ pub(super) fn tenant(
     let chosen = adapters.choose_provider(shape, &ProviderTransport::Network, None)?;
     let locks = wiring::run_locks(&kept.url);
     wiring::end_abandoned(locks.as_ref());
-    let RuledToolbox { toolbox, rules } = adapters.toolbox(&ToolSetup {
+    let RuledToolbox { toolbox, rules, .. } = adapters.toolbox(&ToolSetup {
         workspace: &workspace.folder,
         file: shape.tools.as_deref(),
         sandbox: workspace.sandbox.clone(),

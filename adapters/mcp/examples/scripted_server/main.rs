@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+mod shared;
+
 /// Error of a version that the server does not speak.
 const UNSUPPORTED_VERSION: i64 = -32022;
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -61,6 +63,12 @@ impl Server {
             "initialize" => self.initialize(&message["params"]),
             "ping" => Some(Ok(json!({}))),
             "tools/list" => Some(Ok(self.list(&message["params"]))),
+            other if self.mode == "shares" && other.starts_with("resources/") => {
+                Some(shared::resources(other, &message["params"]))
+            }
+            other if self.mode == "shares" && other.starts_with("prompts/") => {
+                Some(shared::prompts(other, &message["params"]))
+            }
             "tools/call" => self.call(&message["params"]).map(Ok),
             other => Some(Err((METHOD_NOT_FOUND, format!("no method {other}")))),
         };
@@ -100,10 +108,15 @@ impl Server {
         if self.mode == "modern" {
             return Some(Err((UNSUPPORTED_VERSION, "use server/discover".into())));
         }
+        let mut capabilities = json!({"tools": {"listChanged": true}});
+        if self.mode == "shares" {
+            capabilities["resources"] = json!({});
+            capabilities["prompts"] = json!({});
+        }
         self.begins("initialize").map(|begun| {
             begun.map(|_| {
                 json!({"protocolVersion": params["protocolVersion"],
-                    "capabilities": {"tools": {"listChanged": true}},
+                    "capabilities": capabilities,
                     "serverInfo": {"name": "scripted", "version": "1"}})
             })
         })

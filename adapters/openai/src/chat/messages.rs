@@ -7,7 +7,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_core::{
     AppendListIter, CallItem, Image, LoweredPart, LoweringReason, PromptItem, ReasoningItem, Seq,
@@ -20,6 +19,10 @@ use windlass_kit_http::request::{
 use windlass_kit_http::{EncodedImages, EncodedItems};
 use windlass_ports::ProviderError;
 
+use super::message::{
+    AssistantCall, AssistantMessage, ChatContentPart, ContentMessage, FunctionCall, ImageUrl,
+    TextMessage, ToolMessage,
+};
 use crate::quirks::{
     AfterResults, CallExtra, ContextRole, EmptyContent, Quirks, ReasoningBack, UserTurns,
 };
@@ -33,64 +36,6 @@ const BRIDGE: &str = "I have the results.";
 
 /// User message inserted where the last message may not be the model's.
 const GO_ON: &str = "<context from=\"windlass\">\nGo on from here.\n</context>";
-
-#[derive(Serialize)]
-struct TextMessage<'a> {
-    role: &'static str,
-    content: &'a str,
-}
-
-#[derive(Serialize)]
-struct AssistantMessage<'a> {
-    role: &'static str,
-    content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_content: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    reasoning_details: &'a [&'a RawValue],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    tool_calls: &'a [AssistantCall<'a>],
-}
-
-#[derive(Serialize)]
-struct AssistantCall<'a> {
-    id: Cow<'a, str>,
-    r#type: &'static str,
-    function: FunctionCall<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    extra_content: Option<&'a RawValue>,
-}
-
-#[derive(Serialize)]
-struct FunctionCall<'a> {
-    name: Cow<'a, str>,
-    arguments: Cow<'a, str>,
-}
-
-#[derive(Serialize)]
-struct ToolMessage<'a> {
-    role: &'static str,
-    tool_call_id: Cow<'a, str>,
-    content: Cow<'a, str>,
-}
-
-#[derive(Serialize)]
-struct ContentMessage<'a> {
-    role: &'static str,
-    content: Vec<ChatContentPart<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum ChatContentPart<'a> {
-    Text { text: &'a str },
-    ImageUrl { image_url: ImageUrl },
-}
-
-#[derive(Serialize)]
-struct ImageUrl {
-    url: String,
-}
 
 /// Writes messages. Answers up to which item, and which byte, nothing later can change them.
 pub(crate) fn items(

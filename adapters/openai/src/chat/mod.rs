@@ -5,6 +5,7 @@ pub(crate) mod decode;
 mod details;
 #[cfg(test)]
 mod fault_tests;
+mod message;
 pub(crate) mod messages;
 pub(crate) mod request;
 pub(crate) mod wire;

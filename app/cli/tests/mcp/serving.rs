@@ -73,15 +73,15 @@ fn a_session_runs_another_one_over_both_transports() {
 /// A client of `windlass mcp serve` in the older era.
 struct StdioClient {
     child: std::process::Child,
-    output: std::io::BufReader<std::process::ChildStdout>,
+    output: BufReader<std::process::ChildStdout>,
     input: Option<std::process::ChildStdin>,
 }
 
 impl StdioClient {
     fn start(place: &Place, words: &[&str]) -> Self {
         let mut command = place.command(&[&["mcp", "serve"], words].concat());
-        let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
-        let output = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
         let input = child.stdin.take();
         let mut client = Self { child, output, input };
         let begun = client.ask(

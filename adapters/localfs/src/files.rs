@@ -90,7 +90,7 @@ pub(crate) fn work(
     let ran = bench.stop.check().map_err(CallFailure::from).and_then(|()| match (tool, work) {
         (FileTool::Read, CallMode::Run) => read::run(&parse(arguments)?, bench),
         (FileTool::View, CallMode::Run) => {
-            view::read(arguments, bench).map(|image| image.not_shown())
+            view::read(arguments, bench).map(|image| image.not_shown("a program receives text"))
         }
         (FileTool::List, CallMode::Run) => list::run(&parse(arguments)?, bench),
         (FileTool::Grep, CallMode::Run) => grep::run(&parse(arguments)?, bench),

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use windlass_core::{CallId, Observation, ObservationStatus, SessionId, ToolSpec};
 use windlass_kit_process::RunLocks;
 use windlass_ports::{
-    ArgumentPath, FileChange, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor,
-    ToolProcess, store_image,
+    ArgumentPath, BlobErrorKind, FileChange, ToolCall, ToolContext, ToolError, ToolErrorKind,
+    ToolExecutor, ToolProcess, store_image,
 };
 
 use crate::config::LocalFsConfig;
@@ -146,6 +146,9 @@ impl LocalFs {
             Ok(image) => {
                 let images = vec![image];
                 Observation { images, ..Observation::new(ObservationStatus::Done, viewed.words()) }
+            }
+            Err(error) if error.kind == BlobErrorKind::Disabled => {
+                viewed.not_shown("nothing is stored beside the log")
             }
             Err(error) => {
                 let words = format!("Failed: the image cannot be shown: {error}");

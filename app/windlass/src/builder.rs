@@ -203,7 +203,7 @@ impl Builder {
     /// A session records its hooks by name, so choose names that stay.
     ///
     /// ```
-    /// use windlass::{HookPoint, HookReply, ModelTools, HookSubject};
+    /// use windlass::{HookPoint, HookReply, HookSubject};
     ///
     /// let builder = windlass::builder("openai/gpt-5");
     /// let builder = builder.hook("short", HookPoint::PromptSubmitted, async |call, _| {

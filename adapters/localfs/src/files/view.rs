@@ -36,9 +36,9 @@ impl ViewedImage {
         format!("[{}]", self.words)
     }
 
-    /// The observation of a caller that sees no image.
-    pub(crate) fn not_shown(&self) -> Observation {
-        let words = format!("[{}; a program is not shown the image itself]", self.words);
+    /// The observation of a caller that cannot be shown the image, for this reason.
+    pub(crate) fn not_shown(&self, why: &str) -> Observation {
+        let words = format!("[{}; the image itself is not shown: {why}]", self.words);
         Observation::new(ObservationStatus::Done, words)
     }
 }

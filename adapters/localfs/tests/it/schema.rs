@@ -16,6 +16,7 @@ fn the_tools_are_these_in_this_order() {
         found,
         [
             ("read_file", E::ReadOnly, C::Parallel),
+            ("view_image", E::ReadOnly, C::Parallel),
             ("list_dir", E::ReadOnly, C::Parallel),
             ("grep", E::ReadOnly, C::Parallel),
             ("glob", E::ReadOnly, C::Parallel),

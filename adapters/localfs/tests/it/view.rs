@@ -40,7 +40,7 @@ async fn an_image_is_stored_and_named() {
     assert_eq!(blobs.bytes(&session(), sha256).unwrap(), content);
 
     let seen = view(&world, &blobs, "shot.png", true).await;
-    assert!(seen.images.is_empty() && seen.output.contains("a program is not shown"), "{seen:?}");
+    assert!(seen.images.is_empty() && seen.output.contains("a program receives text"), "{seen:?}");
 }
 
 #[tokio::test]

@@ -167,6 +167,7 @@ impl Seen {
                     extra: Value::Null,
                 }),
                 (_, "system" | "developer") => self.contexts += 1,
+                ("function_call_output", _) => self.parts(&item["output"], "input_image"),
                 (_, "user") => self.parts(&item["content"], "input_image"),
                 (_, "assistant") => {
                     let refusal = |part: &&Value| part["type"] == "refusal";
@@ -182,6 +183,7 @@ impl Seen {
             match text(&block["type"]) {
                 "thinking" | "redacted_thinking" => self.thoughts += 1,
                 "image" => self.images += 1,
+                "tool_result" => self.parts(&block["content"], "image"),
                 "tool_use" => self.calls.push(Call {
                     id: Some(text(&block["id"]).into()),
                     name: text(&block["name"]).into(),

@@ -32,6 +32,7 @@ impl ToolFixture for World {
             call("exec_command", json!({"cmd": "sleep 1000", "yield_time_ms": 0})),
             call("list_processes", json!({})),
             call("stop_process", json!({"id": 11})),
+            call("view_image", json!({"path": "i.png"})),
         ]
     }
 
@@ -62,6 +63,8 @@ impl ToolFixture for World {
 fn fixture() -> World {
     let fixture = World::new();
     fixture.put("a", "one\n");
+    let head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0";
+    std::fs::write(fixture.path("i.png"), head).unwrap();
     fixture
 }
 

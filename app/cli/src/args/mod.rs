@@ -29,8 +29,9 @@ pub(crate) use inputs::{InputsArgs, InputsCommand};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
     AddServerArgs, GetServerArgs, ListPromptsArgs, ListResourcesArgs, ListServersArgs, LoginArgs,
-    LogoutArgs, McpArgs, McpCommand, McpServeArgs,
+    LogoutArgs, McpServeArgs,
 };
+pub(crate) use mcp::{McpArgs, McpCommand};
 pub(crate) use parse::{
     CallPattern, age, amount, duration, edit_tools, mode, pattern, permissions, price, size,
     strategy, transport,

@@ -16,7 +16,7 @@ pub(crate) struct PromptText {
 /// Servers that prompts may name: this build has none.
 #[cfg(not(feature = "mcp"))]
 #[derive(Clone, Default)]
-pub(crate) struct PromptServers;
+pub(crate) struct PromptServers(());
 
 #[cfg(not(feature = "mcp"))]
 impl PromptServers {

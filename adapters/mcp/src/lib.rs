@@ -28,6 +28,7 @@ mod resources;
 mod result;
 mod schema;
 mod server;
+mod state_file;
 mod stderr;
 mod tools;
 

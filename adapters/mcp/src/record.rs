@@ -2,15 +2,14 @@
 //! they were when they were first offered or last approved.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use windlass_ports::sync::Mutex;
 
 use crate::era::Era;
+use crate::state_file;
 
 /// Name of the file in its folder.
 const NAME: &str = "servers.json";
@@ -129,8 +128,7 @@ impl McpRecord {
         let Some(folder) = &self.folder else {
             return Ok(change(&mut self.own.lock()));
         };
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let lock = private(folder.join(LOCK).as_path())?;
+        let lock = state_file::open_lock(&folder.join(LOCK))?;
         // Released when the file is closed.
         lock.lock()?;
         let path = folder.join(NAME);
@@ -138,7 +136,8 @@ impl McpRecord {
         let before = serde_json::to_vec(&servers).map_err(io::Error::other)?;
         let changed = change(&mut servers);
         if serde_json::to_vec(&servers).map_err(io::Error::other)? != before {
-            write(&path, servers)?;
+            let text = serde_json::to_vec(&RecordFile { version: VERSION, servers });
+            state_file::replace(&path, &text.map_err(io::Error::other)?)?;
         }
         Ok(changed)
     }
@@ -152,13 +151,9 @@ fn entry<'a>(servers: &'a mut Servers, server: &str) -> &'a mut Entry {
 }
 
 fn read(path: &Path) -> io::Result<Servers> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Servers::new()),
-        Err(error) => return Err(error),
+    let Some(text) = state_file::read(path, MAX_BYTES)? else {
+        return Ok(Servers::new());
     };
-    let mut text = Vec::new();
-    file.take(MAX_BYTES).read_to_end(&mut text)?;
     let read: RecordFile = serde_json::from_slice(&text)?;
     match read.version {
         VERSION => Ok(read.servers),
@@ -166,22 +161,10 @@ fn read(path: &Path) -> io::Result<Servers> {
     }
 }
 
-fn write(path: &Path, servers: Servers) -> io::Result<()> {
-    let text = serde_json::to_vec(&RecordFile { version: VERSION, servers });
-    let beside = path.with_extension("new");
-    let mut file = private(&beside)?;
-    file.set_len(0)?;
-    file.write_all(&text.map_err(io::Error::other)?)?;
-    file.sync_all()?;
-    fs::rename(&beside, path)
-}
-
-fn private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn tools(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {

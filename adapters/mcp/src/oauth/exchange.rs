@@ -70,6 +70,12 @@ impl Site {
             return Err("it does not say where to log in".into());
         }
         let metadata = resolved.metadata;
+        // The library refuses a list without S256, and lets a missing one pass.
+        if metadata.code_challenge_methods_supported.is_none() {
+            let words = "its authorization server does not say that it has PKCE \
+                         (code_challenge_methods_supported), without which others could use a login";
+            return Err(words.into());
+        }
         let register = metadata.registration_endpoint.as_ref();
         let ends = [&metadata.authorization_endpoint, &metadata.token_endpoint];
         for end in ends.into_iter().chain(register) {

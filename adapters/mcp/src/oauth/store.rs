@@ -1,9 +1,8 @@
 //! Logins in the user's state folder: one file for each server, for its owner alone, with a lock beside
 //! it that is held while a token is renewed.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use windlass_core::Timestamp;
 
 use super::EARLY_S;
 use crate::server::LoginStatus;
+use crate::state_file;
 
 /// Version of the format.
 const VERSION: u32 = 1;
@@ -114,9 +114,8 @@ impl LoginFile {
     pub(super) async fn lock(&self) -> Result<LockedFile<'_>, String> {
         let words =
             |error: &dyn std::fmt::Display| format!("cannot lock {}: {error}", self.path.display());
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| words(&e))?;
-        let lock = private(&self.path.with_extension("lock")).map_err(|e| words(&e))?;
+        let lock = state_file::open_lock(&self.path.with_extension("lock"));
+        let lock = lock.map_err(|error| words(&error))?;
         let end = Instant::now() + LOCK;
         loop {
             match lock.try_lock() {
@@ -150,18 +149,17 @@ impl LockedFile<'_> {
     /// Writes the login as a whole.
     pub(super) fn write(&self, login: &StoredLogin) -> Result<(), String> {
         let path = &self.file.path;
-        write(path, login).map_err(|error| format!("cannot write {}: {error}", path.display()))
+        let form = LoginForm { version: VERSION, login: login.clone() };
+        let text = serde_json::to_vec(&form).map_err(io::Error::other);
+        let written = text.and_then(|text| state_file::replace(path, &text));
+        written.map_err(|error| format!("cannot write {}: {error}", path.display()))
     }
 }
 
 fn read(path: &Path) -> io::Result<Option<StoredLogin>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
+    let Some(text) = state_file::read(path, MAX_BYTES)? else {
+        return Ok(None);
     };
-    let mut text = Vec::new();
-    file.take(MAX_BYTES).read_to_end(&mut text)?;
     // Words of the parser may quote the text.
     let form: LoginForm =
         serde_json::from_slice(&text).map_err(|_| io::Error::other("it is damaged"))?;
@@ -169,21 +167,6 @@ fn read(path: &Path) -> io::Result<Option<StoredLogin>> {
         VERSION => Ok(Some(form.login)),
         other => Err(io::Error::other(format!("its version {other} is unknown"))),
     }
-}
-
-fn write(path: &Path, login: &StoredLogin) -> io::Result<()> {
-    let form = LoginForm { version: VERSION, login: login.clone() };
-    let text = serde_json::to_vec(&form).map_err(io::Error::other)?;
-    let beside = path.with_extension("new");
-    let mut file = private(&beside)?;
-    file.set_len(0)?;
-    file.write_all(&text)?;
-    file.sync_all()?;
-    fs::rename(&beside, path)
-}
-
-fn private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 #[cfg(test)]

@@ -259,6 +259,7 @@ async fn an_authorization_server_that_others_can_read_is_not_used() {
         (json!({"token_endpoint": "http://h.test/token"}), "http://h.test is neither https"),
         (json!({"issuer": "https://h.test"}), "mismatch"),
         (json!({"code_challenge_methods_supported": ["plain"]}), "S256"),
+        (json!({"code_challenge_methods_supported": null}), "does not say that it has PKCE"),
         (json!({"registration_endpoint": null}), "set oauth.client_id"),
     ] {
         site.http.access.lock().unwrap().metadata = metadata;

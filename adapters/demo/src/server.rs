@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt;
+use std::fs::File;
+use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -94,6 +96,7 @@ impl fmt::Debug for DemoServer {
 async fn accept(listener: TcpListener) {
     let mut connections = JoinSet::new();
     let permits = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut spare = spare();
     loop {
         let Ok(permit) = permits.clone().acquire_owned().await else {
             return;
@@ -107,12 +110,28 @@ async fn accept(listener: TcpListener) {
             }
             Err(error) => {
                 debug!(%error, "a connection to the demo model could not be accepted");
+                turn_away(&listener, &mut spare).await;
                 // Out of file descriptors it would fail again at once.
                 tokio::task::yield_now().await;
             }
         }
         while connections.try_join_next().is_some() {}
     }
+}
+
+/// Opens a file that is held back for [`turn_away`].
+fn spare() -> Option<File> {
+    File::open("/dev/null").ok()
+}
+
+/// Ends a connection for which there was no file descriptor with the one held back. Its client gets an
+/// error, and does not wait for an answer until its time is up.
+async fn turn_away(listener: &TcpListener, held: &mut Option<File>) {
+    if held.take().is_some() {
+        // A connection that is gone by now needs no end.
+        drop(poll_fn(|context| Poll::Ready(listener.poll_accept(context))).await);
+    }
+    *held = spare();
 }
 
 async fn serve(stream: TcpStream) {

@@ -62,6 +62,8 @@ pub enum InputKind {
     SampleEvent,
     /// End of a tool's run.
     CallEnded,
+    /// End of a tool's run without a result.
+    CallSuspended,
     /// End of an agent's run.
     AgentEnded,
     /// End of an agent's run whose child continues.
@@ -107,6 +109,7 @@ impl InputKind {
             Input::Tick => Self::Tick,
             Input::SampleEvent { .. } => Self::SampleEvent,
             Input::CallEnded { .. } => Self::CallEnded,
+            Input::CallSuspended { .. } => Self::CallSuspended,
             Input::AgentEnded { .. } => Self::AgentEnded,
             Input::AgentDetached { .. } => Self::AgentDetached,
             Input::ProgramEvent { .. } => Self::ProgramEvent,

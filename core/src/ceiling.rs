@@ -265,6 +265,8 @@ impl PermissionsNarrowed {
             | CallProgress::Reconciling { .. }
             | CallProgress::Done { .. } => false,
         };
+        // It keeps its question, and is decided again before it goes on.
+        let asks = call.asks_person();
         if unseen && waits {
             call.decide_again();
         }
@@ -278,10 +280,15 @@ impl PermissionsNarrowed {
         let lowered = mode != mode_verdict(settings.before, old).0;
         let verdict = permitted(settings.now, *effect, call.rule_verdict);
         // A log that somebody else wrote need not say that its call was allowed.
-        call.held |= held && waits && self.again;
+        call.held |= held && (waits || asks) && self.again;
         match &call.progress {
             CallProgress::Allowed if self.again => call.decide_again(),
             CallProgress::Allowed if lowered || matched => call.progress = CallProgress::Proposed,
+            CallProgress::AwaitingResult { .. }
+                if asks && (self.again || lowered || matched || unseen) =>
+            {
+                call.decide_after_answer();
+            }
             CallProgress::AwaitingApproval { .. } if verdict == Verdict::Deny => {
                 call.hook_rounds.open = None;
                 call.progress = CallProgress::Proposed;
@@ -345,16 +352,17 @@ fn is_pending(call: &CallState) -> bool {
             | CallProgress::AwaitingApproval { .. }
             | CallProgress::Allowed
             | CallProgress::Running { .. } => true,
+            CallProgress::AwaitingResult { .. } => call.asks_person(),
             CallProgress::Denied { .. }
-            | CallProgress::AwaitingResult { .. }
             | CallProgress::Reconciling { .. }
             | CallProgress::Done { .. } => false,
         }
 }
 
 impl CallState {
-    /// Returns a call that has not started to its beginning: its hooks are asked again.
-    fn decide_again(&mut self) {
+    /// Returns a call of which nothing runs to its beginning: its hooks are asked again. What a
+    /// suspended run left stays.
+    pub(crate) fn decide_again(&mut self) {
         self.hook_rounds = HookRounds::default();
         self.contexts.clear();
         self.outside_sandbox = self.outside_sandbox.map(|_| OutsideSandbox::default());

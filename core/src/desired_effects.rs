@@ -171,6 +171,7 @@ mod tests {
             ended: false,
             label: None,
             barred: false,
+            suspended: None,
             held: false,
             outside_sandbox: None,
             matched: None,

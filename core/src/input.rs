@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::BudgetUsage;
 use crate::approval::ApprovalGrant;
 use crate::arguments_digest::ArgumentsDigest;
-use crate::call::Observation;
+use crate::call::{Observation, Suspension};
 use crate::compaction::{CutPoint, VisiblePart};
 use crate::effect::EffectKey;
 use crate::fact::{ContextPart, Lineage, PermissionsNarrowed, StopTiming};
@@ -194,13 +194,14 @@ pub enum Input {
         /// Answer to the question.
         answer: ApprovalAnswer,
     },
-    /// A client returns the result of a call that it ran.
+    /// A client returns the result of a call that it ran, or the answer for a suspended call.
     SubmitResult {
         /// Id of the call.
         call: CallId,
         /// Scope of the client.
         scope: Scope,
-        /// Result of the call: done or failed.
+        /// Result of the call: done or failed. For a suspended call its output is the answer, and
+        /// failed means that nobody answers.
         observation: Observation,
     },
     /// The process releases the session once it is idle.
@@ -228,6 +229,13 @@ pub enum Input {
         key: EffectKey,
         /// Result of the call.
         observation: Observation,
+    },
+    /// A tool's run has ended without a result: it goes on in another run.
+    CallSuspended {
+        /// Identifies the run.
+        key: EffectKey,
+        /// What the run left for the next one.
+        suspension: Suspension,
     },
     /// An agent's run has ended.
     AgentEnded {

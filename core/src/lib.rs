@@ -89,7 +89,10 @@ pub use background::{
     CLOSE_AGENT_TOOL, SEND_TO_AGENT_TOOL, WAIT_FOR_AGENT_TOOL, background_agent_tools,
     is_background_agent_tool,
 };
-pub use call::{Confinement, Observation, ObservationStatus, StoredOutput, Verdict};
+pub use call::{
+    ASK_USER_TOOL, Confinement, Observation, ObservationStatus, StoredOutput, SuspendedCall,
+    Suspension, UserAnswer, UserQuestion, Verdict,
+};
 pub use cause::{DecisionCause, InputKind};
 pub use ceiling::{CallsToMatch, Ceiling};
 pub use changed_files::{ChangedFile, ChangedFiles, FileVersion};

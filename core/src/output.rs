@@ -232,7 +232,7 @@ impl OutputFinder {
             // A call is observed in its turn.
             FactGroup::Turn(TurnFact::TurnSettled(_)) => return OutputSearch::Missing,
             FactGroup::Turn(TurnFact::TurnOpened(_) | TurnFact::InterruptRequested(_))
-            | FactGroup::Run(RunFact::CallObserved(_) | RunFact::CallStarted(_))
+            | FactGroup::Run(_)
             | FactGroup::Sample(
                 SampleFact::SampleStarted(_)
                 | SampleFact::SampleEnded(_)

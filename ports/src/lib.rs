@@ -105,7 +105,7 @@ pub use store::{
 };
 pub use summary::{SessionFilter, SessionListing, SessionSummary, Tenants};
 pub use tools::{
-    ArgumentPath, FileChange, NoProgress, ProgressSink, ToolCall, ToolContext, ToolError,
+    ArgumentPath, FileChange, NoProgress, ProgressSink, ToolCall, ToolContext, ToolEnd, ToolError,
     ToolErrorKind, ToolExecutor, ToolProcess, ToolProcessState,
 };
 pub use wire::{

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use windlass_core::{
-    CallId, Observation, ObservationStatus, Retry, Scope, SessionId, Timestamp, ToolSpec, TurnId,
+    CallId, Observation, ObservationStatus, Retry, Scope, SessionId, SuspendedCall, Suspension,
+    Timestamp, ToolSpec, TurnId,
 };
 
 use crate::blobs::OutputStore;
@@ -16,7 +17,7 @@ use crate::error::{ErrorKind, PortError};
 /// Runs tools.
 ///
 /// Laws:
-/// - *once*: `run` is called at most once per call and attempt;
+/// - *once*: a run is begun at most once per call and attempt;
 /// - *alone*: a run begins once nothing of an earlier attempt of its call runs, also if that was
 ///   started by a process that was killed;
 /// - *timely*: it ends within the deadline of its context, and soon after its signal is cancelled,
@@ -24,6 +25,8 @@ use crate::error::{ErrorKind, PortError};
 /// - *owned*: a process that outlives its call by design is one of
 ///   [`processes`](Self::processes) until it ends. None runs once [`release`](Self::release) has
 ///   returned;
+/// - *resumed*: a suspended call goes on in another run, which has what the run before left. It is
+///   never begun anew, also not by an executor that does not suspend calls;
 /// - *bounded*: output is bounded, and states its true size;
 /// - *declared*: a tool declared `read_only` changes nothing; one declared `idempotent` has its
 ///   effect once per idempotency key.
@@ -39,6 +42,26 @@ pub trait ToolExecutor: Send + Sync + 'static {
     /// error reports that the run never started. Of the kind `Unsupported` for a tool that is not
     /// one of its [`tools`](Self::tools).
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError>;
+
+    /// Runs a tool, or goes on with a call that a run before this one suspended: see
+    /// [`ToolContext::suspended`]. The engine calls this, and no `run` of its own. An executor whose
+    /// tools ask people, or run for longer than a process, implements it; any other one is complete
+    /// with [`run`](Self::run). An executor that wraps others passes it on.
+    ///
+    /// # Errors
+    /// As those of [`run`](Self::run); of the kind `Failed` when a call is to go on that this
+    /// executor cannot have suspended.
+    async fn run_or_suspend(
+        &self,
+        call: ToolCall,
+        context: ToolContext,
+    ) -> Result<ToolEnd, ToolError> {
+        if context.suspended.is_some() {
+            let words = format!("{} cannot go on with a call that was suspended", call.name);
+            return Err(ToolError::new(ToolErrorKind::Failed, words));
+        }
+        self.run(call, context).await.map(ToolEnd::Observed)
+    }
 
     /// Describes the effect of a run without running it. Used in a dry run for tools that change
     /// something.
@@ -123,6 +146,15 @@ pub trait ToolExecutor: Send + Sync + 'static {
     async fn release(&self, _session: &SessionId) {}
 }
 
+/// End of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolEnd {
+    /// The call has ended.
+    Observed(Observation),
+    /// The call goes on in another run: with the answer to its question, or at once.
+    Suspended(Suspension),
+}
+
 /// Process that runs beyond the call that started it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolProcess {
@@ -198,6 +230,9 @@ pub struct ToolContext {
     pub program: Option<CallId>,
     /// Number of this run of the call, from 1.
     pub attempt: u32,
+    /// What the run before left, and its answer, if the call was suspended. A question may have no
+    /// answer: the run then asks it again.
+    pub suspended: Option<Arc<SuspendedCall>>,
     /// Number of failed calls in a row with the same tool and arguments, which the turn made before this
     /// one. Calls of other tools between them do not count. Counted from the conversation, so a
     /// restart changes nothing and a compaction forgets.
@@ -229,6 +264,7 @@ impl ToolContext {
             outside_sandbox: false,
             program: None,
             attempt: 1,
+            suspended: None,
             failed_before: 0,
             idempotency_key: format!("{session}.{call}"),
             cancel: CancelSource::new().signal(),

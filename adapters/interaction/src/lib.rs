@@ -6,7 +6,8 @@ mod tools;
 
 pub use plan::{Plan, PlanStep, StepStatus};
 pub use question::Question;
-pub use tools::{ASK_USER_TOOL, InteractionTools, UPDATE_PLAN_TOOL};
+pub use tools::{InteractionTools, UPDATE_PLAN_TOOL};
+pub use windlass_core::ASK_USER_TOOL;
 
 /// Arguments that do not have the shape of their tool's schema.
 #[derive(Debug, thiserror::Error)]

@@ -1,15 +1,15 @@
 //! The tools as an executor.
 
 use async_trait::async_trait;
-use windlass_core::{Concurrency, EffectClass, Observation, ObservationStatus, ToolSpec};
+use windlass_core::{
+    ASK_USER_TOOL, Concurrency, EffectClass, Observation, ObservationStatus, ToolSpec,
+};
 use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 
 use crate::plan::Plan;
 
 /// Name of the tool that replaces the plan.
 pub const UPDATE_PLAN_TOOL: &str = "update_plan";
-/// Name of the tool that asks a person.
-pub const ASK_USER_TOOL: &str = "ask_user";
 
 /// Time for an answer, in milliseconds: a day.
 const ANSWER_MS: u64 = 24 * 60 * 60 * 1000;

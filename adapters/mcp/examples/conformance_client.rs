@@ -1,18 +1,29 @@
 //! Client for the protocol's conformance kit, over this adapter: `conformance_client URL`. The kit
 //! starts a server for each scenario, names the scenario in the environment, and checks what it is sent.
-#![allow(clippy::print_stderr, clippy::print_stdout, reason = "a program for tests")]
+#![allow(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a program for tests"
+)]
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use windlass_core::{CallId, SessionId, ToolSpec};
+use windlass_core::{
+    CallId, Observation, SessionId, SuspendedCall, ToolSpec, UserAnswer, UserQuestion,
+};
 use windlass_http::http_wire;
 use windlass_mcp::{
     LoginFlow, LoginSettings, LoginStatus, McpError, McpOptions, McpServer, McpTools, McpTransport,
     Secret, ServerName, ServerState,
 };
-use windlass_ports::{ToolCall, ToolContext, ToolExecutor as _, WireHeaders, WireRequest};
+use windlass_ports::{
+    ToolCall, ToolContext, ToolEnd, ToolError, ToolErrorKind, ToolExecutor as _, WireHeaders,
+    WireRequest,
+};
 
 /// Client metadata document that the kit knows.
 const CLIENT_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
@@ -91,7 +102,7 @@ impl Kit {
         for (number, (name, arguments)) in (1..).zip(calls(&tools)) {
             loop {
                 let call = ToolCall { name: name.clone(), arguments: arguments.to_string() };
-                let ended = tools.run(call, context(number)?).await;
+                let ended = run_to_end(&tools, &call, number).await;
                 println!("{name} {arguments}: {ended:?}");
                 match ended {
                     Err(error) if !error.started() => self.login_if_needed(&tools).await?,
@@ -142,6 +153,44 @@ async fn authorized(address: &str) -> Result<String, String> {
     location.map(str::to_owned).ok_or_else(|| format!("no redirect: HTTP {}", response.status))
 }
 
+/// Runs a call to its end, with answers that leave to their defaults what they may.
+async fn run_to_end(
+    tools: &McpTools,
+    call: &ToolCall,
+    number: u64,
+) -> Result<Observation, ToolError> {
+    let mut suspended: Option<Arc<SuspendedCall>> = None;
+    for run in 1.. {
+        let context = ToolContext { suspended: suspended.take(), ..context(number) };
+        match tools.run_or_suspend(call.clone(), context).await? {
+            ToolEnd::Observed(observation) => return Ok(observation),
+            ToolEnd::Suspended(suspension) if run < MAX_RUNS => {
+                println!("{suspension:?}");
+                let answer = suspension.question.as_ref().map(|asked| Arc::new(answer(asked)));
+                let (suspension, decide_again) = (Arc::new(suspension), false);
+                let left =
+                    SuspendedCall { suspension, answer, runs: run, count: run, decide_again };
+                suspended = Some(Arc::new(left));
+            }
+            ToolEnd::Suspended(_) => break,
+        }
+    }
+    Err(ToolError::new(ToolErrorKind::Failed, "it is suspended again and again"))
+}
+
+/// Most runs of a call.
+const MAX_RUNS: u32 = 50;
+
+fn answer(asked: &UserQuestion) -> UserAnswer {
+    let text = match (asked.question.contains("(/skip"), asked.choices.first()) {
+        (true, _) => "/skip",
+        (false, Some(choice)) => choice,
+        (false, None) if asked.question.contains("number]") => "1",
+        (false, None) => "text",
+    };
+    UserAnswer { text: text.to_owned(), declined: false }
+}
+
 fn state(tools: &McpTools) -> Option<ServerState> {
     tools.reports().into_iter().next().map(|report| report.state)
 }
@@ -173,7 +222,7 @@ fn arguments(schema: &str) -> Value {
     Value::Object(all)
 }
 
-fn context(number: u64) -> Result<ToolContext, String> {
-    let session = SessionId::new("conformance").map_err(|error| error.to_string())?;
-    Ok(ToolContext { timeout_ms: 20_000, ..ToolContext::new(session, CallId(number)) })
+fn context(number: u64) -> ToolContext {
+    let session = SessionId::new("conformance").unwrap();
+    ToolContext { timeout_ms: 20_000, ..ToolContext::new(session, CallId(number)) }
 }

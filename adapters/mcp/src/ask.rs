@@ -5,7 +5,7 @@ use std::time::Duration;
 use windlass_core::{Observation, ObservationStatus};
 use windlass_ports::CancelSignal;
 
-use crate::call::CallEnd;
+use crate::call::{CallEnd, asked};
 use crate::name::ServerName;
 use crate::server::{Link, Server};
 
@@ -24,9 +24,10 @@ impl AskFailure {
     fn of(end: CallEnd, name: &ServerName, within: Duration) -> Self {
         Self::new(match end {
             CallEnd::Refused(words) => format!("the MCP server {name} answered: {words}"),
-            CallEnd::InputRequired(asked) => format!(
+            CallEnd::InputRequired(required) => format!(
                 "the MCP server {name} asks the user for input first, which cannot be given here. It \
-                 asks: {asked}"
+                 asks: {}",
+                asked(&required)
             ),
             CallEnd::Cancelled => {
                 let words = "[stopped because it was asked to; it changes nothing]".into();
@@ -36,7 +37,9 @@ impl AskFailure {
                 format!("the MCP server {name} did not answer within {} ms", within.as_millis())
             }
             CallEnd::Lost { words, .. } => format!("no answer of the MCP server {name}: {words}"),
-            CallEnd::Result(_) => format!("the MCP server {name} answered something else"),
+            CallEnd::Result(_) | CallEnd::Task(_) | CallEnd::Asks(_) => {
+                format!("the MCP server {name} answered something else")
+            }
         })
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, InputRequiredResult,
-    JsonObject, ServerResult,
+    ServerResult, Task,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -14,6 +14,7 @@ use windlass_ports::{CancelSignal, ProgressSink, WireError, WireErrorKind};
 
 use crate::connection::unauthorized;
 use crate::excerpt::clipped;
+use crate::handler::{LiveQuestion, ProgressEntry, QuestionEntry};
 use crate::server::Link;
 
 /// Longest time to send a cancellation.
@@ -27,8 +28,12 @@ pub(crate) enum CallEnd {
     Result(CallToolResult),
     /// The server answered with an error of the protocol.
     Refused(String),
-    /// The server wants to know something from the user before it goes on.
-    InputRequired(String),
+    /// The server wants to know something from the user, and to be called again with it.
+    InputRequired(Box<InputRequiredResult>),
+    /// The server goes on with the call as a task.
+    Task(Box<Task>),
+    /// The server asks the user, and waits for the answer.
+    Asks(LiveQuestion),
     /// The call was cancelled.
     Cancelled,
     /// The time was up.
@@ -43,38 +48,57 @@ pub(crate) enum CallEnd {
     },
 }
 
-/// Calls a tool once. Dropping the future cancels the request, as far as the server obeys.
-pub(crate) async fn call(
-    link: &Link,
-    tool: &str,
-    arguments: JsonObject,
-    (within, cancel): (Duration, &CancelSignal),
-    progress: Arc<dyn ProgressSink>,
-) -> CallEnd {
-    let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-    let sent = link.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
-    let request = match sent {
-        Ok(request) => request,
-        // The task of the connection has ended: nothing was sent.
-        Err(error) => {
-            return CallEnd::Lost { words: error.to_string(), sent: false, broken: true };
-        }
-    };
-    let _reported = link.handler.progress.add(request.progress_token.clone(), progress);
-    let mut request = PendingRequest(Some(request));
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => {
-            request.cancel("the user cancelled the call").await;
-            CallEnd::Cancelled
-        }
-        answer = request.answer(link) => answer,
-        () = tokio::time::sleep(within) => {
-            request.cancel("the time of the call is up").await;
-            CallEnd::TimedOut
+/// A call that is under way. Dropping it cancels its request, as far as the server obeys.
+pub(crate) struct RunningCall {
+    request: PendingRequest,
+    pub(crate) link: Link,
+    progress: Option<ProgressEntry>,
+    questions: QuestionEntry,
+}
+
+impl RunningCall {
+    /// Calls a tool once.
+    pub(crate) async fn begin(link: &Link, params: CallToolRequestParams) -> Result<Self, CallEnd> {
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let request = send(link, request).await?;
+        let questions = link.handler.questions.add(request.progress_token.clone());
+        let request = PendingRequest(Some(request));
+        Ok(Self { request, link: link.clone(), progress: None, questions })
+    }
+
+    /// Waits for the end of the call, or for a question of its server.
+    pub(crate) async fn wait(
+        &mut self,
+        (within, cancel): (Duration, &CancelSignal),
+        progress: Arc<dyn ProgressSink>,
+    ) -> CallEnd {
+        self.progress = None;
+        let token = self.request.0.as_ref().map(|request| request.progress_token.clone());
+        self.progress = token.map(|token| self.link.handler.progress.add(token, progress));
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => {
+                self.request.cancel("the user cancelled the call").await;
+                CallEnd::Cancelled
+            }
+            Some(question) = self.questions.next() => CallEnd::Asks(question),
+            answer = self.request.answer(&self.link) => answer,
+            () = tokio::time::sleep(within) => {
+                self.request.cancel("the time of the call is up").await;
+                CallEnd::TimedOut
+            }
         }
     }
+}
+
+/// Sends a request. Its answer comes later.
+pub(crate) async fn send(
+    link: &Link,
+    request: ClientRequest,
+) -> Result<RequestHandle<RoleClient>, CallEnd> {
+    let sent = link.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+    // The task of the connection has ended: nothing was sent.
+    sent.map_err(|error| CallEnd::Lost { words: error.to_string(), sent: false, broken: true })
 }
 
 /// A request that waits for its answer. Its drop cancels it.
@@ -95,7 +119,7 @@ impl PendingRequest {
         }
     }
 
-    async fn cancel(mut self, reason: &str) {
+    async fn cancel(&mut self, reason: &str) {
         if let Some(request) = self.0.take() {
             // A server that does not read will not be told.
             let _ = timeout(CANCEL, request.cancel(Some(reason.to_owned()))).await;
@@ -118,8 +142,11 @@ fn answered(result: ServerResult) -> CallEnd {
     if let ServerResult::CallToolResult(result) = result {
         return CallEnd::Result(result);
     }
-    if let ServerResult::InputRequiredResult(required) = &result {
-        return CallEnd::InputRequired(asked(required));
+    if let ServerResult::InputRequiredResult(required) = result {
+        return CallEnd::InputRequired(Box::new(required));
+    }
+    if let ServerResult::CreateTaskResult(created) = result {
+        return CallEnd::Task(Box::new(created.task));
     }
     if let ServerResult::EmptyResult(_) = result {
         // A result without any content.

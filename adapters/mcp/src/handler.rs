@@ -1,15 +1,18 @@
-//! Messages that a server sends by itself: progress and changed lists. Its log is left unread.
+//! Messages that a server sends by itself: progress, changed lists, and questions in the middle of a
+//! call, as the earlier protocol has them. Its log is left unread.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProgressToken,
-    ProtocolVersion,
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, ErrorData, ExtensionCapabilities, FormElicitationCapability,
+    Implementation, JsonObject, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    TASKS_EXTENSION_ID, UrlElicitationCapability,
 };
-use rmcp::service::{NotificationContext, RoleClient};
-use tokio::sync::Notify;
+use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use tokio::sync::{Notify, mpsc, oneshot};
 use windlass_ports::ProgressSink;
 use windlass_ports::sync::Mutex;
 
@@ -24,6 +27,61 @@ pub(crate) struct Handler {
     /// Notified when the list of tools has changed.
     pub(crate) changed: Arc<Notify>,
     pub(crate) progress: ProgressSinks,
+    pub(crate) questions: Questions,
+}
+
+/// Questions to the calls that run, by the token of each.
+#[derive(Clone, Default)]
+pub(crate) struct Questions(Arc<Mutex<HashMap<ProgressToken, mpsc::Sender<LiveQuestion>>>>);
+
+/// Entry of one call, which its drop removes.
+pub(crate) struct QuestionEntry {
+    questions: Questions,
+    token: ProgressToken,
+    received: mpsc::Receiver<LiveQuestion>,
+}
+
+/// A question of a server in the middle of a call. Dropping it dismisses the question.
+pub(crate) struct LiveQuestion {
+    pub(crate) params: ElicitRequestParams,
+    reply: oneshot::Sender<ElicitResult>,
+}
+
+impl LiveQuestion {
+    /// Answers the question, unless the server has gone.
+    pub(crate) fn answer(self, result: ElicitResult) {
+        // Without a server its call ends by itself.
+        let _ = self.reply.send(result);
+    }
+}
+
+impl Questions {
+    /// Takes questions for a call until the entry is dropped.
+    pub(crate) fn add(&self, token: ProgressToken) -> QuestionEntry {
+        let (sender, received) = mpsc::channel(1);
+        self.0.lock().insert(token.clone(), sender);
+        QuestionEntry { questions: self.clone(), token, received }
+    }
+
+    /// Returns the receiver of the only call that runs. A question does not say which call it is
+    /// about, so among several nobody can be told what asks.
+    fn only(&self) -> Option<mpsc::Sender<LiveQuestion>> {
+        let senders = self.0.lock();
+        (senders.len() == 1).then(|| senders.values().next().cloned())?
+    }
+}
+
+impl QuestionEntry {
+    /// Waits for the next question.
+    pub(crate) async fn next(&mut self) -> Option<LiveQuestion> {
+        self.received.recv().await
+    }
+}
+
+impl Drop for QuestionEntry {
+    fn drop(&mut self) {
+        self.questions.0.lock().remove(&self.token);
+    }
 }
 
 /// Sinks of the calls that run, by the token of each.
@@ -53,8 +111,30 @@ impl Drop for ProgressEntry {
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let client = Implementation::new("windlass", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), client)
+        let mut capabilities = ClientCapabilities::default();
+        let tasks = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+        capabilities.extensions = Some(ExtensionCapabilities::from([tasks]));
+        let (form, url) =
+            (FormElicitationCapability::default(), UrlElicitationCapability::default());
+        capabilities.elicitation = Some(ElicitationCapability::new().with_form(form).with_url(url));
+        ClientConfig::new(capabilities, client)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn create_elicitation(
+        &self,
+        params: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let dismissed = ElicitResult::new(ElicitationAction::Cancel);
+        let Some(call) = self.questions.only() else {
+            return Ok(dismissed);
+        };
+        let (reply, answer) = oneshot::channel();
+        match call.send(LiveQuestion { params, reply }).await {
+            Ok(()) => Ok(answer.await.unwrap_or(dismissed)),
+            Err(_) => Ok(dismissed),
+        }
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

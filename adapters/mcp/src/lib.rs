@@ -6,6 +6,7 @@ mod catalogue;
 mod config;
 mod connection;
 mod deferred;
+mod elicit;
 mod era;
 mod error;
 mod excerpt;
@@ -26,10 +27,13 @@ mod prompts;
 mod record;
 mod resources;
 mod result;
+mod run;
 mod schema;
 mod server;
 mod state_file;
 mod stderr;
+mod suspended;
+mod task;
 mod tools;
 
 pub use config::{

@@ -9,7 +9,7 @@ use rmcp::model::{
 use windlass_ports::CancelSource;
 
 use crate::ask::{AskFailure, ask};
-use crate::call::{CallEnd, asked, failed};
+use crate::call::{CallEnd, failed};
 use crate::error::McpError;
 use crate::excerpt::clipped;
 use crate::name::{ServerName, tool_name};
@@ -168,7 +168,7 @@ async fn get(
         match link.peer.get_prompt_once(params).await.map_err(|error| failed(&error, &link))? {
             GetPromptResponse::Complete(result) => Ok(result.messages),
             GetPromptResponse::InputRequired(required) => {
-                Err(CallEnd::InputRequired(asked(&required)))
+                Err(CallEnd::InputRequired(Box::new(required)))
             }
             _ => Err(CallEnd::Refused("something that is no prompt".into())),
         }

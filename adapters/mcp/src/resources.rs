@@ -11,13 +11,14 @@ use windlass_core::{EffectClass, Observation, ObservationStatus, ToolSpec};
 use windlass_ports::{CancelSignal, CancelSource, ToolCall, ToolContext};
 
 use crate::ask::{AskFailure, ask};
-use crate::call::{CallEnd, asked, failed};
+use crate::call::{CallEnd, failed};
 use crate::error::McpError;
 use crate::excerpt::{clipped, observation};
 use crate::name::ServerName;
 use crate::result::contents;
+use crate::run::limit;
 use crate::server::Server;
-use crate::tools::{McpTools, limit};
+use crate::tools::McpTools;
 
 /// Name of the tool that lists the resources of servers.
 pub const LIST_RESOURCES_TOOL: &str = "list_mcp_resources";
@@ -246,7 +247,7 @@ async fn read(
         match link.peer.read_resource_once(params).await.map_err(|error| failed(&error, &link))? {
             ReadResourceResponse::Complete(result) => Ok(result),
             ReadResourceResponse::InputRequired(required) => {
-                Err(CallEnd::InputRequired(asked(&required)))
+                Err(CallEnd::InputRequired(Box::new(required)))
             }
             _ => Err(CallEnd::Refused("something that is no resource".into())),
         }

@@ -3,28 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use rmcp::model::JsonObject;
 use serde_json::Value;
-use windlass_core::{EffectClass, Observation, ObservationStatus, ToolSpec};
-use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor, Wire};
+use windlass_core::{Observation, ObservationStatus, SessionId, ToolSpec};
+use windlass_ports::{ToolCall, ToolContext, ToolEnd, ToolError, ToolExecutor, Wire};
 
-use crate::call::{CallEnd, call};
 use crate::catalogue::{CatalogueTool, CheckTool};
 use crate::config::{McpServer, ToolApproval};
 use crate::connection::{MakeWire, Target};
 use crate::deferred::defer;
 use crate::error::McpError;
-use crate::excerpt::observation;
-use crate::images::{self, StoredImages};
 use crate::name::ServerName;
 use crate::oauth::Login;
 use crate::record::McpRecord;
 use crate::resources::resource_tools;
-use crate::result;
+use crate::run::{self, Run};
 use crate::server::{Server, ServerReport, ServerState};
+use crate::suspended::HeldCalls;
 
 /// Place in which servers are started, and what they need.
 #[derive(Clone)]
@@ -107,15 +103,16 @@ pub struct McpTools {
     offered: BTreeMap<String, OfferedTool>,
     specs: Vec<ToolSpec>,
     record: Arc<McpRecord>,
+    held: HeldCalls,
 }
 
 /// A tool as it was when it was offered.
-struct OfferedTool {
+pub(crate) struct OfferedTool {
     /// Index of its server.
     server: usize,
-    tool: CatalogueTool,
+    pub(crate) tool: CatalogueTool,
     /// True if it is not what it was when it was approved.
-    changed: bool,
+    pub(crate) changed: bool,
 }
 
 impl McpTools {
@@ -137,6 +134,7 @@ impl McpTools {
             offered: BTreeMap::new(),
             specs: Vec::new(),
             record: options.record,
+            held: HeldCalls::default(),
         };
         for at in 0..tools.servers.len() {
             tools.settle(at).await?;
@@ -250,23 +248,40 @@ impl ToolExecutor for McpTools {
     }
 
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
+        let name = call.name.clone();
+        Ok(match self.run_or_suspend(call, context).await? {
+            ToolEnd::Observed(observation) => observation,
+            ToolEnd::Suspended(suspension) => run::unasked(&name, &suspension),
+        })
+    }
+
+    async fn run_or_suspend(
+        &self,
+        call: ToolCall,
+        context: ToolContext,
+    ) -> Result<ToolEnd, ToolError> {
+        let observed = |observation| Ok(ToolEnd::Observed(observation));
         if let Some(ended) = self.run_resource_tool(&call, &context).await {
-            return Ok(ended);
+            return observed(ended);
         }
         let (server, offered) = self.find(&call)?;
         if context.cancel.is_cancelled() {
             let words = "[not begun, because it was asked to stop]";
-            return Ok(Observation::new(ObservationStatus::Aborted, words));
+            return observed(Observation::new(ObservationStatus::Aborted, words));
         }
         let arguments = match serde_json::from_str(&call.arguments) {
             Ok(Value::Object(arguments)) => arguments,
             Ok(_) | Err(_) => {
                 let words = "Failed: the arguments are no JSON object.";
-                return Ok(Observation::new(ObservationStatus::Failed, words));
+                return observed(Observation::new(ObservationStatus::Failed, words));
             }
         };
-        let run = Run { server, offered, record: &self.record, context: &context };
-        run.run(arguments).await
+        let (record, held) = (&self.record, &self.held);
+        Run { server, offered, record, held, context: &context }.run(arguments).await
+    }
+
+    async fn release(&self, session: &SessionId) {
+        self.held.release(session);
     }
 
     async fn plan(&self, call: ToolCall, _: ToolContext) -> Result<Observation, ToolError> {
@@ -276,126 +291,5 @@ impl ToolExecutor for McpTools {
             offered.tool.own_name, server.name, call.arguments
         );
         Ok(Observation::new(ObservationStatus::NotStarted, words))
-    }
-}
-
-/// Returns the time of a run: a little less than its caller waits, so that its end is told.
-pub(crate) fn limit(config: &McpServer, context: &ToolContext) -> Duration {
-    let caller = Duration::from_millis(context.timeout_ms);
-    let caller = caller.saturating_sub((caller / 8).min(Duration::from_millis(500)));
-    caller.min(config.tool_timeout)
-}
-
-/// One run of a call.
-struct Run<'a> {
-    server: &'a Server,
-    offered: &'a OfferedTool,
-    record: &'a McpRecord,
-    context: &'a ToolContext,
-}
-
-impl Run<'_> {
-    async fn run(self, arguments: JsonObject) -> Result<Observation, ToolError> {
-        let (name, tool) = (&self.server.name, &self.offered.tool);
-        let within = limit(&self.server.config, self.context);
-        let begun = tokio::time::Instant::now();
-        let linked = tokio::select! {
-            biased;
-            () = self.context.cancel.cancelled() => {
-                let words = "[not begun: it was asked to stop before the server was there]";
-                return Ok(Observation::new(ObservationStatus::Aborted, words));
-            }
-            linked = self.server.link() => linked,
-            () = tokio::time::sleep(within) => Err("it is not there in time".into()),
-        };
-        let (link, catalogue) = linked.map_err(|reason| {
-            self.not_started(&format!("the MCP server {name} is not there: {reason}"))
-        })?;
-        match catalogue.find(&tool.spec.name) {
-            Some(now) if now.digest == tool.digest => {}
-            Some(_) => return Err(self.not_started(&format!(
-                "the MCP server {name} has changed what this tool is since it was offered, so it was \
-                 not called; a new start offers it as it is, and asks about it"
-            ))),
-            None => {
-                let words = format!("the MCP server {name} does not have this tool any more");
-                return Err(self.not_started(&words));
-            }
-        }
-        if self.offered.changed
-            && let Err(error) =
-                self.record.approve(&self.server.identity, &tool.own_name, &tool.digest)
-        {
-            tracing::warn!(%error, "the approval of a changed tool cannot be recorded");
-        }
-        let left = within.saturating_sub(begun.elapsed());
-        let limits = (left, &self.context.cancel);
-        let progress = self.context.progress.clone();
-        let end = call(&link, &tool.own_name, arguments, limits, progress).await;
-        if let CallEnd::Lost { broken: true, .. } = end {
-            self.server.report_broken(&link);
-        }
-        self.observed(end, within).await
-    }
-
-    fn not_started(&self, words: &str) -> ToolError {
-        ToolError::new(ToolErrorKind::NotStarted, words)
-    }
-
-    async fn observed(&self, end: CallEnd, within: Duration) -> Result<Observation, ToolError> {
-        let name = &self.server.name;
-        let reads = self.offered.tool.spec.effect == EffectClass::ReadOnly;
-        Ok(match end {
-            CallEnd::Result(result) => {
-                let outputs = &self.context.outputs;
-                // A program receives text only.
-                let shown = match self.context.program {
-                    None => images::store(&result, outputs).await,
-                    Some(_) => StoredImages::default(),
-                };
-                let schema = self.offered.tool.output.as_deref();
-                let (status, text) = result::text(&result, schema, &shown.parts);
-                let observation = observation(status, text, outputs).await;
-                Observation { images: shown.images, ..observation }
-            }
-            CallEnd::Refused(words) => {
-                let words = format!("Failed: the MCP server {name} answered: {words}");
-                Observation::new(ObservationStatus::Failed, words)
-            }
-            CallEnd::InputRequired(asked) => Observation::new(
-                ObservationStatus::Failed,
-                format!(
-                    "Failed: the MCP server {name} asks the user for input before it goes on, which \
-                     cannot be given here. It asks: {asked}"
-                ),
-            ),
-            CallEnd::Cancelled => Observation::new(
-                ObservationStatus::Aborted,
-                format!(
-                    "[stopped because it was asked to; the MCP server {name} was told, and may have \
-                     done a part of it or all]"
-                ),
-            ),
-            CallEnd::TimedOut if reads => Observation::new(
-                ObservationStatus::Failed,
-                format!(
-                    "Failed: the MCP server {name} did not answer within {} ms. It changes nothing.",
-                    within.as_millis()
-                ),
-            ),
-            CallEnd::TimedOut => Observation::new(
-                ObservationStatus::Unknown,
-                format!(
-                    "Unknown: the MCP server {name} did not answer within {} ms. The call may have \
-                     taken effect or not; check before you repeat it.",
-                    within.as_millis()
-                ),
-            ),
-            CallEnd::Lost { words, sent, broken: _ } => {
-                let kind = if sent { ToolErrorKind::Failed } else { ToolErrorKind::NotStarted };
-                let words = format!("no answer of the MCP server {name}: {words}");
-                return Err(ToolError::new(kind, words));
-            }
-        })
     }
 }

@@ -56,17 +56,30 @@ impl PersonAnswers {
                     self.ask(id, &arguments);
                 }
             }
-            CallEntry::Observed(_) => {
-                if let Some(cancel) = self.asked.get(&id) {
-                    cancel.cancel();
+            CallEntry::Suspended(_) => {
+                let call = self.view.turn().and_then(|turn| turn.sample.find(id));
+                let asked =
+                    call.and_then(|call| Some(call.user_question()?.asked_by(&call.item.name)));
+                // Its tool may have asked something else before.
+                self.stop(id);
+                if let Some(arguments) = asked.and_then(|asked| serde_json::to_string(&asked).ok())
+                {
+                    self.ask(id, &arguments);
                 }
             }
+            CallEntry::Resumed(_) | CallEntry::Observed(_) => self.stop(id),
             CallEntry::Proposed(..)
             | CallEntry::Decided(_)
             | CallEntry::Asked(_)
             | CallEntry::Answered(_)
             | CallEntry::Started(_)
             | CallEntry::Reconciling => {}
+        }
+    }
+
+    fn stop(&mut self, call: CallId) {
+        if let Some(cancel) = self.asked.remove(&call) {
+            cancel.cancel();
         }
     }
 

@@ -3,6 +3,8 @@
 #![cfg(feature = "mcp")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[path = "mcp/asking.rs"]
+mod asking;
 mod common;
 #[allow(dead_code, reason = "the adapter's tests use all of it")]
 #[path = "../../../adapters/mcp/tests/it/login_server.rs"]

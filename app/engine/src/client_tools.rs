@@ -5,20 +5,21 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{
-    CallId, CallProgress, EffectClass, Observation, Settings, Timestamp, ToolSpec, TurnId,
+    ASK_USER_TOOL, CallId, CallProgress, EffectClass, Observation, Settings, Timestamp, ToolSpec,
+    TurnId,
 };
 use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 
 use crate::load::Loaded;
 
-/// A call that a client runs and whose result is awaited.
+/// A call that a client runs and whose result is awaited, or a suspended one whose tool asks a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AwaitedCall {
     /// Id of the call.
     pub call: CallId,
     /// Turn of the call.
     pub turn: TurnId,
-    /// Name of the tool.
+    /// Name of the tool; `ask_user` for a suspended call, which awaits the answer to a question.
     pub tool: String,
     /// Effect class of the tool.
     pub effect: EffectClass,
@@ -30,7 +31,8 @@ pub struct AwaitedCall {
     pub deadline: Timestamp,
 }
 
-/// Returns the calls of a loaded session whose clients are to return results. Opens nothing.
+/// Returns the calls of a loaded session whose clients are to return results, and those that wait for
+/// a person's answer. Opens nothing.
 #[must_use]
 pub fn awaited_calls(loaded: &Loaded) -> Vec<AwaitedCall> {
     let Some(turn) = loaded.session.turn() else {
@@ -40,6 +42,19 @@ pub fn awaited_calls(loaded: &Loaded) -> Vec<AwaitedCall> {
         let CallProgress::AwaitingResult { deadline, .. } = call.progress else {
             return None;
         };
+        let idempotency_key = loaded.session.idempotency_key(call.id);
+        let question = call.suspended.as_ref().and_then(|it| it.suspension.question.as_ref());
+        if let Some(question) = question {
+            return Some(AwaitedCall {
+                call: call.id,
+                turn: turn.id,
+                tool: ASK_USER_TOOL.to_owned(),
+                effect: EffectClass::ReadOnly,
+                arguments: serde_json::to_string(&question.asked_by(&call.tool)).ok()?.into(),
+                idempotency_key,
+                deadline,
+            });
+        }
         let tool = turn.settings.tool(&call.tool)?;
         Some(AwaitedCall {
             call: call.id,
@@ -47,7 +62,7 @@ pub fn awaited_calls(loaded: &Loaded) -> Vec<AwaitedCall> {
             tool: tool.name.clone(),
             effect: tool.effect,
             arguments: loaded.history.arguments(call.id)?,
-            idempotency_key: loaded.session.idempotency_key(call.id),
+            idempotency_key,
             deadline,
         })
     });

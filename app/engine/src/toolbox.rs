@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use windlass_core::{CallId, Observation, SessionId, ToolSpec};
 use windlass_ports::{
-    ArgumentPath, FileChange, ToolCall, ToolContext, ToolError, ToolExecutor, ToolProcess,
+    ArgumentPath, FileChange, ToolCall, ToolContext, ToolEnd, ToolError, ToolExecutor, ToolProcess,
 };
 
 /// Several tool executors combined into one.
@@ -64,6 +64,14 @@ impl ToolExecutor for Toolbox {
 
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
         self.owner(&call)?.run(call, context).await
+    }
+
+    async fn run_or_suspend(
+        &self,
+        call: ToolCall,
+        context: ToolContext,
+    ) -> Result<ToolEnd, ToolError> {
+        self.owner(&call)?.run_or_suspend(call, context).await
     }
 
     async fn plan(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {

@@ -217,8 +217,10 @@ pub(crate) fn on_started(
         return Err(invalid_fact(recorded, "a dry run plans what would change something"));
     }
     let attempt = match (&call.progress, effect) {
-        (CallProgress::Allowed, _) => 1,
-        (CallProgress::Running { .. }, EffectClass::Effectful) if !plan => {
+        (CallProgress::Allowed, _) => call.next_run(),
+        (CallProgress::Running { .. }, EffectClass::Effectful)
+            if !plan && !call.is_repeatable() =>
+        {
             return Err(invalid_fact(recorded, "an effectful call starts at most once"));
         }
         (CallProgress::Running { attempt, .. }, _) => attempt.saturating_add(1),
@@ -340,11 +342,11 @@ pub(crate) fn on_observed(
         CallProgress::Proposed
         | CallProgress::AwaitingApproval { .. }
         | CallProgress::Allowed
-        | CallProgress::Denied { .. } => false,
+        | CallProgress::Denied { .. } => call_of(turn, recorded, fact.call)?.is_suspended(),
     };
-    let awaited =
-        matches!(call_of(turn, recorded, fact.call)?.progress, CallProgress::AwaitingResult { .. });
-    if fact.by.is_some() && !awaited {
+    let call = call_of(turn, recorded, fact.call)?;
+    let awaited = matches!(call.progress, CallProgress::AwaitingResult { .. });
+    if fact.by.is_some() && (!awaited || call.is_suspended()) {
         return Err(invalid_fact(recorded, "no client's result is awaited"));
     }
     let outcome = CallOutcome::of(ran, Some(fact.observation.status));

@@ -10,10 +10,12 @@ pub(crate) mod programs;
 pub(crate) mod proposed;
 mod state;
 pub(crate) mod steps;
+pub(crate) mod suspension;
 
 pub(crate) use excerpt::{excerpt, shown};
 pub(crate) use facts::edit;
 pub use state::{ApprovalQuestion, CallProgress, CallState, CallValidity, OutsideSandbox};
+pub use suspension::{ASK_USER_TOOL, SuspendedCall, Suspension, UserAnswer, UserQuestion};
 
 use alloc::string::String;
 use alloc::sync::Arc;

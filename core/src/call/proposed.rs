@@ -97,6 +97,7 @@ fn state(
         outside_sandbox: call.outside_sandbox.then(OutsideSandbox::default),
         matched: None,
         parent,
+        suspended: None,
     };
     state.apply_rules(&turn.settings, &call.rules, &call.possible_rules);
     state

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use super::suspension::SuspendedCall;
 use crate::agent::BudgetGrant;
 use crate::arguments_digest::{ArgumentsDigest, Sha256};
 use crate::compaction::ItemFingerprint;
@@ -74,6 +75,9 @@ pub struct CallState {
     /// Program that made the call, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CallId>,
+    /// What a run of it left for the next one, if one was suspended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<Arc<SuspendedCall>>,
 }
 
 /// Request of a call to run outside of the sandbox. A person decides, whatever else allows the call.
@@ -147,12 +151,13 @@ pub enum CallProgress {
         /// True if it only describes its effect.
         plan: bool,
     },
-    /// A client of the session runs the call, and its result is awaited. No effect belongs to it,
-    /// so neither a restart nor another process changes it.
+    /// A client of the session runs the call, and its result is awaited; or the call is suspended,
+    /// and a person's answer is. No effect belongs to it, so neither a restart nor another process
+    /// changes it.
     AwaitingResult {
-        /// Position of the `CallStarted`.
+        /// Position of the `CallStarted`, or of the `CallSuspended`.
         started: Seq,
-        /// Time after which no result is awaited any more.
+        /// Time after which neither is awaited any more.
         deadline: Timestamp,
     },
     /// The process ended during the run; the tool is asked for the outcome.
@@ -255,7 +260,7 @@ impl CallState {
             CallProgress::Proposed
             | CallProgress::AwaitingApproval { .. }
             | CallProgress::Allowed
-            | CallProgress::Denied { .. } => false,
+            | CallProgress::Denied { .. } => self.is_suspended(),
         }
     }
 }

@@ -5,7 +5,9 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::proposed::SEVERAL_PROGRAMS;
-use super::{Observation, ObservationStatus, Verdict, client, denial, policy, programs};
+use super::{
+    Observation, ObservationStatus, Verdict, client, denial, policy, programs, suspension,
+};
 use crate::budget::answer::{delays_agents, may_use_up};
 use crate::budget::{self, grants};
 use crate::decide::Plan;
@@ -62,6 +64,9 @@ fn settle_or_decide(
         (CallProgress::Running { .. } | CallProgress::Reconciling { .. }, Some(stop)) => {
             abandon(plan, turn, call, stop)
         }
+        (CallProgress::Denied { .. }, _) if call.is_suspended() => {
+            Some(client::stopped(call, "it may not go on"))
+        }
         (CallProgress::Denied { reason, by_person }, _) => {
             let words = match by_person {
                 true => denial::by_person(reason),
@@ -72,6 +77,10 @@ fn settle_or_decide(
         (
             CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
             Some(_),
+        ) if call.is_suspended() => Some(client::stopped(call, plan.session.stop_cause())),
+        (
+            CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
+            Some(_),
         ) => {
             let words = format!("Not run: {} before this call began.", plan.session.stop_cause());
             Some(observed(call, ObservationStatus::NotStarted, words))
@@ -79,20 +88,22 @@ fn settle_or_decide(
         (
             CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
             None,
-        ) if turn.exceeded_call_limit().is_some() => {
+        ) if !call.is_suspended() && turn.exceeded_call_limit().is_some() => {
             let words = "Not run: the answer asks for more calls than the limit allows.";
             Some(observed(call, ObservationStatus::NotStarted, words.into()))
         }
         (
             CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
             None,
-        ) if let Some(words) = used_up(plan, turn) => {
+        ) if !call.is_suspended()
+            && let Some(words) = used_up(plan, turn) =>
+        {
             Some(observed(call, ObservationStatus::NotStarted, words.into()))
         }
         (
             CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
             None,
-        ) if turn.is_older_than_rules(call) => {
+        ) if !call.is_suspended() && turn.is_older_than_rules(call) => {
             Some(observed(call, ObservationStatus::NotStarted, OTHER_RULES.into()))
         }
         (CallProgress::Proposed, None) => propose(turn, call, answer),
@@ -100,6 +111,8 @@ fn settle_or_decide(
         (CallProgress::AwaitingApproval { question: Some(question) }, None) => {
             expire(plan, call, question)
         }
+        // Its budget is that of its first run.
+        (CallProgress::Allowed, None) if call.is_suspended() => suspension::settle(call),
         (CallProgress::Allowed, None) => {
             settle_invalid(turn, call).or_else(|| goal(plan, turn, call))
         }
@@ -314,7 +327,7 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
     let by_client = !planned && turn.is_run_by_client(call);
     Some(Fact::CallStarted(CallStarted {
         call: call.id,
-        attempt: 1,
+        attempt: call.next_run(),
         idempotency_key: idempotency_key(plan, call.id),
         timeout_ms: turn.run_ms(call, lent, *timeout_ms),
         plan: planned,
@@ -342,7 +355,8 @@ pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
     let CallProgress::Running { attempt, plan: only_plan, .. } = call.progress else {
         return None;
     };
-    let again = turn.stop.is_none() && attempt <= turn.limits.restarts && !call.barred;
+    let repeats = call.repeats(attempt);
+    let again = turn.stop.is_none() && repeats <= turn.limits.restarts && !call.barred;
     if let CallValidity::Program { timeout_ms, .. } = call.validity {
         return Some(match again {
             true => Fact::CallStarted(CallStarted {
@@ -374,7 +388,7 @@ pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
     };
     Some(match effect {
         EffectClass::ReadOnly | EffectClass::Idempotent if again => rerun(),
-        EffectClass::Effectful if again && only_plan => rerun(),
+        EffectClass::Effectful if again && (only_plan || call.is_repeatable()) => rerun(),
         EffectClass::ReadOnly | EffectClass::Idempotent | EffectClass::Effectful if harmless => {
             let words = "Stopped: the process that ran this call ended. The tool changes nothing.";
             observed(call, ObservationStatus::Aborted, words.into())

@@ -77,6 +77,9 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
         Input::CallEnded { key, observation } => {
             answer::report(plan, key, EffectReport::CallEnded(observation))
         }
+        Input::CallSuspended { key, suspension } => {
+            call::suspension::on_suspended(plan, key, suspension)
+        }
         Input::AgentEnded { key, observation, usage: took } => {
             answer::report(plan, key, EffectReport::AgentEnded(observation, took))
         }
@@ -123,6 +126,7 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
         | Input::Tick
         | Input::SampleEvent { .. }
         | Input::CallEnded { .. }
+        | Input::CallSuspended { .. }
         | Input::AgentEnded { .. }
         | Input::AgentDetached { .. }
         | Input::ProgramEvent { .. }

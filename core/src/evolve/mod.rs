@@ -190,6 +190,10 @@ fn on_run(
 ) -> Result<(), InvalidFact> {
     match fact {
         RunFact::CallStarted(fact) => call::facts::on_started(session, recorded, fact),
+        RunFact::CallSuspended(fact) => {
+            call::suspension::on_suspended_fact(session, recorded, fact)
+        }
+        RunFact::CallResumed(fact) => call::suspension::on_resumed_fact(session, recorded, fact),
         RunFact::CallObserved(fact) => call::facts::on_observed(session, recorded, fact),
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::{BudgetGrant, BudgetUsage};
 use crate::approval::ApprovalGrant;
 use crate::arguments_digest::ArgumentsDigest;
-use crate::call::{Observation, Verdict, shown};
+use crate::call::{Observation, Suspension, UserAnswer, Verdict, shown};
 use crate::compaction::ResultForm;
 use crate::hook::Edit;
 use crate::id::CallId;
@@ -124,6 +124,35 @@ pub struct ReconcileStarted {
     pub idempotency_key: String,
     /// Longest time of the run, in milliseconds.
     pub timeout_ms: u64,
+}
+
+/// A run of a call has ended without a result. Another run goes on: at once, or with the answer to
+/// its question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallSuspended {
+    /// Id of the call.
+    pub call: CallId,
+    /// What the run left for the next one.
+    pub suspension: Arc<Suspension>,
+    /// Time after which no answer is awaited any more; none without a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+}
+
+/// A suspended call has its answer. It runs again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallResumed {
+    /// Id of the call.
+    pub call: CallId,
+    /// Answer to the question.
+    pub answer: Arc<UserAnswer>,
+    /// Scope of the answer.
+    pub by: Arc<Scope>,
+    /// Key of the input, see [`Input::Keyed`](crate::Input::Keyed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// A call has ended. Exactly one per call.

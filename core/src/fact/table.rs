@@ -88,6 +88,8 @@ facts! {
     /// Runs of calls, and their results.
     Run: RunFact {
         CallStarted starts(Call) call(call);
+        CallSuspended call(call);
+        CallResumed call(call) keys(key);
         CallObserved call(call) keys(key);
     }
 

@@ -94,6 +94,7 @@ impl History {
             | FactGroup::Permission(
                 PermissionFact::CallDecided(_) | PermissionFact::ApprovalAsked(_),
             )
+            | FactGroup::Run(RunFact::CallSuspended(_) | RunFact::CallResumed(_))
             | FactGroup::Session(_)
             | FactGroup::Recovery(_)
             | FactGroup::Goal(_) => {}

@@ -203,6 +203,7 @@ fn opens_turns(input: &Input) -> bool {
         | Input::Tick
         | Input::SampleEvent { .. }
         | Input::CallEnded { .. }
+        | Input::CallSuspended { .. }
         | Input::AgentEnded { .. }
         | Input::AgentDetached { .. }
         | Input::ProgramEvent { .. }

@@ -9,9 +9,9 @@ use crate::call::{Observation, ObservationStatus, Verdict};
 use crate::cause::InputKind;
 use crate::effect::EffectKey;
 use crate::fact::{
-    ApprovalAnswered, CallObserved, CompactionFact, Fact, FactGroup, GoalFact, HookDecided,
-    HookFact, InputFact, InputQueued, PermissionFact, ProgramFact, ProgramRun, RunFact, SampleCut,
-    SampleFact, SessionFact, TurnFact,
+    ApprovalAnswered, CallObserved, CallResumed, CallSuspended, CompactionFact, Fact, FactGroup,
+    GoalFact, HookDecided, HookFact, InputFact, InputQueued, PermissionFact, ProgramFact,
+    ProgramRun, RunFact, SampleCut, SampleFact, SessionFact, TurnFact,
 };
 use crate::hook::HookReply;
 use crate::id::{CallId, Seq};
@@ -47,6 +47,7 @@ pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[RecordedFact])
         | InputKind::SubmitResult
         | InputKind::SampleEvent
         | InputKind::CallEnded
+        | InputKind::CallSuspended
         | InputKind::AgentEnded
         | InputKind::AgentDetached
         | InputKind::ProgramEvent
@@ -74,6 +75,10 @@ fn written(session: &Session, fact: &Fact, facts: &[RecordedFact]) -> Vec<Input>
             return answered(session, fact);
         }
         FactGroup::Run(RunFact::CallObserved(fact)) => return observed(session, fact),
+        FactGroup::Run(RunFact::CallSuspended(fact)) => {
+            return suspended(session, fact).into_iter().collect();
+        }
+        FactGroup::Run(RunFact::CallResumed(fact)) => (fact.key.as_ref(), resumed(fact)),
         FactGroup::Compaction(CompactionFact::CompactionRequested(fact)) => (
             fact.key.as_ref(),
             Input::Compact {
@@ -325,6 +330,25 @@ fn observed(session: &Session, fact: &CallObserved) -> Vec<Input> {
         Input::NeverStarted { key },
     ];
     Vec::from(all)
+}
+
+/// A run ended without a result.
+fn suspended(session: &Session, fact: &CallSuspended) -> Option<Input> {
+    let Some(CallProgress::Running { started, .. }) = progress(session, fact.call) else {
+        return None;
+    };
+    let key = EffectKey::Call { call: fact.call, started: *started };
+    Some(Input::CallSuspended { key, suspension: (*fact.suspension).clone() })
+}
+
+/// A person answered a suspended call.
+fn resumed(fact: &CallResumed) -> Input {
+    let status = match fact.answer.declined {
+        true => ObservationStatus::Failed,
+        false => ObservationStatus::Done,
+    };
+    let observation = Observation::new(status, fact.answer.text.clone());
+    Input::SubmitResult { call: fact.call, scope: (*fact.by).clone(), observation }
 }
 
 /// A program made these calls at once, or ended; the report for the model follows its end.

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 
 use super::entry::{CallEntry, CallSource};
 use crate::arguments_digest::ArgumentsDigest;
-use crate::call::{ObservationStatus, Verdict};
+use crate::call::{ObservationStatus, Suspension, UserQuestion, Verdict};
 use crate::hook::Edit;
 use crate::id::{CallId, Seq};
 use crate::item::CallItem;
@@ -22,6 +22,7 @@ pub struct CallView {
     /// Progress of the call.
     pub stage: CallStage,
     edited: Option<Arc<str>>,
+    suspension: Option<Arc<Suspension>>,
     outside: bool,
 }
 
@@ -36,7 +37,8 @@ pub enum CallStage {
     Asked(OpenQuestion),
     /// Running, or being reconciled, since the fact at this position.
     Running(Seq),
-    /// Run by a client, whose result is awaited, since the fact at this position.
+    /// Run by a client, whose result is awaited, or suspended until a person answers, since the fact
+    /// at this position.
     AwaitingResult(Seq),
     /// Observed, with this status.
     Ended(ObservationStatus),
@@ -63,6 +65,7 @@ impl CallView {
             item: item.clone(),
             stage: CallStage::Proposed,
             edited: None,
+            suspension: None,
             outside: item.outside_sandbox,
         }
     }
@@ -81,6 +84,14 @@ impl CallView {
                 CallStage::Decided(fact.verdict)
             }
             CallEntry::Started(fact) if fact.client => CallStage::AwaitingResult(at),
+            CallEntry::Suspended(fact) => {
+                self.suspension = Some(fact.suspension.clone());
+                match fact.suspension.question {
+                    Some(_) => CallStage::AwaitingResult(at),
+                    None => CallStage::Decided(Verdict::Allow),
+                }
+            }
+            CallEntry::Resumed(_) => CallStage::Decided(Verdict::Allow),
             CallEntry::Started(_) | CallEntry::Reconciling => CallStage::Running(at),
             CallEntry::Observed(fact) => CallStage::Ended(fact.observation.status),
         };
@@ -112,7 +123,14 @@ impl CallView {
         edited.filter(|edited| ***edited != *self.item.arguments)
     }
 
-    /// Returns true if a client runs the call and its result is awaited.
+    /// Returns the question of the suspended call that a person has not answered yet.
+    #[must_use]
+    pub fn user_question(&self) -> Option<&UserQuestion> {
+        let suspension = self.suspension.as_ref().filter(|_| self.is_awaiting_result());
+        suspension?.question.as_ref()
+    }
+
+    /// Returns true if a client runs the call and its result is awaited, or a person's answer is.
     #[must_use]
     pub fn is_awaiting_result(&self) -> bool {
         matches!(self.stage, CallStage::AwaitingResult(_))

@@ -4,13 +4,13 @@
 use alloc::sync::Arc;
 
 use crate::fact::{
-    ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Compacted,
-    CompactionFact, CompactionFailed, CompactionRequested, CompactionStarted, ContextFact,
-    ContextInjected, FactGroup, GoalEnded, GoalFact, GoalSet, HookDecided, HookFact, HooksAsked,
-    InputBlocked, InputEdited, InputFact, InputMoved, InputQueued, InputWithdrawn,
-    InterruptRequested, PermissionFact, PermissionsNarrowed, ProgramFact, ProgramRun, RunFact,
-    SampleCut, SampleEnded, SampleFact, SampleStarted, SessionFact, SessionOpened, SessionRewound,
-    SettingsChanged, TurnFact, TurnOpened, TurnSettled,
+    ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallResumed, CallStarted,
+    CallSuspended, Compacted, CompactionFact, CompactionFailed, CompactionRequested,
+    CompactionStarted, ContextFact, ContextInjected, FactGroup, GoalEnded, GoalFact, GoalSet,
+    HookDecided, HookFact, HooksAsked, InputBlocked, InputEdited, InputFact, InputMoved,
+    InputQueued, InputWithdrawn, InterruptRequested, PermissionFact, PermissionsNarrowed,
+    ProgramFact, ProgramRun, RunFact, SampleCut, SampleEnded, SampleFact, SampleStarted,
+    SessionFact, SessionOpened, SessionRewound, SettingsChanged, TurnFact, TurnOpened, TurnSettled,
 };
 use crate::id::{CallId, InputId, Seq};
 use crate::item::{CallItem, Item, ReasoningItem};
@@ -113,6 +113,8 @@ pub enum CallEntry<'a> {
     Answered(&'a ApprovalAnswered),
     Started(&'a CallStarted),
     Reconciling,
+    Suspended(&'a CallSuspended),
+    Resumed(&'a CallResumed),
     Observed(&'a CallObserved),
 }
 
@@ -200,6 +202,8 @@ impl<'a> TimelineEntry<'a> {
             },
             FactGroup::Run(fact) => match fact {
                 RunFact::CallStarted(fact) => Self::Call(fact.call, CallEntry::Started(fact)),
+                RunFact::CallSuspended(fact) => Self::Call(fact.call, CallEntry::Suspended(fact)),
+                RunFact::CallResumed(fact) => Self::Call(fact.call, CallEntry::Resumed(fact)),
                 RunFact::CallObserved(fact) => Self::Call(fact.call, CallEntry::Observed(fact)),
             },
             FactGroup::Program(fact) => match fact {

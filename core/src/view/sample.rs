@@ -159,6 +159,8 @@ impl SampleView {
             | CallEntry::Asked(_)
             | CallEntry::Answered(_)
             | CallEntry::Started(_)
+            | CallEntry::Suspended(_)
+            | CallEntry::Resumed(_)
             | CallEntry::Reconciling => {}
         }
         if let Some(call) = self.calls.get_mut(&id) {

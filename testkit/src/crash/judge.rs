@@ -266,7 +266,13 @@ fn calls(log: &[RecordedFact]) -> BTreeMap<CallId, Call<'_>> {
                     call.ended = Some(fact.observation.status);
                 }
             }
-            FactGroup::Session(_)
+            FactGroup::Run(RunFact::CallSuspended(fact)) => {
+                if let Some(call) = calls.get_mut(&fact.call) {
+                    call.starts = 0;
+                }
+            }
+            FactGroup::Run(RunFact::CallResumed(_))
+            | FactGroup::Session(_)
             | FactGroup::Recovery(_)
             | FactGroup::Program(_)
             | FactGroup::Goal(_)

@@ -222,6 +222,14 @@ impl Bounded {
                     output: output.clone(),
                 }));
             }
+            Step::Suspend { asks, repeatable, .. } => {
+                let all = count(|key| matches!(key, EffectKey::Call { .. }));
+                steps.extend((0..all).map(|nth| Step::Suspend {
+                    nth,
+                    asks: *asks,
+                    repeatable: *repeatable,
+                }));
+            }
             Step::Detach { output, .. } => {
                 let all = count(|key| matches!(key, EffectKey::Call { .. }));
                 steps.extend((0..all).map(|nth| Step::Detach { nth, output: output.clone() }));

@@ -35,6 +35,7 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
         possibly_denied,
         matched,
         parent,
+        suspended,
     } = call;
     lines.put(name, &(id, tool));
     lines.flag(&format!("{name}.spoken"), *spoken);
@@ -45,6 +46,7 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
     lines.flag(&format!("{name}.possibly_denied"), *possibly_denied);
     lines.maybe(&format!("{name}.matched"), matched.as_ref());
     lines.maybe(&format!("{name}.parent"), parent.as_ref());
+    lines.maybe(&format!("{name}.suspended"), suspended.as_ref());
     lines.put(&format!("{name}.provider_id"), provider_id);
     fitness(lines, &format!("{name}.fitness"), fit);
     lines.put(&format!("{name}.arguments"), arguments);

@@ -240,6 +240,10 @@ impl Out {
                 let (call, started) = (fact.call, recorded.seq);
                 self.runs.insert(call, EffectKey::Call { call, started });
             }
+            FactGroup::Run(RunFact::CallSuspended(fact)) => {
+                self.runs.remove(&fact.call);
+            }
+            FactGroup::Run(RunFact::CallResumed(_)) => {}
             FactGroup::Recovery(_) => {
                 let Some(EffectStart::Reconcile(fact)) = recorded.fact.start() else {
                     return;

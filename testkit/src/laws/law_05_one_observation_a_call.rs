@@ -103,6 +103,11 @@ impl Calls {
                 })?;
                 call.into_iter().for_each(|call| call.started = true);
             }
+            FactGroup::Run(RunFact::CallSuspended(_) | RunFact::CallResumed(_)) => {
+                let call = recorded.fact.call().and_then(|id| self.calls.get(&id));
+                let runs = call.is_some_and(|call| call.started && !call.observed);
+                hold(5, runs, || format!("{} is about no call that runs", recorded.seq))?;
+            }
             FactGroup::Run(RunFact::CallObserved(fact)) => {
                 let call = self.calls.get_mut(&fact.call);
                 let call = call.filter(|call| call.fate != Fate::Gone && !call.observed);

@@ -161,7 +161,7 @@ impl Reader {
             | FactGroup::Compaction(
                 CompactionFact::CompactionStarted(_) | CompactionFact::CompactionFailed(_),
             )
-            | FactGroup::Run(RunFact::CallStarted(_))
+            | FactGroup::Run(_)
             | FactGroup::Turn(TurnFact::InterruptRequested(_))
             | FactGroup::Session(_)
             | FactGroup::Recovery(_)

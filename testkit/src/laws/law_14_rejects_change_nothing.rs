@@ -69,7 +69,12 @@ pub fn once(last: Seq, input: &Input, rejected: bool, log: &[RecordedFact]) -> H
     hold(14, again.is_none(), || {
         format!("{input:?} was decided under the key {key:?} of {again:?}")
     })?;
-    let own = |recorded: &&RecordedFact| Some(recorded.fact.kind()) == becomes(input);
+    let own = |recorded: &&RecordedFact| {
+        let kind = recorded.fact.kind();
+        // The answer for a suspended call is no result of a client.
+        let answers = matches!(**input, Input::SubmitResult { .. }) && kind == "CallResumed";
+        answers || Some(kind) == becomes(input)
+    };
     let own = after.first().filter(own);
     let left =
         if leaves_a_fact(input) { own.is_some_and(carries) } else { own.is_none_or(carries) };
@@ -113,6 +118,7 @@ fn becomes(input: &Input) -> Option<&'static str> {
         | Input::Tick
         | Input::SampleEvent { .. }
         | Input::CallEnded { .. }
+        | Input::CallSuspended { .. }
         | Input::AgentEnded { .. }
         | Input::AgentDetached { .. }
         | Input::ProgramEvent { .. }
@@ -140,6 +146,7 @@ fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
         }
         Input::SampleEvent { key, .. }
         | Input::CallEnded { key, .. }
+        | Input::CallSuspended { key, .. }
         | Input::AgentEnded { key, .. }
         | Input::AgentDetached { key, .. }
         | Input::ProgramEvent { key, .. }

@@ -96,6 +96,7 @@ pub fn check(log: &[RecordedFact]) -> Held {
             }
             FactGroup::Program(ProgramFact::ProgramRun(_))
             | FactGroup::Hook(HookFact::HooksAsked(_))
+            | FactGroup::Run(RunFact::CallSuspended(_) | RunFact::CallResumed(_))
             | FactGroup::Sample(
                 SampleFact::SampleStarted(_)
                 | SampleFact::SampleEnded(_)

@@ -4,7 +4,7 @@
 //! durable, so that no crash can make the log forget it; the same holds for the durability of
 //! idempotent calls. Of a call that changes something and did begin, nobody ever says that it
 //! did not start. The runs of a call are counted on and carry one idempotency key, which no
-//! other call has. A tool is asked what became of a run only if there was one. What is only planned
+//! other call has. A call that was suspended starts once more for each suspension. A tool is asked what became of a run only if there was one. What is only planned
 //! changes nothing.
 //!
 //! It kills: a recovery that runs everything again, `desired_effects` that lets effects run ahead of the
@@ -27,7 +27,14 @@ use super::{Begun, Held, hold};
 pub fn check(log: &[RecordedFact], begun: &[Begun]) -> Held {
     let mut runs = BTreeMap::<CallId, u32>::new();
     let mut keys = BTreeMap::<&str, CallId>::new();
+    let mut suspended = BTreeMap::<CallId, Suspensions>::new();
     for recorded in log {
+        if let Fact::CallSuspended(fact) = &recorded.fact {
+            let call = suspended.entry(fact.call).or_default();
+            call.count += 1;
+            call.open = true;
+            call.repeatable = fact.suspension.repeatable;
+        }
         if let Some(EffectStart::Reconcile(fact)) = recorded.fact.start() {
             let key = keys.get(fact.idempotency_key.as_str());
             hold(16, key == Some(&fact.call), || {
@@ -42,7 +49,8 @@ pub fn check(log: &[RecordedFact], begun: &[Begun]) -> Held {
         hold(16, *run == fact.attempt, || {
             format!("{} is run {run} of call {} and says {}", recorded.seq, fact.call, fact.attempt)
         })?;
-        let again = *run > 1 && !fact.plan;
+        let goes_on = suspended.get_mut(&fact.call).is_some_and(Suspensions::goes_on);
+        let again = *run > 1 && !fact.plan && !goes_on;
         hold(16, !again || !effectful(log, fact.call), || {
             format!("{} starts the effectful call {} again", recorded.seq, fact.call)
         })?;
@@ -65,7 +73,10 @@ pub fn check(log: &[RecordedFact], begun: &[Begun]) -> Held {
         hold(16, one.durable >= started, || format!("{one:?} began before its start was durable"))?;
         let times = in_the_world.entry(call).or_default();
         *times += 1;
-        let again = one.class == EffectClass::Effectful && *times > 1;
+        let suspended = suspended.get(&call);
+        let most = 1 + suspended.map_or(0, |suspended| suspended.count);
+        let repeats = suspended.is_some_and(|suspended| suspended.repeatable);
+        let again = one.class == EffectClass::Effectful && *times > most && !repeats;
         hold(16, !again, || format!("{one:?} is effectful and began {times} times"))?;
     }
     for recorded in log {
@@ -79,6 +90,23 @@ pub fn check(log: &[RecordedFact], begun: &[Begun]) -> Held {
         })?;
     }
     Ok(())
+}
+
+/// Suspensions of a call.
+#[derive(Default)]
+struct Suspensions {
+    count: u32,
+    /// True if no run has started since the latest one.
+    open: bool,
+    /// True if the run after the latest one may be repeated.
+    repeatable: bool,
+}
+
+impl Suspensions {
+    /// Returns true if a run may start.
+    fn goes_on(&mut self) -> bool {
+        std::mem::take(&mut self.open) || self.repeatable
+    }
 }
 
 fn effectful(log: &[RecordedFact], call: CallId) -> bool {

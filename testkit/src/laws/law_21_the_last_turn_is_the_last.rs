@@ -66,7 +66,7 @@ impl Goals {
                 self.over.extend(self.current.filter(|_| met));
             }
             FactGroup::Turn(TurnFact::InterruptRequested(_))
-            | FactGroup::Run(RunFact::CallStarted(_))
+            | FactGroup::Run(_)
             | FactGroup::Session(_)
             | FactGroup::Recovery(_)
             | FactGroup::Input(_)

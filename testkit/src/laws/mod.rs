@@ -33,6 +33,7 @@ pub mod law_24_results_enter_once;
 pub mod law_25_rewinds_restore;
 pub mod law_26_effects_of_failed_programs;
 pub mod law_27_clients_run_their_calls;
+pub mod law_28_suspended_calls_wait;
 
 mod all;
 mod begun;

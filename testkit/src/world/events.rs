@@ -34,6 +34,7 @@ pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
         | Input::Close => return MachineEvent::Command { token, input },
         Input::SampleEvent { key, .. }
         | Input::CallEnded { key, .. }
+        | Input::CallSuspended { key, .. }
         | Input::AgentEnded { key, .. }
         | Input::AgentDetached { key, .. }
         | Input::ProgramEvent { key, .. }

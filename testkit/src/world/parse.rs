@@ -160,6 +160,16 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
                 None => Compacted::Sketched(summary.to_owned()),
             },
         }),
+        "suspend" => {
+            let (nth, words) = split(rest);
+            let mut words = words.split_whitespace().peekable();
+            let asks = words.next_if_eq(&"asks").is_some();
+            let repeatable = words.next_if_eq(&"repeatable").is_some();
+            match words.next() {
+                None => Step::Suspend { nth: number(nth)?, asks, repeatable },
+                Some(word) => return Err(format!("{word} is nothing that a suspension has")),
+            }
+        }
         "detach" => {
             let (nth, output) = split(rest);
             Step::Detach { nth: number(nth)?, output: long(output) }

@@ -190,6 +190,16 @@ pub enum Step {
         /// What it says.
         output: String,
     },
+    /// `suspend N [asks] [repeatable]`: of the calls that run, this one goes on in another run, once it
+    /// has an answer or at once.
+    Suspend {
+        /// Which one.
+        nth: usize,
+        /// True if it asks a person.
+        asks: bool,
+        /// True if the run that goes on may be repeated.
+        repeatable: bool,
+    },
     /// `detach N [OUTPUT]`: of the calls that run, the agent of this one goes on by itself.
     Detach {
         /// Which one.

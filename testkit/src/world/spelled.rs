@@ -138,6 +138,11 @@ impl fmt::Display for Step {
                 }
                 spaced(output, f)
             }
+            Self::Suspend { nth, asks, repeatable } => {
+                write!(f, "suspend {nth}")?;
+                f.write_str(if *asks { " asks" } else { "" })?;
+                f.write_str(if *repeatable { " repeatable" } else { "" })
+            }
             Self::Detach { nth, output } => {
                 write!(f, "detach {nth}")?;
                 spaced(output, f)

@@ -108,6 +108,7 @@ pub enum Told {
     SampledEnd,
     SampledFailure,
     Ran,
+    Suspended,
     Detached,
     ChildEnded,
     ProgramCalls,
@@ -121,7 +122,7 @@ pub enum Told {
 
 impl Told {
     /// All kinds, in the order of [`Input`].
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::Configure,
         Self::SetGoal,
         Self::Send,
@@ -144,6 +145,7 @@ impl Told {
         Self::SampledEnd,
         Self::SampledFailure,
         Self::Ran,
+        Self::Suspended,
         Self::Detached,
         Self::ChildEnded,
         Self::ProgramCalls,
@@ -190,6 +192,7 @@ impl Told {
             Input::CallEnded { .. } | Input::AgentEnded { .. } | Input::SubmitResult { .. } => {
                 Self::Ran
             }
+            Input::CallSuspended { .. } => Self::Suspended,
             Input::AgentDetached { .. } => Self::Detached,
             Input::ChildEnded { .. } => Self::ChildEnded,
             Input::ProgramEvent { event: news, .. } => match news {
@@ -230,6 +233,7 @@ impl Told {
             Self::SampledEnd => "sampled end",
             Self::SampledFailure => "sampled failure",
             Self::Ran => "ran",
+            Self::Suspended => "suspended",
             Self::Detached => "detached",
             Self::ChildEnded => "child ended",
             Self::ProgramCalls => "program calls",

@@ -169,6 +169,20 @@ fn essentials(recorded: &RecordedFact) -> String {
             });
             format!(" call {} attempt {}{plan}{client}{lent}", fact.call, fact.attempt)
         }
+        FactGroup::Run(RunFact::CallSuspended(fact)) => {
+            let asks = if fact.deadline.is_some() { ", asks" } else { "" };
+            let repeats = if fact.suspension.repeatable { ", repeatable" } else { "" };
+            format!(" call {}{asks}{repeats}", fact.call)
+        }
+        FactGroup::Run(RunFact::CallResumed(fact)) => {
+            let declined = if fact.answer.declined { " declined" } else { "" };
+            format!(
+                " call {}{declined} by {}{}",
+                fact.call,
+                who(&fact.by),
+                after(": ", &fact.answer.text)
+            )
+        }
         FactGroup::Recovery(_) => match recorded.fact.start() {
             Some(EffectStart::Reconcile(fact)) => {
                 format!(" call {} attempt {}", fact.call, fact.attempt)

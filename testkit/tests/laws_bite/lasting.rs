@@ -11,6 +11,7 @@ use windlass_testkit::laws::{
     Held, law_07_nothing_said_is_lost, law_19_the_ceiling_holds, law_20_denied_context_is_dropped,
     law_21_the_last_turn_is_the_last, law_22_interrupts_are_told, law_23_hooks_see_what_enters,
     law_24_results_enter_once, law_26_effects_of_failed_programs, law_27_clients_run_their_calls,
+    law_28_suspended_calls_wait,
 };
 use windlass_testkit::world::Posture;
 
@@ -244,6 +245,57 @@ fn law_27_kills_a_process_that_runs_the_call_of_a_client() {
         durable: log[at].seq,
     };
     law_27_clients_run_their_calls::check(&log, &[begun]).unwrap_err();
+}
+
+const ANSWERED: &str =
+    "send hello\ncall write {}\nend stop\nsuspend 0 asks\nsubmit 0 done ok\ndone 0 ok";
+
+#[test]
+fn law_28_kills_a_suspended_call_that_goes_on_without_its_answer() {
+    kills_log(ANSWERED, law_28_suspended_calls_wait::check, |log| {
+        let at = find(log, "CallResumed", 0);
+        log.remove(at);
+    });
+}
+
+#[test]
+fn law_28_kills_an_answer_that_comes_too_late() {
+    kills_log(ANSWERED, law_28_suspended_calls_wait::check, |log| {
+        let at = find(log, "CallSuspended", 0);
+        if let Fact::CallSuspended(fact) = &mut log[at].fact {
+            fact.deadline = Some(windlass_core::Timestamp(0));
+        }
+    });
+}
+
+#[test]
+fn law_28_kills_a_call_that_goes_on_twice() {
+    let law = |log: &[RecordedFact]| law_28_suspended_calls_wait::check(log);
+    kills_log(ANSWERED, law, |log| {
+        let at = find(log, "CallStarted", 1);
+        let again = log[at].clone();
+        log.insert(at, again);
+    });
+}
+
+#[test]
+fn law_28_kills_a_suspended_call_that_ends_without_its_answer() {
+    kills_log(ANSWERED, law_28_suspended_calls_wait::check, |log| {
+        let (resumed, observed) = (find(log, "CallResumed", 0), find(log, "CallObserved", 0));
+        let ended = log[observed].clone();
+        log[resumed] = ended;
+    });
+}
+
+#[test]
+fn law_16_allows_a_suspended_call_one_more_start() {
+    let law = |log: &[RecordedFact]| {
+        windlass_testkit::laws::law_16_effectful_starts_once::check(log, &[])
+    };
+    kills_log(ANSWERED, law, |log| {
+        let at = find(log, "CallSuspended", 0);
+        log.remove(at);
+    });
 }
 
 #[test]

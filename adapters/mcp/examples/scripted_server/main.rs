@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+mod asks;
 mod shared;
 
 /// Error of a version that the server does not speak.
@@ -24,7 +25,7 @@ fn main() {
         eprintln!("Error: the database is locked");
         std::process::exit(1);
     }
-    let mut server = Server { mode, folder, era: None, changed: false };
+    let mut server = Server { mode, folder, era: None, changed: false, waiting: Value::Null };
     for line in stdin().lock().lines() {
         let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
         server.handle(&message);
@@ -42,6 +43,8 @@ struct Server {
     era: Option<String>,
     /// True once its list has changed.
     changed: bool,
+    /// Id of the latest call of a tool that asks.
+    waiting: Value,
 }
 
 impl Server {
@@ -53,6 +56,12 @@ impl Server {
         if self.mode == "mute" || message["id"].is_null() {
             return;
         }
+        if message["id"] == asks::LIVE {
+            let said =
+                json!({"content": [{"type": "text", "text": message["result"].to_string()}]});
+            say(&json!({"jsonrpc": "2.0", "id": self.waiting, "result": said}));
+            return;
+        }
         if self.mode == "chatty" {
             say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
             say(&json!({"jsonrpc": "2.0", "method": "notifications/message",
@@ -62,6 +71,14 @@ impl Server {
             "server/discover" => self.discover(),
             "initialize" => self.initialize(&message["params"]),
             "ping" => Some(Ok(json!({}))),
+            "tools/list" if self.mode.starts_with("asks") => Some(Ok(asks::tools())),
+            "tools/call" if self.mode.starts_with("asks") => {
+                self.waiting = message["id"].clone();
+                asks::call(&self.folder, &message["params"]).map(Ok)
+            }
+            other if other.starts_with("tasks/") => {
+                Some(Ok(asks::tasks(&self.folder, other, &message["params"])))
+            }
             "tools/list" => Some(Ok(self.list(&message["params"]))),
             other if self.mode == "shares" && other.starts_with("resources/") => {
                 Some(shared::resources(other, &message["params"]))
@@ -75,7 +92,7 @@ impl Server {
         match answer {
             None => {}
             Some(Ok(mut result)) => {
-                if self.era.as_deref() == Some("discover") {
+                if self.era.as_deref() == Some("discover") && result["resultType"].is_null() {
                     result["resultType"] = json!("complete");
                 }
                 say(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
@@ -92,7 +109,7 @@ impl Server {
             // It answers what it does not know with an empty result.
             "polite" => return Some(Ok(json!({}))),
             "modern" => self.begins("discover"),
-            "latch" => self.begins("discover"),
+            "latch" | "asks" => self.begins("discover"),
             _ => Some(Err((METHOD_NOT_FOUND, "no method server/discover".into()))),
         }
         .map(|begun| {

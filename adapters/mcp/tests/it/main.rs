@@ -1,6 +1,7 @@
 //! The adapter over real processes and real sockets.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod asks;
 mod bench;
 mod conformance;
 mod http;

@@ -56,7 +56,18 @@ impl Questions {
         {
             self.ask_for_model(call);
         }
-        if let TimelineEntry::Call(call, CallEntry::Answered(_) | CallEntry::Observed(_)) = entry {
+        if let TimelineEntry::Call(call, CallEntry::Suspended(fact)) = entry
+            && fact.suspension.question.is_some()
+        {
+            // Its tool may have asked something else before.
+            self.stop(call);
+            self.ask_for_model(call);
+        }
+        if let TimelineEntry::Call(
+            call,
+            CallEntry::Answered(_) | CallEntry::Resumed(_) | CallEntry::Observed(_),
+        ) = entry
+        {
             self.stop(call);
         }
         if let TimelineEntry::Turn(TurnEntry::Settled(_)) = entry {

@@ -168,6 +168,14 @@ fn call(id: CallId, entry: CallEntry<'_>) -> Option<String> {
             let session = agent_session(&started.idempotency_key)?;
             format!("call {id}: an agent, in session {session}")
         }
+        CallEntry::Suspended(suspended) => {
+            let question = suspended.suspension.question.as_ref()?;
+            format!("call {id}: its tool asks: {}", question.question)
+        }
+        CallEntry::Resumed(resumed) if resumed.answer.declined => {
+            format!("call {id}: nobody answers: {}", resumed.answer.text)
+        }
+        CallEntry::Resumed(resumed) => format!("call {id}: answered: {}", resumed.answer.text),
         CallEntry::Reconciling => format!("call {id}: its tool is asked for the outcome"),
         CallEntry::Observed(observed) => describe_observation(id, &observed.observation),
         CallEntry::Decided(_) | CallEntry::Started(_) => return None,

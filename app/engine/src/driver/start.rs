@@ -283,6 +283,7 @@ impl Driver {
             arguments: String::from(&*self.machine.history().arguments(run.call)?),
         };
         let reports = self.reports(run.call)?;
+        let state = turn.calls().iter().find(|call| call.id == run.call)?;
         let context = ToolContext {
             scope: (*turn.scope).clone(),
             session: self.machine.session().id.clone(),
@@ -290,8 +291,9 @@ impl Driver {
             call: run.call,
             outside_sandbox: self
                 .is_approved_outside(run.call, &self.machine.history().arguments(run.call)?),
-            program: turn.calls().iter().find(|call| call.id == run.call)?.parent,
+            program: state.parent,
             attempt: run.attempt,
+            suspended: state.suspended.clone(),
             failed_before: failed_before(turn, self.machine.history(), run.call),
             idempotency_key: run.idempotency_key,
             cancel: CancelSignal::default(),

@@ -61,6 +61,7 @@ impl Driver {
             | Input::Tick
             | Input::SampleEvent { .. }
             | Input::CallEnded { .. }
+            | Input::CallSuspended { .. }
             | Input::AgentEnded { .. }
             | Input::AgentDetached { .. }
             | Input::ProgramEvent { .. }

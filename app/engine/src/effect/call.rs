@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 use windlass_core::{
     CallId, EffectClass, EffectKey, Image, Input, Observation, ObservationStatus, StoredOutput,
-    read_output_call,
+    Suspension, read_output_call,
 };
 use windlass_ports::{
     BlobErrorKind, CancelSignal, CancelSource, Clock, OutputStore, ProgressSink, ToolCall,
-    ToolContext, ToolError, ToolExecutor,
+    ToolContext, ToolEnd, ToolError, ToolExecutor,
 };
 
 use super::{EffectReporter, EffectSignals};
@@ -64,7 +64,14 @@ impl CallEffect {
         let (key, size, grace_ms) = (self.key, self.size, self.grace_ms);
         let outputs = self.context.outputs.clone();
         let call = self.names_rest.then_some(self.context.call);
-        let mut observation = self.observe(signals.cancel).await;
+        let effect = self.effect;
+        let mut observation = match self.end(signals.cancel).await {
+            ToolEnd::Observed(observation) => observation,
+            ToolEnd::Suspended(suspension) if is_bounded(&suspension, size) => {
+                return voice.send(vec![Input::CallSuspended { key, suspension }], true).await;
+            }
+            ToolEnd::Suspended(_) => too_large(effect),
+        };
         observation.images.truncate(Image::MAX_PER_RESULT);
         let whole = observation.omitted_bytes == 0 && observation.stored_output.is_none();
         if whole && !size.fits(&[&observation.output]) {
@@ -82,10 +89,10 @@ impl CallEffect {
 
     /// Runs the tool. It is told to stop when the turn is, or when its time-out has passed. It then
     /// has the grace period to stop and report its progress.
-    async fn observe(self, cancel: CancelSignal) -> Observation {
+    async fn end(self, cancel: CancelSignal) -> ToolEnd {
         let Self { call, mut context, effect, plan, grace_ms, tools, reports, .. } = self;
         if let Some(refusal) = self.refusal {
-            return Observation::new(ObservationStatus::Failed, refusal);
+            return ToolEnd::Observed(Observation::new(ObservationStatus::Failed, refusal));
         }
         let (name, timeout_ms) = (call.name.clone(), context.timeout_ms);
         let stop = CancelSource::new();
@@ -93,7 +100,12 @@ impl CallEffect {
         // Created before the run, so that a tool that is dropped while it runs is dropped before
         // the signal.
         let guard = ToolRunGuard { stop, reports };
-        let mut run = if plan { tools.plan(call, context) } else { tools.run(call, context) };
+        let mut run = Box::pin(async move {
+            match plan {
+                true => tools.plan(call, context).await.map(ToolEnd::Observed),
+                false => tools.run_or_suspend(call, context).await,
+            }
+        });
         let timed_out = tokio::select! {
             ran = &mut run => return observed(ran, effect),
             () = cancel.cancelled() => false,
@@ -102,8 +114,13 @@ impl CallEffect {
         guard.stop.cancel();
         match (timeout(Duration::from_millis(grace_ms), run).await, timed_out) {
             (Ok(ran), false) => observed(ran, effect),
-            (Ok(ran), true) => mark_timed_out(observed(ran, effect), &name, timeout_ms),
-            (Err(_), _) => never_stopped(effect, &name),
+            (Ok(ran), true) => match observed(ran, effect) {
+                ToolEnd::Observed(ended) => {
+                    ToolEnd::Observed(mark_timed_out(ended, &name, timeout_ms))
+                }
+                suspended @ ToolEnd::Suspended(_) => suspended,
+            },
+            (Err(_), _) => ToolEnd::Observed(never_stopped(effect, &name)),
         }
     }
 }
@@ -141,9 +158,31 @@ async fn store_output(outputs: &OutputStore, output: &str) -> Option<StoredOutpu
     }
 }
 
-fn observed(ran: Result<Observation, ToolError>, effect: EffectClass) -> Observation {
-    match ran {
-        Ok(observation) => observation,
+/// Returns true if a fact may hold the suspension.
+fn is_bounded(suspension: &Suspension, size: FactCapacity) -> bool {
+    let question = suspension.question.iter();
+    let asked = question.flat_map(|asked| asked.choices.iter().chain([&asked.question]));
+    let texts: Vec<&str> = asked.map(String::as_str).chain([&*suspension.state]).collect();
+    suspension.state.len() <= Suspension::MAX_STATE_BYTES && size.fits(&texts)
+}
+
+/// Returns the observation of a call that would leave more than a fact may hold.
+fn too_large(effect: EffectClass) -> Observation {
+    let why = "what it left for its next run is too large to be recorded";
+    match effect {
+        EffectClass::ReadOnly => {
+            Observation::new(ObservationStatus::Failed, format!("Failed: {why}."))
+        }
+        EffectClass::Idempotent | EffectClass::Effectful => Observation::new(
+            ObservationStatus::Unknown,
+            format!("Unknown: {why}, so it does not go on. Check before you repeat it."),
+        ),
+    }
+}
+
+fn observed(ran: Result<ToolEnd, ToolError>, effect: EffectClass) -> ToolEnd {
+    ToolEnd::Observed(match ran {
+        Ok(ended) => return ended,
         Err(error) if error.started() && effect != EffectClass::ReadOnly => {
             let words = format!(
                 "Unknown: {error}. It may have taken effect or not; check before you repeat it."
@@ -151,7 +190,7 @@ fn observed(ran: Result<Observation, ToolError>, effect: EffectClass) -> Observa
             Observation::new(ObservationStatus::Unknown, words)
         }
         Err(error) => Observation::new(ObservationStatus::Failed, format!("Failed: {error}.")),
-    }
+    })
 }
 
 /// Marks the observation of a tool that exceeded its time-out: it failed, and was not interrupted.

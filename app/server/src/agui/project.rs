@@ -326,7 +326,13 @@ impl Projection {
             CallEntry::Proposed(source, item) => self.on_proposed(id, source, item, out),
             CallEntry::Asked(_) => self.pause(out),
             CallEntry::Started(started) if started.client => self.pause(out),
-            CallEntry::Answered(_) => self.custom_fact(fact, out),
+            CallEntry::Suspended(suspended) => {
+                self.custom_fact(fact, out);
+                if suspended.suspension.question.is_some() {
+                    self.pause(out);
+                }
+            }
+            CallEntry::Answered(_) | CallEntry::Resumed(_) => self.custom_fact(fact, out),
             CallEntry::Observed(observed) => {
                 self.parents.remove(&id);
                 let status = json!({"status": observed.observation.status});
@@ -473,6 +479,7 @@ fn continues(entry: TimelineEntry<'_>) -> bool {
                 CallEntry::Proposed(..)
                     | CallEntry::Answered(_)
                     | CallEntry::Started(_)
+                    | CallEntry::Resumed(_)
                     | CallEntry::Reconciling
                     | CallEntry::Observed(_)
             )

@@ -25,7 +25,8 @@ use crate::problem::{Problem, ProblemCode};
 /// Facts of one read.
 const PAGE: usize = 256;
 
-/// Call that a client runs. The session waits for its result.
+/// Call that a client runs. The session waits for its result. A suspended call of another tool, which
+/// asks a person, is shown as a call of `ask_user`: its result is the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(example = json!({
     "session": "01k8q3v5w2x9n4c7d1f6g0h2jk", "turn": 10, "call": 15, "tool": "open_file",
@@ -42,7 +43,7 @@ pub(crate) struct ClientCall {
     /// The call. Its result names it.
     #[schema(value_type = u64)]
     pub(crate) call: CallId,
-    /// The tool.
+    /// The tool; `ask_user` for the question of a suspended call.
     pub(crate) tool: String,
     /// Effect class of the tool.
     #[schema(value_type = EffectShape)]
@@ -106,7 +107,7 @@ pub(crate) async fn list(
 pub(crate) struct ClientResult {
     /// Output of the call, for the model.
     pub(crate) output: String,
-    /// True if the call failed. The model is told so.
+    /// True if the call failed: the model is told so. True for a question that nobody answers.
     #[serde(default)]
     pub(crate) failed: bool,
 }
@@ -188,6 +189,16 @@ async fn recorded(
         for recorded in &facts {
             if let Fact::CallStarted(fact) = &recorded.fact {
                 started |= fact.call == call && fact.client;
+            }
+            if let Fact::CallSuspended(fact) = &recorded.fact {
+                started |= fact.call == call;
+            }
+            if let Fact::CallResumed(fact) = &recorded.fact
+                && fact.call == call
+                && fact.answer.text == result.output
+                && fact.answer.declined == result.failed
+            {
+                return Ok(recorded.seq);
             }
             if let Fact::CallObserved(fact) = &recorded.fact
                 && fact.call == call

@@ -30,8 +30,12 @@ export function standing(call) {
   return { sign: "\u00b7", words: "about to run", tone: "run" };
 }
 
-/** What the model asks a person by a call that waits for the answer; null if it asks nothing. */
+/** What the model, or the tool of a suspended call, asks a person who has not answered; null if nothing is asked. */
 export function asks_person(call) {
+  const { question, observed, block } = call;
+  if (question && !observed && !block.settled) {
+    return { choices: [], ...question, by: call.item.name };
+  }
   const waits = call.runs.at(-1)?.client && !call.observed && !call.block.settled;
   return waits ? question_of(call.item.name, runs_with(call)) : null;
 }
@@ -89,7 +93,7 @@ function person_part(call, context) {
     return { key: `approval ${asked.seq}`, make: () => question_card(call, context) };
   }
   const asks = asks_person(call);
-  if (asks) return { key: "asks", make: () => answer_card(call, asks, (words) => context.submit(call, words)) };
+  if (asks) return { key: `asks ${asks.question}`, make: () => answer_card(call, asks, (words) => context.submit(call, words)) };
   const plan = observed?.status === "done" ? plan_of(item.name, runs_with(call)) : null;
   return plan ? { key: "plan", make: () => plan_list(plan) } : { key: null };
 }

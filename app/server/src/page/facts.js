@@ -243,6 +243,19 @@ export const facts = {
     });
   },
 
+  CallSuspended(view, { body }) {
+    with_call(view, body.call, (call) => {
+      call.question = body.suspension.question ?? null;
+      if (call.question) view.told.push(`${call.item.name} asks you a question.`);
+    });
+  },
+
+  CallResumed(view, { body }) {
+    with_call(view, body.call, (call) => {
+      call.question = null;
+    });
+  },
+
   ReconcileStarted(view, { ts, body }) {
     with_call(view, body.call, (call) => {
       call.runs.push({ ts, attempt: body.attempt, plan: false, asks: true, client: false });

@@ -60,7 +60,7 @@ export function plan_list(steps) {
 }
 
 /** The card that asks what the model wants to know. `send` returns the answer to the server. */
-export function answer_card(call, { question, choices }, send) {
+export function answer_card(call, { question, choices, by = null }, send) {
   const title = `model-asks-${call.seq}`;
   const status = h("p", { class: "note bad", role: "alert" });
   const own = h("textarea", { id: `${title}-own`, rows: "2" });
@@ -84,7 +84,7 @@ export function answer_card(call, { question, choices }, send) {
   const offered = choices.map((choice) => button(visible(choice), "", () => answer(choice)));
   const submit = button("Answer", "primary", () => answer(own.value));
   return h("section", { class: "card", tabindex: "-1", "aria-labelledby": title, "data-asks": call.seq },
-    h("h3", { id: title }, "The model asks"),
+    h("h3", { id: title }, by ? ["The tool ", exact(by), " asks"] : "The model asks"),
     h("p", { class: "asked" }, exact(question)),
     offered.length ? h("div", { class: "row actions" }, offered) : null,
     h("form", { class: "answer", onsubmit: (event) => { event.preventDefault(); submit.click(); } },

@@ -82,6 +82,9 @@ export function bars(facts, now, inputs = new Map()) {
         begin(`c${body.call}`, { ...at, kind: "call", label: `${name}${asks}${again}` });
         break;
       }
+      case "CallSuspended":
+        end(`c${body.call}`, ts, body.suspension.question ? "asks" : "goes on");
+        break;
       case "CallObserved":
         end(`a${body.call}`, ts, "not answered");
         end(`c${body.call}`, ts, words(body.observation.status));

@@ -1,6 +1,6 @@
 //! What one turn has taken, counted from its facts alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
     AgentSpec, CallId, CallStarted, CompactionFact, Concurrency, ContextFact, ContextInjected,
@@ -73,6 +73,8 @@ pub(super) struct Tally {
     program: Option<u32>,
     /// Calls that the program of the last answer has made.
     made: u32,
+    /// Calls that were suspended.
+    suspended: BTreeSet<CallId>,
     /// Positions of them, and of those beyond what it may make.
     called: Vec<Seq>,
     /// Its own samples for work.
@@ -100,6 +102,7 @@ impl Tally {
             brought: Vec::new(),
             streams: false,
             runs: BTreeMap::new(),
+            suspended: BTreeSet::new(),
             running: BTreeMap::new(),
             lending: Lending::default(),
             moments: [opened_at; 2],
@@ -259,6 +262,19 @@ impl Tally {
                 Ok(())
             }
             FactGroup::Program(ProgramFact::ProgramRun(fact)) => self.ran(recorded, fact),
+            // The next run starts anew, and is no repeat of this one. A question keeps its place.
+            FactGroup::Run(RunFact::CallSuspended(fact)) => {
+                self.suspended.insert(fact.call);
+                self.runs.remove(&fact.call);
+                if fact.deadline.is_none() {
+                    self.running.remove(&fact.call);
+                }
+                Ok(())
+            }
+            FactGroup::Run(RunFact::CallResumed(fact)) => {
+                self.running.remove(&fact.call);
+                Ok(())
+            }
             FactGroup::Run(RunFact::CallObserved(fact)) => {
                 self.running.remove(&fact.call);
                 let took = self.lending.observed(recorded, fact)?;
@@ -446,14 +462,15 @@ impl Tally {
         let runs = self.runs.entry(id).or_default();
         *runs += 1;
         // What has run once may run again, though the answer has brought more calls since.
-        if *runs == 1 {
+        let suspended = self.suspended.contains(&id);
+        if *runs == 1 && !suspended {
             let most = u64::from(limits.calls_per_sample);
             over(recorded, "calls per sample", nth, most)?;
             let streaming = if self.streams { of_sample } else { 0 };
             let calls = u64::from(self.spent.calls + streaming);
             over(recorded, "calls", calls, u64::from(limits.calls))?;
         }
-        let first = *runs == 1;
+        let first = *runs == 1 && !suspended;
         let most = u64::from(limits.restarts) + 1;
         over(recorded, "runs of a call", u64::from(*runs), most)?;
         if first {

@@ -6,10 +6,11 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
     ApprovalAnswered, ApprovalAsked, ApprovalGrant, ArgumentsDigest, BudgetGrant, BudgetUsage,
-    CallDecided, CallId, CallItem, CallObserved, CallReport, CallStarted, ChangedFile, Confinement,
-    Decider, Digest, Fact, FileVersion, GrantLifetime, Image, ImageMedia, Observation,
-    ObservationStatus, ProgramCalled, ProgramEnd, ProgramFault, ProgramOutcome, ProgramRun,
-    ReconcileStarted, RetainedChange, Sha256, StoredOutput, Timestamp, Verdict,
+    CallDecided, CallId, CallItem, CallObserved, CallReport, CallResumed, CallStarted,
+    CallSuspended, ChangedFile, Confinement, Decider, Digest, Fact, FileVersion, GrantLifetime,
+    Image, ImageMedia, Observation, ObservationStatus, ProgramCalled, ProgramEnd, ProgramFault,
+    ProgramOutcome, ProgramRun, ReconcileStarted, RetainedChange, Sha256, StoredOutput, Suspension,
+    Timestamp, UserAnswer, UserQuestion, Verdict,
 };
 
 use super::parts::{arguments_digest, edit, key, number, result_form, scope, text};
@@ -24,6 +25,8 @@ pub(super) fn fact() -> impl Strategy<Value = Fact> {
         approval_answered(),
         call_started(),
         reconcile_started(),
+        call_suspended(),
+        call_resumed(),
         call_observed(),
         program_called(),
         program_run(),
@@ -75,6 +78,26 @@ fn program_end() -> impl Strategy<Value = ProgramEnd> {
         value().prop_map(|value| ProgramEnd::Fail { value }),
         fault,
     ]
+}
+
+fn call_suspended() -> impl Strategy<Value = Fact> {
+    let question = (text(), prop::collection::vec(text(), 0..3));
+    let question = question.prop_map(|(question, choices)| UserQuestion { question, choices });
+    let whole = (number(), text(), prop::option::of(question), any::<bool>(), any::<u64>());
+    whole.prop_map(|(call, state, question, repeatable, deadline)| {
+        let deadline = question.as_ref().map(|_| Timestamp(deadline));
+        let suspension = Suspension { state: state.into(), question, repeatable };
+        let suspension = Arc::new(suspension);
+        Fact::CallSuspended(CallSuspended { call: CallId(call), suspension, deadline })
+    })
+}
+
+fn call_resumed() -> impl Strategy<Value = Fact> {
+    let whole = (number(), text(), any::<bool>(), scope(), key());
+    whole.prop_map(|(call, text, declined, by, key)| {
+        let answer = Arc::new(UserAnswer { text, declined });
+        Fact::CallResumed(CallResumed { call: CallId(call), answer, by: Arc::new(by), key })
+    })
 }
 
 fn call_decided() -> impl Strategy<Value = Fact> {

@@ -133,6 +133,7 @@ fn own_call(tool: &WorldTool) -> impl Strategy<Value = Step> + use<> {
 fn answer(tools: &[WorldTool]) -> impl Strategy<Value = Step> + use<> {
     prop_oneof![
         12 => finish(),
+        2 => suspended(),
         1 => (0..2_usize, output()).prop_map(|(nth, output)| Step::Detach { nth, output }),
         2 => (0..2_usize, words()).prop_map(|(nth, text)| Step::ChildEnded { nth, text }),
         12 => hook(),
@@ -359,6 +360,11 @@ fn finish() -> impl Strategy<Value = Step> {
     let took = prop::option::weighted(0.3, took);
     let whole = (status(), 0..4_usize, took, output());
     whole.prop_map(|(status, nth, took, output)| Step::Finish { status, nth, took, output })
+}
+
+fn suspended() -> impl Strategy<Value = Step> {
+    let whole = (0..3_usize, prop::bool::weighted(0.7), any::<bool>());
+    whole.prop_map(|(nth, asks, repeatable)| Step::Suspend { nth, asks, repeatable })
 }
 
 fn hook() -> impl Strategy<Value = Step> {

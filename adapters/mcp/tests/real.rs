@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use windlass_core::{CallId, Observation, ObservationStatus, SessionId};
+use windlass_core::{CallId, Observation, ObservationStatus, SessionId, SuspendedCall, UserAnswer};
 use windlass_mcp::{McpOptions, McpServer, McpTools, McpTransport, ServerName, ServerState};
-use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor as _};
+use windlass_ports::{ToolCall, ToolContext, ToolEnd, ToolError, ToolExecutor as _};
 
 /// Variables that name Node, a folder `node_modules` and a Python with the servers.
 const NODE: &str = "WINDLASS_TEST_NODE";
@@ -91,7 +92,7 @@ impl Real {
         let tools = self.start().await;
         let state = || tools.reports()[0].state.clone();
         assert_eq!(state(), ServerState::Ready, "{}", self.name);
-        assert!(tools.tools().len() > 1 && tools.reports()[0].left_out.is_empty());
+        assert!(!tools.tools().is_empty() && tools.reports()[0].left_out.is_empty());
         self.succeeds(&tools).await;
         let before = self.processes();
         let killed = self.run(&tools, (self.killed.0, &self.killed.1));
@@ -171,6 +172,33 @@ async fn the_server_with_everything() {
     assert_eq!(got.unwrap().text, "What's weather in Oslo?");
     let missing = tools.get_prompt("mcp__everything__args-prompt", "", &mut |_| false).await;
     assert!(missing.unwrap_err().to_string().contains("its argument city is missing"));
+    elicits(&tools).await;
+}
+
+/// Answers the form of a tool that asks in the middle of its call.
+async fn elicits(tools: &McpTools) {
+    let name = "mcp__everything__trigger-elicitation-request";
+    let call = ToolCall { name: name.into(), arguments: "{}".into() };
+    let mut left: Option<Arc<SuspendedCall>> = None;
+    for runs in 1..50 {
+        let context = ToolContext { suspended: left.take(), ..context() };
+        let suspension = match tools.run_or_suspend(call.clone(), context).await.unwrap() {
+            ToolEnd::Suspended(suspension) => suspension,
+            ToolEnd::Observed(ended) => {
+                assert!(runs > 2 && ended.output.contains("Ada"), "{}", ended.output);
+                return;
+            }
+        };
+        let asked = suspension.question.as_ref().unwrap();
+        let skips = asked.question.contains("(/skip");
+        let text = if skips { "/skip" } else { "Ada" }.to_owned();
+        let answer = Some(Arc::new(UserAnswer { text, declined: false }));
+        let suspension = Arc::new(suspension);
+        let decide_again = false;
+        left =
+            Some(Arc::new(SuspendedCall { suspension, answer, runs, count: runs, decide_again }));
+    }
+    panic!("its form has no end");
 }
 
 #[tokio::test]
@@ -226,6 +254,46 @@ async fn the_server_of_the_time() {
         args,
         call: ("get_current_time", now.clone(), "Europe/Oslo"),
         killed: ("get_current_time", now),
+    };
+    real.check().await;
+}
+
+/// Serves a page of one line, and leaves each request for `/never` unanswered.
+fn web_server() -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut unanswered = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            let read = std::io::Read::read(&mut stream, &mut request).unwrap_or(0);
+            if request.get(..read).unwrap_or_default().starts_with(b"GET /never") {
+                unanswered.push(stream);
+                continue;
+            }
+            let page = "a page of the test";
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close";
+            let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{page}", page.len());
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn the_server_that_fetches() {
+    let Some(command) = variable(PYTHON) else {
+        return;
+    };
+    let address = web_server();
+    let options = ["--ignore-robots-txt", "--allow-private-ips"];
+    let args = ["-m", "mcp_server_fetch"].iter().chain(&options).map(|arg| (*arg).to_owned());
+    let real = Real {
+        name: "fetch",
+        command,
+        args: args.collect(),
+        call: ("fetch", json!({"url": format!("http://{address}/page")}), "a page of the test"),
+        killed: ("fetch", json!({"url": format!("http://{address}/never")})),
     };
     real.check().await;
 }

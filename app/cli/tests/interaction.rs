@@ -29,7 +29,7 @@ fn a_question_is_asked_at_the_terminal_and_a_number_is_a_choice() {
     let place = Place::new();
     let mut run = TerminalProcess::run(&place, &["run", ASK, "--session", "s"]);
     let asked = run.until(ANSWER);
-    assert!(asked.contains("The model asks:"), "{asked}");
+    assert!(asked.contains("You are asked:"), "{asked}");
     assert!(asked.contains("  Tabs or spaces?") && asked.contains("[2] spaces"), "{asked}");
     run.line("");
     run.until(ANSWER);

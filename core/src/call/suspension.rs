@@ -205,12 +205,17 @@ pub(crate) fn on_suspended_fact(
         answer: None,
         runs: attempt,
         count: count.saturating_add(1),
-        decide_again: false,
+        // The process permits less than when the run began.
+        decide_again: call.barred,
     }));
-    call.progress = match fact.deadline {
-        Some(deadline) => CallProgress::AwaitingResult { started: recorded.seq, deadline },
-        None => CallProgress::Allowed,
-    };
+    let barred = core::mem::take(&mut call.barred);
+    match fact.deadline {
+        Some(deadline) => {
+            call.progress = CallProgress::AwaitingResult { started: recorded.seq, deadline };
+        }
+        None if barred => call.decide_again(),
+        None => call.progress = CallProgress::Allowed,
+    }
     Ok(())
 }
 

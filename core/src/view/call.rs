@@ -130,6 +130,12 @@ impl CallView {
         suspension?.question.as_ref()
     }
 
+    /// Returns true if a run of the call was suspended: a later one goes on with it.
+    #[must_use]
+    pub fn was_suspended(&self) -> bool {
+        self.suspension.is_some()
+    }
+
     /// Returns true if a client runs the call and its result is awaited, or a person's answer is.
     #[must_use]
     pub fn is_awaiting_result(&self) -> bool {

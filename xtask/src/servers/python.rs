@@ -12,7 +12,7 @@ use xtask::say::say;
 /// Variable that names a Python with `pytest`, `mypy` and `setuptools`.
 const PYTHON: &str = "WINDLASS_TEST_PYTHON";
 
-/// Variable that names a Python with `mcp-server-git` and `mcp-server-time`.
+/// Variable that names a Python with `mcp-server-fetch`, `mcp-server-git` and `mcp-server-time`.
 const MCP: &str = "WINDLASS_TEST_MCP_PYTHON";
 
 /// Time limit of each step of an installation, in seconds.

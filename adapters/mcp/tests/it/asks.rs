@@ -140,13 +140,16 @@ async fn a_task_of_a_call_that_is_cancelled_is_cancelled() {
         repeatable: true,
     };
     let (suspension, cancel) = (Arc::new(suspension), CancelSource::new());
-    cancel.cancel();
     let suspended =
         SuspendedCall { suspension, answer: None, runs: 1, count: 1, decide_again: false };
     let context = ToolContext { suspended: Some(Arc::new(suspended)), ..context(&cancel) };
     let call = ToolCall { name: "mcp__s__build".into(), arguments: "{}".into() };
-    let ended = tools.run_or_suspend(call, context).await.unwrap();
-    let ToolEnd::Observed(ended) = ended else { panic!("{ended:?}") };
+    let cancelling = async {
+        bench.wait_lines("task", 2).await;
+        cancel.cancel();
+    };
+    let (ended, ()) = tokio::join!(tools.run_or_suspend(call, context), cancelling);
+    let ToolEnd::Observed(ended) = ended.unwrap() else { panic!("it goes on") };
     assert_eq!(ended.status, ObservationStatus::Aborted, "{}", ended.output);
     assert!(bench.lines("task").contains(&"cancelled".to_owned()));
 }

@@ -87,9 +87,9 @@ pub(super) fn format_question(
 /// Prompt for an answer to a question of the model.
 pub(super) const ANSWER: &str = "your answer: ";
 
-/// Formats a question that the model asks, with the numbers of its choices.
+/// Formats a question of the model or of a tool, with the numbers of its choices.
 pub(super) fn format_model_question(asked: &Question) -> String {
-    let mut words = String::from("\n? The model asks:\n");
+    let mut words = String::from("\n? You are asked:\n");
     for line in visible(&asked.question).lines() {
         words.push_str(&format!("  {line}\n"));
     }

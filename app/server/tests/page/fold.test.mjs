@@ -12,7 +12,7 @@ const { bars, shares } = await import(new URL("timeline.js", page));
 const { fault, laid_out } = await import(new URL("json.js", page));
 const { Reader } = await import(new URL("stream.js", page));
 const { exact, visible } = await import(new URL("visible.js", page));
-const { standing } = await import(new URL("call.js", page));
+const { asks_person, standing } = await import(new URL("call.js", page));
 const { count, duration, other_model } = await import(new URL("format.js", page));
 
 const golden = new URL("../../../../testkit/golden/v1/", import.meta.url).pathname;
@@ -122,6 +122,19 @@ test("a call of a client waits for it until there is a result", () => {
   const started = { ...log[at], body: { ...log[at].body, client: true } };
   const view = folded([...log.slice(0, at), started]);
   assert.equal(standing(view.calls.get(started.body.call)).words, "waiting for its client");
+});
+
+test("a suspended call asks until it is answered", () => {
+  const { log } = logs.find(({ log }) => log.some(({ kind }) => kind === "CallResumed"));
+  const at = log.findIndex(({ kind, body }) => kind === "CallSuspended" && body.suspension.question);
+  const view = folded(log.slice(0, at + 1));
+  const { call } = log[at].body;
+  const calls = () => [...view.calls.values()].filter(({ seq }) => seq === call);
+  assert.deepEqual(calls().map(asks_person), [{ choices: [], ...log[at].body.suspension.question, by: calls()[0].item.name }]);
+  assert.equal(standing(calls()[0]).words, "waiting for your answer");
+  const answered = log.findIndex(({ kind }, index) => kind === "CallResumed" && index > at);
+  for (const fact of log.slice(at + 1, answered + 1)) take(view, fact, JSON.stringify(fact));
+  assert.equal(asks_person(calls()[0]), null);
 });
 
 test("a turn's time is told whole, and nothing of it twice", () => {

@@ -253,7 +253,7 @@ fn changed_file() -> impl Strategy<Value = ChangedFile> {
 }
 
 /// One of each kind, with `text` wherever it takes a text.
-pub(crate) fn call_with(text: &str) -> [Fact; 8] {
+pub(crate) fn call_with(text: &str) -> [Fact; 10] {
     let call = CallId(10);
     [
         Fact::CallDecided(CallDecided {
@@ -302,6 +302,24 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
             attempt: 1,
             idempotency_key: text.into(),
             timeout_ms: u64::MAX,
+        }),
+        Fact::CallSuspended(CallSuspended {
+            call,
+            suspension: Arc::new(Suspension {
+                state: text.into(),
+                question: Some(UserQuestion {
+                    question: text.into(),
+                    choices: vec![text.into(), String::new()],
+                }),
+                repeatable: true,
+            }),
+            deadline: Some(Timestamp(u64::MAX)),
+        }),
+        Fact::CallResumed(CallResumed {
+            call,
+            answer: Arc::new(UserAnswer { text: text.into(), declined: true }),
+            by: fixed::principal(text).into(),
+            key: Some(text.into()),
         }),
         Fact::CallObserved(CallObserved {
             call,

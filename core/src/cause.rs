@@ -42,6 +42,8 @@ pub enum InputKind {
     WithdrawInput,
     /// Return to an earlier point of the conversation.
     Rewind,
+    /// Report that a turn's changes of files were undone.
+    FilesRestored,
     /// Request to continue with the inputs that wait.
     Continue,
     /// Request to stop the turn.
@@ -99,6 +101,7 @@ impl InputKind {
             Input::MoveInput { .. } => Self::MoveInput,
             Input::WithdrawInput { .. } => Self::WithdrawInput,
             Input::Rewind { .. } => Self::Rewind,
+            Input::FilesRestored { .. } => Self::FilesRestored,
             Input::Continue => Self::Continue,
             Input::Interrupt { .. } => Self::Interrupt,
             Input::Answer { .. } => Self::Answer,

@@ -7,7 +7,9 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{ObservationStatus, StoredOutput};
-use crate::fact::Fact;
+use crate::fact::{Fact, FilesRestored};
+use crate::id::TurnId;
+use crate::record::RecordedFact;
 
 /// Change of a file by a call, from before the call to after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +97,80 @@ impl ChangedFiles {
             file.before != file.after || matches!(file.before, FileVersion::NotStored { .. })
         });
         self
+    }
+}
+
+/// Folds a log into its changes of files, turn by turn.
+#[derive(Debug, Clone, Default)]
+pub struct SessionChanges {
+    turns: BTreeMap<TurnId, ChangedFiles>,
+    all: ChangedFiles,
+    /// Files that the model knows to be restored, by the undone turn.
+    told: BTreeMap<TurnId, BTreeSet<String>>,
+    workspace: Option<String>,
+}
+
+impl SessionChanges {
+    /// Applies the next fact of the log.
+    pub fn apply(&mut self, recorded: &RecordedFact) {
+        if let Some(turn) = recorded.turn {
+            self.turns.entry(turn).or_default().add(&recorded.fact);
+        }
+        self.all.add(&recorded.fact);
+        if let Fact::SessionOpened(fact) = &recorded.fact {
+            self.workspace.clone_from(&fact.workspace);
+        } else if let Fact::CallObserved(fact) = &recorded.fact {
+            for change in &fact.observation.changes {
+                for paths in self.told.values_mut() {
+                    paths.remove(&change.path);
+                }
+            }
+        } else if let Fact::FilesRestored(fact) = &recorded.fact {
+            self.restored(fact);
+        }
+    }
+
+    fn restored(&mut self, fact: &FilesRestored) {
+        let undone = self.turns.get(&fact.of);
+        for path in &fact.paths {
+            let undone = undone.and_then(|undone| undone.files.get(path));
+            if let (Some(file), Some(undone)) = (self.all.files.get_mut(path), undone) {
+                file.after = undone.before.clone();
+            }
+        }
+        self.told.entry(fact.of).or_default().extend(fact.paths.iter().cloned());
+    }
+
+    /// Returns the changes of a turn; `None` if the session has no such turn.
+    #[must_use]
+    pub fn of_turn(&self, turn: TurnId) -> Option<ChangedFiles> {
+        self.turns.get(&turn).cloned().map(ChangedFiles::settled)
+    }
+
+    /// Returns the latest turn that changed files.
+    #[must_use]
+    pub fn latest(&self) -> Option<TurnId> {
+        let mut turns = self.turns.iter().rev();
+        turns.find(|(_, changed)| !changed.files.is_empty()).map(|(turn, _)| *turn)
+    }
+
+    /// Returns the changes of all turns, without those that were undone.
+    #[must_use]
+    pub fn whole(&self) -> ChangedFiles {
+        self.all.clone().settled()
+    }
+
+    /// Returns true if the model knows that an undo of the turn restored the file, and no call has
+    /// changed it since.
+    #[must_use]
+    pub fn is_reported(&self, turn: TurnId, path: &str) -> bool {
+        self.told.get(&turn).is_some_and(|paths| paths.contains(path))
+    }
+
+    /// Returns the folder that the session was opened in.
+    #[must_use]
+    pub fn workspace(&self) -> Option<&str> {
+        self.workspace.as_deref()
     }
 }
 

@@ -45,6 +45,9 @@ pub(crate) const INTERRUPT: &str = "interrupt";
 /// Name of the context that says that the conversation was rewound.
 pub(crate) const REWIND: &str = "rewind";
 
+/// Name of the context that says that files were restored.
+pub(crate) const UNDO: &str = "undo";
+
 /// Name of the context that announces the last sample for work.
 pub(crate) const LAST_SAMPLE: &str = "last sample";
 /// Name of the context that reports the result of a program.

@@ -42,8 +42,8 @@ use memories::Memories;
 pub use programs::ProgramCallState;
 
 pub(crate) use crate::context::{
-    EMPTY_ANSWER, GOAL, INTERRUPT, INVALID_OUTPUT, LAST_SAMPLE, PERMISSIONS, REWIND, WORKSPACE,
-    hook_name, presenter_name,
+    EMPTY_ANSWER, GOAL, INTERRUPT, INVALID_OUTPUT, LAST_SAMPLE, PERMISSIONS, REWIND, UNDO,
+    WORKSPACE, hook_name, presenter_name,
 };
 
 /// Most pending contexts of hooks that outlive a turn.

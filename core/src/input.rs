@@ -71,8 +71,8 @@ pub enum Input {
         /// Key of the command.
         key: String,
         /// Command under the key: a `Configure`, `SetGoal`, `Compact`, `Send`, `ChildEnded`,
-        /// `EditInput`, `MoveInput`, `WithdrawInput`, `Rewind`, `Continue`, `Interrupt`, `Answer` or
-        /// `SubmitResult`.
+        /// `EditInput`, `MoveInput`, `WithdrawInput`, `Rewind`, `FilesRestored`, `Continue`,
+        /// `Interrupt`, `Answer` or `SubmitResult`.
         /// Any other input is rejected as [`Reject::KeyNotAllowed`](crate::Reject::KeyNotAllowed).
         input: Box<Self>,
     },
@@ -165,6 +165,18 @@ pub enum Input {
         scope: Scope,
         /// Position whose conversation continues: one at which the session can be forked.
         to: Seq,
+    },
+    /// What a turn changed in files was undone, while no turn runs. The model learns of it with its next
+    /// request.
+    FilesRestored {
+        /// Scope of the caller.
+        scope: Scope,
+        /// Turn whose changes were undone.
+        of: TurnId,
+        /// Paths of the files that have their earlier content again.
+        paths: Vec<String>,
+        /// Number of further files.
+        more: u32,
     },
     /// A user asks to continue with the waiting inputs. Rejected while a turn stops that will leave
     /// a hold. Does not wait for pending hooks on the session's end: the session does not end yet,

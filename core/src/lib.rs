@@ -74,6 +74,7 @@ mod snapshot;
 mod stage;
 mod stream;
 mod time;
+mod undo;
 mod usage;
 mod view;
 
@@ -95,7 +96,7 @@ pub use call::{
 };
 pub use cause::{DecisionCause, InputKind};
 pub use ceiling::{CallsToMatch, Ceiling};
-pub use changed_files::{ChangedFile, ChangedFiles, FileVersion};
+pub use changed_files::{ChangedFile, ChangedFiles, FileVersion, SessionChanges};
 pub use checkpoint::{CHECKPOINT_VERSION, Checkpoint};
 pub use compact::{
     CompactionPlan, SUMMARY_INSTRUCTIONS, SummaryAnswer, SummaryRequests, SummaryStep,

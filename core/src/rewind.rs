@@ -22,8 +22,8 @@ use crate::digest::Digest;
 use crate::error::{InvalidFact, Reject};
 use crate::evolve::invalid_fact;
 use crate::fact::{
-    CallStarted, CompactionFact, Fact, FactGroup, InputFact, ProgramFact, RunFact, SessionRewound,
-    TurnFact,
+    CallStarted, CompactionFact, Fact, FactGroup, InputFact, ProgramFact, RunFact, SessionFact,
+    SessionRewound, TurnFact,
 };
 use crate::hook::SessionStart;
 use crate::id::Seq;
@@ -59,7 +59,7 @@ pub struct RewindPoints {
     /// Latest point between turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     between_turns: Option<Seq>,
-    /// Latest start of a call that may have changed something.
+    /// Latest start of a call that may have changed something, or latest undo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     latest_effect: Option<Seq>,
     /// Latest result of a detached child.
@@ -281,6 +281,10 @@ pub(crate) fn remember(session: &mut Session, recorded: &RecordedFact) {
         }
         FactGroup::Run(RunFact::CallStarted(fact)) if changes_something(session, fact) => {
             session.rewind.latest_effect = Some(recorded.seq);
+        }
+        FactGroup::Session(SessionFact::FilesRestored(_)) => {
+            let RewindPoints { latest_effect, .. } = &mut session.rewind;
+            *latest_effect = Some(recorded.seq);
         }
         FactGroup::Input(InputFact::InputQueued(fact)) if fact.result_of.is_some() => {
             session.rewind.latest_result = Some(recorded.seq);

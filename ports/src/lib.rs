@@ -15,6 +15,7 @@ mod clock;
 pub mod codec;
 mod error;
 mod fences;
+mod file_restorer;
 #[doc(hidden)]
 pub mod fuzzing;
 mod glob;
@@ -60,6 +61,7 @@ pub use chain::ChainLink;
 pub use clock::Clock;
 pub use error::{ErrorKind, PortError};
 pub use fences::{FenceRules, FencedBlock, fenced_blocks};
+pub use file_restorer::{FileRestorer, FileToRestore, RestoreResult};
 pub use glob::glob;
 pub use grants::{Grant, GrantedCalls, Grants, GrantsError, GrantsErrorKind, NewGrant};
 pub use guide::{GuideSyntax, ProgramGuide};

@@ -38,5 +38,5 @@ pub use config::LocalFsConfig;
 pub use confinement::ToolSandbox;
 pub use error::SetupError;
 pub use localfs::LocalFs;
-pub use restore::{FileRestorer, FileToRestore, RestoreResult};
+pub use restore::LocalFileRestorer;
 pub use windlass_kit_process::{RecordedProcess, RunLocks};

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, Stat, statat, unlinkat};
 use rustix::process::{getegid, geteuid};
+use windlass_ports::{FileRestorer, FileToRestore, RestoreResult};
 
 use crate::error::SetupError;
 use crate::fault::CallFailure;
@@ -12,69 +13,24 @@ use crate::replace::{FileReplacement, replace, sync, unchanged, writable};
 use crate::root::{ForeseenPath, MissingFolders, ResolvedPath, WorkspaceRoot};
 use crate::stop::StopCheck;
 
-/// Restores files of one workspace folder. Nothing outside of it and nothing of git's own is written, and
-/// no symbolic link is followed.
+/// Restores files of one workspace folder. Nothing of git's own is written.
 #[derive(Debug)]
-pub struct FileRestorer {
+pub struct LocalFileRestorer {
     root: WorkspaceRoot,
-    apply: bool,
 }
 
-/// File to restore.
-#[derive(Debug, Clone)]
-pub struct FileToRestore {
-    /// Path relative to the workspace.
-    pub path: String,
-    /// Content that the file must have now; `None` if there must be no file.
-    pub expected: Option<Vec<u8>>,
-    /// Content that it gets; `None` if it is deleted.
-    pub content: Option<Vec<u8>>,
-    /// Permission bits of a file that is created again.
-    pub mode: Option<u32>,
-}
-
-/// Result of restoring a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RestoreResult {
-    /// The file has the earlier content now.
-    Restored,
-    /// The file had the earlier content already.
-    Unchanged,
-    /// The file was left as it is.
-    Left {
-        /// Reason in words.
-        reason: String,
-    },
-}
-
-impl FileRestorer {
+impl LocalFileRestorer {
     /// Opens a workspace folder.
     ///
     /// # Errors
     /// [`SetupError`] when the folder does not exist or cannot be read.
     pub fn open(root: &Path) -> Result<Self, SetupError> {
-        Ok(Self { root: WorkspaceRoot::open(root)?, apply: true })
+        Ok(Self { root: WorkspaceRoot::open(root)? })
     }
 
-    /// Changes nothing, and returns what would be restored.
-    #[must_use]
-    pub fn dry_run(self) -> Self {
-        Self { apply: false, ..self }
-    }
-
-    /// Restores a file that has the expected content. It is replaced in one step, so a crash leaves
-    /// the one content or the other, and a repetition continues.
-    #[must_use]
-    pub fn restore(&self, file: &FileToRestore) -> RestoreResult {
-        let left = |reason: &str| RestoreResult::Left { reason: reason.to_owned() };
-        match self.try_restore(file) {
-            Ok(result) => result,
-            Err(CallFailure::Message(reason)) => left(&reason),
-            Err(CallFailure::Halted(_)) => left("it was stopped"),
-        }
-    }
-
-    fn try_restore(&self, file: &FileToRestore) -> Result<RestoreResult, CallFailure> {
+    /// Checks that a file has the expected content, and returns its status. `None` if it has the
+    /// earlier content already.
+    fn check(&self, file: &FileToRestore) -> Result<Option<Option<Stat>>, CallFailure> {
         let path = &file.path;
         // The record may be of a log that somebody else wrote, and git runs what is in there.
         if path.split('/').any(|part| part == ".git") {
@@ -89,16 +45,13 @@ impl FileRestorer {
             ForeseenPath::Resolved(place) => present(&place, file)?,
         };
         if now == file.content {
-            return Ok(RestoreResult::Unchanged);
+            return Ok(None);
         }
         if now != file.expected {
             let changed = format!("`{path}` was changed since");
             return Err(CallFailure::Message(changed));
         }
-        if self.apply {
-            self.put(file, stat)?;
-        }
-        Ok(RestoreResult::Restored)
+        Ok(Some(stat))
     }
 
     fn put(&self, file: &FileToRestore, stat: Option<Stat>) -> Result<(), CallFailure> {
@@ -120,6 +73,32 @@ impl FileRestorer {
             stop: &StopCheck::never(),
         })
     }
+}
+
+impl FileRestorer for LocalFileRestorer {
+    fn restore(&self, file: &FileToRestore) -> RestoreResult {
+        let put = self.check(file).and_then(|found| match found {
+            None => Ok(RestoreResult::Unchanged),
+            Some(stat) => self.put(file, stat).map(|()| RestoreResult::Restored),
+        });
+        put.unwrap_or_else(left)
+    }
+
+    fn preview(&self, file: &FileToRestore) -> RestoreResult {
+        let found = self.check(file).map(|found| match found {
+            None => RestoreResult::Unchanged,
+            Some(_) => RestoreResult::Restored,
+        });
+        found.unwrap_or_else(left)
+    }
+}
+
+fn left(failure: CallFailure) -> RestoreResult {
+    let reason = match failure {
+        CallFailure::Message(reason) => reason,
+        CallFailure::Halted(_) => String::from("it was stopped"),
+    };
+    RestoreResult::Left { reason }
 }
 
 /// Returns the content of a file, and its status; reads no more than is compared.

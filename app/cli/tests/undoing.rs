@@ -5,6 +5,8 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
 
 use common::{Done, Place};
 use serde_json::{Value, json};
@@ -116,6 +118,41 @@ fn task(place: &Place, family: Family) {
     assert_eq!(texts(place), ["new\n"; 3], "{family:?}: {}", ended.err);
 }
 
+/// Sends two more prompts: the requests of both say once what was undone.
+fn told_once(place: &Place, family: Family) {
+    let server = ModelServer::start(Script::respond(|_| Reply::say("Well."))).unwrap();
+    let base_url = server.base_url();
+    for prompt in ["And now?", "And then?"] {
+        let at = ["run", prompt, "--session", "s", "--base-url", &base_url];
+        let mut command = place.command(&[&at[..], &family.flags()].concat());
+        command.env("ANTHROPIC_API_KEY", "k");
+        ok(place.without_terminal_as(&command));
+        let requests = server.samples();
+        let last = requests.last().unwrap().json.clone().unwrap().to_string();
+        let told = r"before that turn:\na.txt\nb.txt\nc.txt\nmade/d.txt\n</context>";
+        assert_eq!(last.matches(told).count(), 1, "{family:?}: {last}");
+    }
+}
+
+/// Runs one turn of the session `s`, in which the model makes these calls at once.
+fn turn(place: &Place, calls: Vec<(&'static str, Value)>) {
+    let respond = move |request: &windlass_testkit::http::Request| {
+        let body = request.json.clone().unwrap().to_string();
+        let made = body.contains("_call_output");
+        let answer = calls
+            .iter()
+            .filter(|_| !made)
+            .fold(Answer::new(), |answer, (name, call)| answer.call(*name, call.clone()));
+        Reply::answer(if made { answer.text("Done.") } else { answer })
+    };
+    let server = ModelServer::start(Script::respond(respond)).unwrap();
+    let base_url = server.base_url();
+    let at = ["run", "Do it.", "--session", "s", "--base-url", &base_url];
+    let free = ["--sandbox", "off", "--permissions", "auto", "--window", "9000000"];
+    let command = place.command(&[&at[..], &Family::OpenAi.flags(), &free].concat());
+    ok(place.without_terminal_as(&command));
+}
+
 fn ok(done: Done) -> Done {
     assert_eq!(done.code, 0, "{}\n{}", done.out, done.err);
     done
@@ -146,6 +183,10 @@ fn a_task_is_shown_and_taken_back_in_both_families() {
         // A repetition, as after a crash, finds it done.
         let again = ok(place.run(&["undo", "s"]));
         assert_eq!(again.out.matches("already so ").count(), 4, "{}", again.out);
+        let whole = ok(place.run(&["diff", "s"]));
+        assert_eq!(whole.out, "", "what was undone is no change of the session");
+        assert!(ok(place.run(&["show", "s"])).out.contains("4 files were restored"));
+        told_once(&place, family);
         ok(place.run(&["verify", "s"]));
         ok(place.run(&["replay", "s", "--verify"]));
     }
@@ -183,4 +224,80 @@ fn what_somebody_changed_since_is_left_and_links_are_not_followed() {
     let unknown = place.run(&["undo", "s", "--turn", "1"]);
     assert_eq!(unknown.code, 2, "{}", unknown.err);
     assert!(unknown.err.contains("session s has no turn 1"), "{}", unknown.err);
+}
+
+const FILES: usize = 80;
+
+#[test]
+fn an_undo_that_is_killed_between_two_files_is_finished_by_the_next_one() {
+    let place = Place::new();
+    let path = |nth: usize| format!("f{nth:02}.txt");
+    let mut patch = String::from("*** Begin Patch\n");
+    for nth in 0..FILES {
+        fs::write(place.file(&path(nth)), "old\n").unwrap();
+        patch.push_str(&format!("*** Update File: {}\n@@\n-old\n+new\n", path(nth)));
+    }
+    for (name, mode) in [("gone.sh", 0o750), (&path(0), 0o755)] {
+        fs::write(place.file(name), "old\n").unwrap();
+        fs::set_permissions(place.file(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    patch.push_str("*** Delete File: gone.sh\n*** End Patch\n");
+    turn(&place, vec![("apply_patch", json!({ "patch": patch }))]);
+    let restored = || (0..FILES).filter(|nth| content(&place, &path(*nth)) == "old\n").count();
+    assert_eq!(restored(), 0);
+
+    let mut undo = place.command(&["undo", "s"]).spawn().unwrap();
+    let begun = Instant::now();
+    while restored() == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it does nothing");
+    }
+    undo.kill().unwrap();
+    undo.wait().unwrap();
+    let before = restored();
+    assert!(0 < before && before < FILES, "killed between two files: {before}");
+    assert_eq!(common::count(&place.log("s"), "FilesRestored"), 0);
+
+    let undone = ok(place.run(&["undo", "s"]));
+    assert_eq!(undone.out.matches("already so ").count(), before, "{}", undone.out);
+    assert_eq!(restored(), FILES);
+    let mode = |name: &str| fs::metadata(place.file(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("gone.sh"), mode(&path(0))), (0o750, 0o755));
+    let log = place.log("s");
+    let told = log.iter().find(|fact| fact["kind"] == "FilesRestored").unwrap();
+    let paths = told["body"]["paths"].as_array().unwrap();
+    assert_eq!(paths.len(), FILES + 1, "the model is told of what the first one restored, too");
+    ok(place.run(&["undo", "s"]));
+    assert_eq!(place.log("s").len(), log.len(), "and once");
+    let left = fs::read_dir(place.path()).unwrap();
+    let left = left.filter(|entry| entry.as_ref().unwrap().path().is_file()).count();
+    assert!(left <= FILES + 2, "one temporary file of the killed process at most: {left}");
+    ok(place.run(&["replay", "s", "--verify"]));
+}
+
+fn content(place: &Place, name: &str) -> String {
+    fs::read_to_string(place.file(name)).unwrap()
+}
+
+#[test]
+fn what_is_too_long_to_be_kept_or_shown_is_named() {
+    let place = Place::new();
+    let long = 17 << 20;
+    fs::File::create(place.file("long.txt")).unwrap().set_len(long).unwrap();
+    let write =
+        |path: &str, content: &str| ("write_file", json!({ "path": path, "content": content }));
+    let half = "a line\n".repeat(67_000);
+    turn(&place, vec![write("long.txt", "x"), write("one.txt", &half), write("two.txt", &half)]);
+    let diff = ok(place.run(&["diff", "s"]));
+    let missing = format!("long.txt differs, and is not shown: its {long} bytes were not stored");
+    assert!(diff.out.contains(&missing), "{}", diff.err);
+    assert!(diff.out.contains("+++ b/one.txt") && !diff.out.contains("two.txt"));
+    assert!(diff.err.contains("1 of 3 files left out"), "{}", diff.err);
+    assert!(diff.err.contains("bytes: two.txt"), "{}", diff.err);
+
+    let undone = place.run(&["undo", "s"]);
+    assert_eq!(undone.code, 1, "{}", undone.err);
+    let left = format!("left long.txt: its {long} bytes were not stored\n");
+    assert!(undone.out.contains(&left), "{}", undone.out);
+    assert_eq!(content(&place, "long.txt"), "x");
+    assert!(!place.file("one.txt").exists() && !place.file("two.txt").exists());
 }

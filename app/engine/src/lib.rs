@@ -14,6 +14,7 @@ mod background;
 mod blob_names;
 mod bus;
 mod capacity;
+mod changes;
 mod checkpoint;
 mod child_results;
 mod child_sessions;
@@ -31,7 +32,6 @@ mod follower;
 mod fork;
 mod grants;
 mod hub;
-mod idle;
 mod images;
 mod json_schema;
 mod live;
@@ -59,11 +59,13 @@ mod store_watch;
 mod stream;
 mod tool_search;
 mod toolbox;
+mod undo;
 
 pub use agents::agent_session;
 pub use append_batcher::AppendBatcher;
 pub use approvals::{PendingApproval, pending};
 pub use arguments::check_parameters;
+pub use changes::{ChangesDiff, FileDiff, MAX_DIFF_BYTES, diff_changes, read_changes};
 pub use checkpoint::{CheckpointAudit, audit};
 pub use child_sessions::{
     ChildSession, ChildSessions, child_session, child_sessions, unfinished_children,
@@ -77,7 +79,6 @@ pub use engine::{
 pub use error::{AwaitError, DriverEnd, SendError, StartError};
 pub use event::{Event, LiveEvent, LiveKind};
 pub use fork::{ForkError, ForkReport, ForkRequest, fork};
-pub use idle::with_idle_session;
 pub use live_check::LiveCheck;
 pub use load::{Loaded, fold, load, load_at};
 pub use lookup::SessionInfo;
@@ -98,6 +99,7 @@ pub use session::{AwaitedTurn, NewInput, SessionCommand, SessionHandle, TurnStre
 pub use store_watch::StoreStatus;
 pub use stream::EventStream;
 pub use toolbox::{Toolbox, ToolboxError};
+pub use undo::{UndoError, UndoReport, UndoRequest, undo};
 
 pub use windlass_core as core;
 pub use windlass_ports as ports;

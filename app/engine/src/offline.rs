@@ -44,32 +44,16 @@ pub(crate) struct OfflineSession<'a> {
 
 impl OfflineSession<'_> {
     /// Claims the session, appends the change that the core decides, and releases the session.
-    /// Returns the fact; `None` if there was nothing to change.
+    /// Returns the fact; `None` if there was nothing to change. While `input` runs, nobody drives the
+    /// session.
     pub(crate) async fn change<E: From<ChangeError>>(
         &self,
-        input: impl FnOnce(&Session) -> Result<Input, E>,
+        input: impl AsyncFnOnce(&Session) -> Result<Option<Input>, E>,
     ) -> Result<Option<Arc<RecordedFact>>, E> {
         let claim = self.claim().await?;
         let changed = self.append(claim, input).await;
         release(self.store, self.id, claim).await;
         changed
-    }
-
-    /// Claims the session, has it inspected, and releases it. Nothing is appended.
-    pub(crate) async fn inspect<T>(
-        &self,
-        work: impl FnOnce(&Session) -> Result<T, ChangeError>,
-    ) -> Result<T, ChangeError> {
-        let claim = self.claim().await?;
-        let loaded = load(self.store, self.id, PAGE).await;
-        let inspected = match loaded {
-            Ok(loaded) => check_complete(&loaded.session)
-                .map_err(ChangeError::Start)
-                .and_then(|()| work(&loaded.session)),
-            Err(error) => Err(error.into()),
-        };
-        release(self.store, self.id, claim).await;
-        inspected
     }
 
     async fn claim(&self) -> Result<Epoch, ChangeError> {
@@ -85,11 +69,14 @@ impl OfflineSession<'_> {
     async fn append<E: From<ChangeError>>(
         &self,
         epoch: Epoch,
-        input: impl FnOnce(&Session) -> Result<Input, E>,
+        input: impl AsyncFnOnce(&Session) -> Result<Option<Input>, E>,
     ) -> Result<Option<Arc<RecordedFact>>, E> {
         let loaded = load(self.store, self.id, PAGE).await.map_err(ChangeError::Start)?;
         check_complete(&loaded.session).map_err(ChangeError::Start)?;
-        let decided = decide(&loaded.session, self.now, input(&loaded.session)?);
+        let Some(input) = input(&loaded.session).await? else {
+            return Ok(None);
+        };
+        let decided = decide(&loaded.session, self.now, input);
         let facts = decided.map_err(ChangeError::Rejected)?;
         let Some(change) = facts.into_iter().next() else {
             return Ok(None);

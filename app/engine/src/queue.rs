@@ -111,7 +111,7 @@ pub async fn change_input(
 ) -> Result<bool, ChangeError> {
     let ChangeRequest { session: id, scope, now, .. } = request;
     let session = OfflineSession { store, id, scope, now: *now };
-    let changed = session.change(|_| Ok::<_, ChangeError>(request.input())).await?;
+    let changed = session.change(async |_| Ok::<_, ChangeError>(Some(request.input()))).await?;
     Ok(changed.is_some())
 }
 

@@ -83,9 +83,9 @@ pub async fn rewind(
     let RewindRequest { session: id, scope, now, .. } = request;
     let session = OfflineSession { store, id, scope, now: *now };
     let mut to = Seq::ZERO;
-    let rewound = session.change(|session| {
+    let rewound = session.change(async |session| {
         to = request.position(session)?;
-        Ok::<_, RewindError>(Input::Rewind { scope: scope.clone(), to })
+        Ok::<_, RewindError>(Some(Input::Rewind { scope: scope.clone(), to }))
     });
     let rewound = rewound.await?;
     let effects_remain = rewound.as_ref().is_some_and(

@@ -26,6 +26,7 @@ use crate::scope::Scope;
 use crate::session::Delivery;
 use crate::settings::Settings;
 use crate::stage::EffectReport;
+use crate::undo;
 
 /// Adds the facts that record the input itself.
 pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> {
@@ -57,6 +58,9 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
         Input::MoveInput { scope, input, before } => queue::on_move(plan, scope, input, before),
         Input::WithdrawInput { scope, input } => queue::on_withdraw(plan, scope, input),
         Input::Rewind { scope, to } => rewind::on_rewind(plan, scope, to),
+        Input::FilesRestored { scope, of, paths, more } => {
+            undo::on_files_restored(plan, scope, of, paths, more)
+        }
         Input::Continue => on_continue(plan),
         Input::Interrupt { by, scope, reason, when, turn } => {
             on_interrupt(plan, by, scope, reason, when, turn)
@@ -115,6 +119,7 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
         | Input::MoveInput { scope, .. }
         | Input::WithdrawInput { scope, .. }
         | Input::Rewind { scope, .. }
+        | Input::FilesRestored { scope, .. }
         | Input::Interrupt { scope, .. }
         | Input::Answer { scope, .. }
         | Input::SubmitResult { scope, .. } => require_visible(plan, scope)?,

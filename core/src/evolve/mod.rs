@@ -27,7 +27,7 @@ use crate::record::RecordedFact;
 use crate::rewind::RewindPoints;
 use crate::session::{Hold, Phase, QueuedContext, QueuedInput, Session, Turn};
 use crate::stage::{Transition, compacting, executing, sampling};
-use crate::{call, ceiling, detached, goal, hook_rounds, rewind};
+use crate::{call, ceiling, detached, goal, hook_rounds, rewind, undo};
 
 /// Returns the session that a log's first fact opens.
 ///
@@ -149,6 +149,7 @@ fn on_session(
             Ok(())
         }
         SessionFact::SessionRewound(fact) => rewind::on_rewound(session, recorded, fact),
+        SessionFact::FilesRestored(fact) => undo::on_restored(session, recorded, fact),
     }
 }
 

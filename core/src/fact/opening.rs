@@ -10,7 +10,7 @@ use super::table::{Fact, FactGroup, GoalFact};
 use crate::compaction::VisiblePart;
 use crate::goal::{Goal, GoalEnd};
 use crate::hook::HookSpec;
-use crate::id::{CallId, Seq, SessionId};
+use crate::id::{CallId, Seq, SessionId, TurnId};
 use crate::rule::Rule;
 use crate::scope::Scope;
 use crate::settings::{EffectClass, Mode, Permissions, Settings};
@@ -224,4 +224,29 @@ pub struct SessionRewound {
     /// Key of the command, see [`Input::Keyed`](crate::Input::Keyed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+}
+
+/// A user took back what a turn changed in files. These files have the content again that they had
+/// before it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FilesRestored {
+    /// Scope of the caller.
+    pub by: Arc<Scope>,
+    /// Turn whose changes were undone.
+    pub of: TurnId,
+    /// Paths of the files, relative to the workspace.
+    pub paths: Vec<String>,
+    /// Number of further files.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u32,
+    /// Notice to the model, which follows the conversation. The paths follow it.
+    pub notice: Arc<str>,
+    /// Key of the command, see [`Input::Keyed`](crate::Input::Keyed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

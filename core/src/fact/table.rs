@@ -20,6 +20,7 @@ facts! {
         SettingsChanged turn(Outside) settings(settings) keys(key);
         PermissionsNarrowed turn(Outside);
         SessionRewound turn(Outside) keys(key);
+        FilesRestored turn(Outside) keys(key);
     }
 
     /// Recovery: a process resumes the work of one that ended.

@@ -5,8 +5,8 @@ use alloc::sync::Arc;
 
 use super::{
     ConversationUnit, ConversationUnitKind, EMPTY_ANSWER, GOAL, History, INTERRUPT, INVALID_OUTPUT,
-    LAST_SAMPLE, MAX_PENDING_CONTEXTS, PERMISSIONS, PendingHookContext, WORKSPACE, WaitingInput,
-    hook_name, invalid_fact, presenter_name,
+    LAST_SAMPLE, MAX_PENDING_CONTEXTS, PERMISSIONS, PendingHookContext, UNDO, WORKSPACE,
+    WaitingInput, hook_name, invalid_fact, presenter_name,
 };
 use crate::compact;
 use crate::context;
@@ -21,6 +21,7 @@ use crate::id::{CallId, InputId};
 use crate::record::RecordedFact;
 use crate::render::PromptItem;
 use crate::request_record::FailedAttempt;
+use crate::undo;
 
 impl History {
     /// Applies a fact.
@@ -52,6 +53,11 @@ impl History {
             }
             FactGroup::Session(SessionFact::SessionRewound(fact)) => {
                 self.rewind(recorded, fact)?;
+            }
+            FactGroup::Session(SessionFact::FilesRestored(fact)) => {
+                let (name, lifetime) = (None, ContextLifetime::Turn);
+                self.begin(recorded, ConversationUnitKind::Context { name, lifetime });
+                self.items.push(framed(UNDO, &undo::shown(fact)));
             }
             FactGroup::Sample(fact) => self.sample(recorded, fact),
             FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => {

@@ -194,6 +194,7 @@ fn opens_turns(input: &Input) -> bool {
         | Input::MoveInput { .. }
         | Input::WithdrawInput { .. }
         | Input::Rewind { .. }
+        | Input::FilesRestored { .. }
         | Input::Interrupt { .. }
         | Input::Answer { .. }
         | Input::SubmitResult { .. }

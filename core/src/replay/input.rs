@@ -41,6 +41,7 @@ pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[RecordedFact])
         | InputKind::MoveInput
         | InputKind::WithdrawInput
         | InputKind::Rewind
+        | InputKind::FilesRestored
         | InputKind::Continue
         | InputKind::Interrupt
         | InputKind::Answer
@@ -105,6 +106,15 @@ fn written(session: &Session, fact: &Fact, facts: &[RecordedFact]) -> Vec<Input>
         FactGroup::Session(SessionFact::SessionRewound(fact)) => {
             (fact.key.as_ref(), Input::Rewind { scope: (*fact.by).clone(), to: fact.to })
         }
+        FactGroup::Session(SessionFact::FilesRestored(fact)) => (
+            fact.key.as_ref(),
+            Input::FilesRestored {
+                scope: (*fact.by).clone(),
+                of: fact.of,
+                paths: fact.paths.clone(),
+                more: fact.more,
+            },
+        ),
         FactGroup::Goal(GoalFact::GoalSet(fact)) => (
             fact.key.as_ref(),
             Input::SetGoal { scope: (*fact.by).clone(), goal: fact.goal.as_deref().cloned() },

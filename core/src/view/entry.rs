@@ -6,8 +6,8 @@ use alloc::sync::Arc;
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallResumed, CallStarted,
     CallSuspended, Compacted, CompactionFact, CompactionFailed, CompactionRequested,
-    CompactionStarted, ContextFact, ContextInjected, FactGroup, GoalEnded, GoalFact, GoalSet,
-    HookDecided, HookFact, HooksAsked, InputBlocked, InputEdited, InputFact, InputMoved,
+    CompactionStarted, ContextFact, ContextInjected, FactGroup, FilesRestored, GoalEnded, GoalFact,
+    GoalSet, HookDecided, HookFact, HooksAsked, InputBlocked, InputEdited, InputFact, InputMoved,
     InputQueued, InputWithdrawn, InterruptRequested, PermissionFact, PermissionsNarrowed,
     ProgramFact, ProgramRun, RunFact, SampleCut, SampleEnded, SampleFact, SampleStarted,
     SessionFact, SessionOpened, SessionRewound, SettingsChanged, TurnFact, TurnOpened, TurnSettled,
@@ -48,6 +48,7 @@ pub enum SessionEntry<'a> {
     /// The permissions were narrowed to those of the process.
     Narrowed(&'a PermissionsNarrowed),
     Rewound(&'a SessionRewound),
+    FilesRestored(&'a FilesRestored),
     Goal(&'a GoalSet),
     GoalEnded(&'a GoalEnded),
 }
@@ -149,6 +150,7 @@ impl<'a> TimelineEntry<'a> {
                 SessionFact::SettingsChanged(fact) => SessionEntry::Settings(fact),
                 SessionFact::PermissionsNarrowed(fact) => SessionEntry::Narrowed(fact),
                 SessionFact::SessionRewound(fact) => SessionEntry::Rewound(fact),
+                SessionFact::FilesRestored(fact) => SessionEntry::FilesRestored(fact),
             }),
             // A new process resumes the session, or asks a tool about a call.
             FactGroup::Recovery(_) => match recorded.fact.call() {

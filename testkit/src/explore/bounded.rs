@@ -189,6 +189,7 @@ impl Bounded {
             | Step::Goal(_)
             | Step::Continue
             | Step::Rewind(_)
+            | Step::Restored { .. }
             | Step::Ceiling(_)
             | Step::Compact(_)
             | Step::Keyed { .. }

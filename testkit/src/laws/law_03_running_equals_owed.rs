@@ -283,7 +283,11 @@ impl Out {
             FactGroup::Session(SessionFact::SettingsChanged(_)) => {
                 self.hooks.retain(|_, at| *at != HookOccurrence::SessionEnd)
             }
-            FactGroup::Session(SessionFact::SessionOpened(_) | SessionFact::SessionRewound(_))
+            FactGroup::Session(
+                SessionFact::SessionOpened(_)
+                | SessionFact::SessionRewound(_)
+                | SessionFact::FilesRestored(_),
+            )
             | FactGroup::Program(ProgramFact::ProgramRun(_))
             | FactGroup::Compaction(CompactionFact::CompactionRequested(_))
             | FactGroup::Goal(_)

@@ -93,6 +93,7 @@ fn leaves_a_fact(input: &Input) -> bool {
             | Input::MoveInput { .. }
             | Input::WithdrawInput { .. }
             | Input::Rewind { .. }
+            | Input::FilesRestored { .. }
     )
 }
 
@@ -107,6 +108,7 @@ fn becomes(input: &Input) -> Option<&'static str> {
         Input::MoveInput { .. } => Some("InputMoved"),
         Input::WithdrawInput { .. } => Some("InputWithdrawn"),
         Input::Rewind { .. } => Some("SessionRewound"),
+        Input::FilesRestored { .. } => Some("FilesRestored"),
         Input::Continue => Some("TurnOpened"),
         Input::Interrupt { .. } => Some("InterruptRequested"),
         Input::Answer { .. } => Some("ApprovalAnswered"),
@@ -176,6 +178,7 @@ fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
             !waits(*input) || opened(*input) || before.is_some_and(|before| !waits(before))
         }
         Input::WithdrawInput { input, .. } => !waits(*input) || opened(*input),
+        Input::FilesRestored { paths, .. } => running.is_some() || paths.is_empty(),
         Input::Rewind { to, .. } => running.is_some() || *to >= before.session.next,
         Input::Compact { .. } => {
             let idle = before.session.turn().is_none();

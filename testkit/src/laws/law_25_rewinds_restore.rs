@@ -5,8 +5,8 @@
 //! of the moment: the queue, which is held, the awaited results, the settings, the goal, the
 //! requested compaction, the keys. The position is one at which the prefix may be forked. No effect
 //! is desired that was not, so nothing is done again. If a call or an agent may have changed
-//! something after the position, or the result of one entered then, the conversation ends with a
-//! notice that says so, and else with nothing more.
+//! something after the position, or the result of one entered then, or a turn's changes of files were
+//! undone then, the conversation ends with a notice that says so, and else with nothing more.
 //!
 //! It kills: a rewind that leaves a part of what followed, that forgets what was known, that takes
 //! back the outside, or that does not say that effects remain.
@@ -145,6 +145,9 @@ fn begins_nothing(transitions: &Transitions, at: Seq, before: &State, after: &St
 fn changes(session: &Session, recorded: &RecordedFact) -> bool {
     if let Fact::InputQueued(fact) = &recorded.fact {
         return fact.result_of.is_some();
+    }
+    if let Fact::FilesRestored(_) = &recorded.fact {
+        return true;
     }
     let Fact::CallStarted(fact) = &recorded.fact else {
         return false;

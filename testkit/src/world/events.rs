@@ -27,6 +27,7 @@ pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
         | Input::MoveInput { .. }
         | Input::WithdrawInput { .. }
         | Input::Rewind { .. }
+        | Input::FilesRestored { .. }
         | Input::Continue
         | Input::Interrupt { .. }
         | Input::Answer { .. }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use windlass_core::{
     ArgumentPattern, CallId, CompactionStrategy, ContextPart, ContextWindow, Delivery, Draft, Edit,
-    EffectClass, Fact, FailureKind, HookFailurePolicy, HookOrder, HookPoint, HookSpec, Image,
-    ImageMedia, InputAccepted, InputBlocked, InputEdited, InputId, InputMoved, InputQueued,
-    InputWithdrawn, InterruptRequested, InterruptSource, LimitKind, Limits, Lineage, Mode,
-    OfferedTools, OutputSchema, Permissions, PermissionsNarrowed, Price, ProgramLimits,
+    EffectClass, Fact, FailureKind, FilesRestored, HookFailurePolicy, HookOrder, HookPoint,
+    HookSpec, Image, ImageMedia, InputAccepted, InputBlocked, InputEdited, InputId, InputMoved,
+    InputQueued, InputWithdrawn, InterruptRequested, InterruptSource, LimitKind, Limits, Lineage,
+    Mode, OfferedTools, OutputSchema, Permissions, PermissionsNarrowed, Price, ProgramLimits,
     ProgramMode, ProgramTransport, Reason, RecordedFact, RequestOptions, ResultForm, Rule,
     RuleVerdict, Scope, Seq, SessionId, SessionOpened, SessionResumed, SessionRewound, Settings,
     SettingsChanged, StopTiming, Timestamp, ToolChoice, ToolEffect, ToolSpec, TurnId, TurnOpened,
@@ -154,6 +154,14 @@ fn facts_with(text: &str) -> Vec<Fact> {
             to: Seq(3),
             visible: windlass_core::VisiblePart::EMPTY,
             notice: Some(text.into()),
+            key: Some(text.into()),
+        }),
+        Fact::FilesRestored(FilesRestored {
+            by: principal(text).into(),
+            of: TurnId(3),
+            paths: vec![text.into()],
+            more: 1,
+            notice: text.into(),
             key: Some(text.into()),
         }),
         Fact::InputQueued(InputQueued {

@@ -71,6 +71,10 @@ impl World {
                 Some(input) => self.take(Input::WithdrawInput { scope: somebody(), input }),
                 None => Ok(()),
             },
+            Step::Restored { of, path } => {
+                let (of, paths) = (TurnId(*of), vec![path.clone()]);
+                self.take(Input::FilesRestored { scope: somebody(), of, paths, more: 0 })
+            }
             Step::Rewind(to) => self.take(Input::Rewind { scope: somebody(), to: Seq(*to) }),
             Step::Goal(goal) => self.take(Input::SetGoal { scope: somebody(), goal: goal.clone() }),
             Step::Continue => self.take(Input::Continue),

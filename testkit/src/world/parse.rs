@@ -73,6 +73,10 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
         }
         "withdraw" => Step::Withdraw(number(rest)?),
         "rewind" => Step::Rewind(number(rest)?),
+        "restored" => {
+            let (of, path) = split(rest);
+            Step::Restored { of: number(of)?, path: path.to_owned() }
+        }
         "ceiling" => {
             let mut posture = Posture::default();
             for part in rest.split_whitespace() {

@@ -107,6 +107,13 @@ pub enum Step {
     Withdraw(usize),
     /// `rewind N`: a user returns to the conversation of this position.
     Rewind(u64),
+    /// `restored TURN PATH`: a user took back what a turn changed in a file.
+    Restored {
+        /// The turn.
+        of: u64,
+        /// The file.
+        path: String,
+    },
     /// `ceiling [mode=..] [permissions=..] [rules=..]`: the process permits at most this from now on.
     Ceiling(Box<Posture>),
     /// `interrupt WHO [after] [turn=N]`: somebody asks the turn to stop, now or after its step.
@@ -363,6 +370,7 @@ impl Step {
                 | Self::Move { .. }
                 | Self::Withdraw(_)
                 | Self::Rewind(_)
+                | Self::Restored { .. }
                 | Self::Goal(_)
                 | Self::Continue
                 | Self::Compact(_)

@@ -73,6 +73,7 @@ impl fmt::Display for Step {
             }
             Self::Withdraw(nth) => write!(f, "withdraw {nth}"),
             Self::Rewind(to) => write!(f, "rewind {to}"),
+            Self::Restored { of, path } => write!(f, "restored {of} {path}"),
             Self::Ceiling(posture) => write!(f, "ceiling{posture}"),
             Self::Interrupt { by, when, turn } => {
                 let when = match when {

@@ -95,6 +95,7 @@ pub enum Told {
     MoveInput,
     WithdrawInput,
     Rewind,
+    FilesRestored,
     /// The process permits less than the session.
     Narrowed,
     Continue,
@@ -122,7 +123,7 @@ pub enum Told {
 
 impl Told {
     /// All kinds, in the order of [`Input`].
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::Configure,
         Self::SetGoal,
         Self::Send,
@@ -133,6 +134,7 @@ impl Told {
         Self::MoveInput,
         Self::WithdrawInput,
         Self::Rewind,
+        Self::FilesRestored,
         Self::Narrowed,
         Self::Continue,
         Self::InterruptNow,
@@ -174,6 +176,7 @@ impl Told {
             Input::MoveInput { .. } => Self::MoveInput,
             Input::WithdrawInput { .. } => Self::WithdrawInput,
             Input::Rewind { .. } => Self::Rewind,
+            Input::FilesRestored { .. } => Self::FilesRestored,
             Input::Continue => Self::Continue,
             Input::Interrupt { when, .. } => match when {
                 StopTiming::Now => Self::InterruptNow,
@@ -221,6 +224,7 @@ impl Told {
             Self::MoveInput => "move input",
             Self::WithdrawInput => "withdraw input",
             Self::Rewind => "rewind",
+            Self::FilesRestored => "files restored",
             Self::Narrowed => "narrowed",
             Self::Continue => "continue",
             Self::InterruptNow => "interrupt now",

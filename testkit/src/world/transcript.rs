@@ -53,8 +53,8 @@ fn essentials(recorded: &RecordedFact) -> String {
     match recorded.fact.group() {
         FactGroup::Session(SessionFact::SessionOpened(_)) => String::new(),
         FactGroup::Session(SessionFact::SettingsChanged(fact)) => {
-            let settings = &fact.settings;
-            let (mode, permissions) = (spell(&settings.mode), spell(&settings.permissions));
+            let (mode, permissions) =
+                (spell(&fact.settings.mode), spell(&fact.settings.permissions));
             format!(" mode {mode}, permissions {permissions}")
         }
         FactGroup::Session(SessionFact::PermissionsNarrowed(fact)) => narrowed(fact),
@@ -62,6 +62,7 @@ fn essentials(recorded: &RecordedFact) -> String {
             Some(notice) => format!(" to {}: {notice}", fact.to),
             None => format!(" to {}", fact.to),
         },
+        FactGroup::Session(SessionFact::FilesRestored(fact)) => format!(" of turn {}", fact.of),
         FactGroup::Goal(fact) => match (fact.end(), fact.goal()) {
             (Some(GoalEnd::Met { call }), _) => format!(" met, says call {call}"),
             (Some(GoalEnd::Exhausted), _) => String::from(" exhausted"),

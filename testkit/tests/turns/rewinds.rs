@@ -205,3 +205,21 @@ fn a_session_returns_to_no_answer_that_hooks_have_not_heard() {
         > rewind 9
     "#]]);
 }
+
+#[test]
+fn the_model_learns_of_restored_files_and_a_rewind_says_that_they_remain() {
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > text hi => item 6
+        > restored 3 a.txt
+             rejected: turn 3 is running: interrupt it or let it end first
+        > end stop => completed at 8
+        > restored 3 a.txt
+           9 FilesRestored of turn 3
+        > send more => turn, sample@13
+        > text and more => item 14
+        > end stop => completed at 16
+        > rewind 8
+          17 SessionRewound to 8: The user went back to this point of the conversation. Effects of calls after this point remain: files and other things may have changed.
+    "#]]);
+}

@@ -1,46 +1,69 @@
 //! `windlass diff`: prints what a turn or a session changed in files, as a unified diff.
 
-use windlass_engine::core::ChangedFile;
-use windlass_engine::ports::{BlobReader, unified_diff};
+use windlass_engine::core::{ChangedFiles, TurnId};
+use windlass_engine::ports::BlobReader;
+use windlass_engine::{ChangesDiff, MAX_DIFF_BYTES, UndoError, diff_changes, read_changes};
 
-use super::changes::{FileContent, SessionChanges, content, note_unrecorded};
 use super::closed;
 use crate::args::DiffArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{print_line, visible};
+use crate::present::{print_line, print_notice, visible};
 use crate::wiring::Adapters;
+
+/// Most paths that are named where files are left out.
+const NAMED: usize = 20;
 
 pub(super) async fn diff(args: DiffArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     let opened = adapters.workspace(&args.place)?.open_to_read().await?;
     let session = &args.session;
-    let changes = SessionChanges::read(opened.store.clone(), session).await?;
-    let changed = match args.turn {
-        Some(turn) => changes.of_turn(session, turn)?,
+    let changes = read_changes(opened.store.clone(), session).await?;
+    let changed = match args.turn.map(TurnId) {
+        Some(turn) => changes.of_turn(turn).ok_or_else(|| {
+            let session = session.clone();
+            Failure::usage(UndoError::NoTurn { session, turn }.to_string())
+        })?,
         None => changes.whole(),
     };
     let blobs = BlobReader::new(opened.blobs.clone(), session.clone());
-    for file in changed.files.values() {
-        for line in of_file(&blobs, file).await?.lines() {
+    let shown = diff_changes(&blobs, &changed).await;
+    for file in &shown.files {
+        let text = match &file.diff {
+            Ok(diff) => diff.clone(),
+            Err(reason) => format!("{} differs, and is not shown: {reason}", file.path),
+        };
+        for line in text.lines() {
             print_line(&visible(line)).map_err(closed)?;
         }
     }
+    note_left_out(&shown);
     note_unrecorded(&changed);
     Ok(ExitKind::Completed)
 }
 
-async fn of_file(blobs: &BlobReader, file: &ChangedFile) -> Result<String, Failure> {
-    let path = &file.path;
-    let read = |content| match content {
-        FileContent::Absent => Ok(None),
-        FileContent::Bytes(bytes) => match String::from_utf8(bytes) {
-            Ok(text) => Ok(Some(text)),
-            Err(_) => Err("it is no text".to_owned()),
-        },
-        FileContent::Missing(reason) => Err(reason),
-    };
-    let before = read(content(blobs, &file.before).await?);
-    let after = read(content(blobs, &file.after).await?);
-    let shown =
-        before.and_then(|before| Ok(unified_diff(path, before.as_deref(), after?.as_deref())));
-    Ok(shown.unwrap_or_else(|reason| format!("{path} differs, and is not shown: {reason}")))
+fn note_left_out(ChangesDiff { files, left_out: paths }: &ChangesDiff) {
+    if paths.is_empty() {
+        return;
+    }
+    let named: Vec<String> = paths.iter().take(NAMED).map(|path| visible(path)).collect();
+    let more = paths.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    print_notice(&format!(
+        "{} of {} files left out, since all together would be longer than {MAX_DIFF_BYTES} bytes: \
+         {}{more}",
+        paths.len(),
+        paths.len().saturating_add(files.len()),
+        named.join(", "),
+    ));
+}
+
+/// Prints remarks on changes that are not recorded.
+pub(super) fn note_unrecorded(changed: &ChangedFiles) {
+    if changed.ran_process {
+        print_notice("calls also ran processes: what those changed in files is not recorded");
+    }
+    if changed.lost_call {
+        print_notice(
+            "nobody knows how a call ended: it may have changed files that are not listed",
+        );
+    }
 }

@@ -2,7 +2,6 @@
 
 mod approvals;
 mod attach;
-mod changes;
 mod compact;
 mod copy;
 mod cycles;

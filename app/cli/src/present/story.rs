@@ -80,6 +80,15 @@ fn session(id: &SessionId, entry: SessionEntry<'_>) -> Option<String> {
             )
         }
         SessionEntry::Narrowed(to) => narrowed(to),
+        SessionEntry::FilesRestored(restored) => {
+            let count = restored.paths.len().saturating_add(restored.more as usize);
+            let paths: Vec<String> = restored.paths.iter().map(|path| visible(path)).collect();
+            format!(
+                "{count} files were restored as before turn {}: {}",
+                restored.of,
+                paths.join(", ")
+            )
+        }
         SessionEntry::Rewound(rewound) => {
             format!("the conversation was rewound to {}", rewound.to)
         }

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use windlass_core::machine::MachineEvent;
 use windlass_core::{Input, Seq, Session, StopTiming};
 
-use super::Driver;
+use super::{Driver, UndoCommand};
 use crate::approvals::PendingApproval;
 use crate::error::{DriverEnd, SendError};
 use crate::prefix::PrefixReport;
@@ -40,6 +40,8 @@ pub(crate) enum DriverCommand {
     Prefix { answer: oneshot::Sender<PrefixReport> },
     /// Checks the mailbox for remote commands.
     CheckMailbox,
+    /// Undoes a turn's changes of files, if no turn is open.
+    Undo(UndoCommand),
     /// Acknowledges once everything decided so far is durable.
     Flush { ack: AckSender },
     /// Ends the driver once nothing runs, and accepts nothing more until then.
@@ -63,6 +65,7 @@ impl DriverCommand {
             | Self::Inputs { .. }
             | Self::Prefix { .. }
             | Self::CheckMailbox
+            | Self::Undo(_)
             | Self::Close
             | Self::HandOff { .. }
             | Self::Shutdown { .. } => {}
@@ -90,6 +93,8 @@ impl Driver {
             Some(DriverCommand::Prefix { answer }) => {
                 let _ = answer.send(self.prefix.report());
             }
+            // `next_event` runs it, since it takes time.
+            Some(DriverCommand::Undo(_)) => {}
             Some(DriverCommand::CheckMailbox) => self.hand_over(MachineEvent::MailboxChanged),
             Some(DriverCommand::Flush { ack }) => {
                 let token = self.callers.add(None, ack);
@@ -106,7 +111,7 @@ impl Driver {
         Ok(())
     }
 
-    fn on_submit(&mut self, input: Input, first: oneshot::Sender<Seq>, ack: AckSender) {
+    pub(super) fn on_submit(&mut self, input: Input, first: oneshot::Sender<Seq>, ack: AckSender) {
         let input = match self.validate(input) {
             Ok(input) => input,
             Err(fault) => {

@@ -19,6 +19,7 @@ mod spans;
 mod start;
 mod timers;
 mod turn_calls;
+mod undo;
 mod validate;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use windlass_core::{CallRules, Ceiling, Epoch, Incoming, RecordedFact, Seq, Time
 use windlass_ports::{Mailbox, Ports, ToolProcessState};
 
 pub(crate) use command::{AckResult, AckSender, DriverCommand};
+pub(crate) use undo::{UndoAnswer, UndoCommand};
 
 use crate::arguments::Checker;
 use crate::bus::EventBus;
@@ -233,7 +235,10 @@ impl Driver {
             result = append::wait_appended(&mut self.appending) => self.on_appended(result),
             news = self.effects.next() => self.on_effect_event(news),
             post = self.mailbox.next() => self.on_mailbox(post)?,
-            command = mailbox.recv(), if listens => self.on_command(command)?,
+            command = mailbox.recv(), if listens => match command {
+                Some(DriverCommand::Undo(command)) => self.undo(command).await,
+                command => self.on_command(command)?,
+            },
             Ok(()) = self.ceiling.changed() => self.on_ceiling(),
             () = self.slot.changed() => {}
             () = self.ports.tools.wait_processes(&self.slot.id), if held => {}

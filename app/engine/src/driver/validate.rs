@@ -54,6 +54,7 @@ impl Driver {
             Input::MoveInput { .. }
             | Input::WithdrawInput { .. }
             | Input::Rewind { .. }
+            | Input::FilesRestored { .. }
             | Input::Continue
             | Input::Close
             | Input::Recover

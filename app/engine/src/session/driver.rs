@@ -7,11 +7,12 @@ use windlass_core::{Input, Seq, Session, SessionId};
 
 use crate::approvals::PendingApproval;
 use crate::bus::EventBus;
-use crate::driver::{AckResult, DriverCommand};
+use crate::driver::{AckResult, DriverCommand, UndoAnswer, UndoCommand};
 use crate::error::{DriverEnd, SendError};
 use crate::prefix::PrefixReport;
 use crate::queue::WaitingInput;
 use crate::slot::{DriverLink, Slot};
+use crate::undo::UndoError;
 
 /// One user of a driver.
 pub(crate) struct DriverRef {
@@ -68,6 +69,15 @@ impl DriverRef {
     pub(crate) async fn prefix(&self) -> Result<PrefixReport, Arc<DriverEnd>> {
         let (answer, answered) = oneshot::channel();
         self.ask(DriverCommand::Prefix { answer }, answered).await
+    }
+
+    /// Has the driver undo a turn's changes of files.
+    pub(crate) async fn undo(
+        &self,
+        command: UndoCommand,
+        answered: oneshot::Receiver<Result<UndoAnswer, UndoError>>,
+    ) -> Result<Result<UndoAnswer, UndoError>, Arc<DriverEnd>> {
+        self.ask(DriverCommand::Undo(command), answered).await
     }
 
     pub(crate) async fn flush(&self) -> Result<Seq, Arc<DriverEnd>> {

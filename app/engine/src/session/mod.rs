@@ -16,7 +16,7 @@ use windlass_core::{
     RecordedFact, Scope, Seq, Session, SessionId, Settings, StopTiming, Widening,
 };
 use windlass_ports::sync::Mutex;
-use windlass_ports::{OutputStore, StoreError};
+use windlass_ports::{BlobStore, LogStore, OutputStore, StoreError};
 
 use crate::approvals::{PendingApproval, pending};
 use crate::engine::{Engine, Start};
@@ -453,8 +453,14 @@ impl SessionHandle {
         loaded.map_err(|error| SendError::Start(Arc::new(error)))
     }
 
+    /// Returns the stores of the engine.
+    pub(crate) fn stores(&self) -> (Arc<dyn LogStore>, Arc<dyn BlobStore>) {
+        let ports = &self.0.engine.inner.ports;
+        (ports.store.clone(), ports.blobs.clone())
+    }
+
     /// Returns the driver here, opening the session if that is possible.
-    async fn open(&self) -> Result<Arc<DriverRef>, StartError> {
+    pub(crate) async fn open(&self) -> Result<Arc<DriverRef>, StartError> {
         let held = match &self.0.route {
             Route::Driver(driver) => return Ok(driver.clone()),
             Route::Session(held) => held,

@@ -83,7 +83,8 @@ impl<'a> Reader<'a> {
             FactGroup::Session(
                 SessionFact::SessionOpened(_)
                 | SessionFact::PermissionsNarrowed(_)
-                | SessionFact::SessionRewound(_),
+                | SessionFact::SessionRewound(_)
+                | SessionFact::FilesRestored(_),
             )
             | FactGroup::Turn(TurnFact::InterruptRequested(_))
             | FactGroup::Recovery(_)

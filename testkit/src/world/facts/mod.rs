@@ -11,11 +11,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    Ancestor, CallId, CallItem, CallRules, ContextPart, Delivery, Draft, Fact, Image, ImageMedia,
-    InputAccepted, InputId, InputQueued, InterruptRequested, LimitKind, Lineage, Mode, Opaque,
-    PermissionsNarrowed, RecordedFact, Seq, SessionOpened, SessionRewound, SettingsChanged,
-    StopTiming, Timestamp, ToolEffect, ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled,
-    TurnUsage,
+    Ancestor, CallId, CallItem, CallRules, ContextPart, Delivery, Draft, Fact, FilesRestored,
+    Image, ImageMedia, InputAccepted, InputId, InputQueued, InterruptRequested, LimitKind, Lineage,
+    Mode, Opaque, PermissionsNarrowed, RecordedFact, Seq, SessionOpened, SessionRewound,
+    SettingsChanged, StopTiming, Timestamp, ToolEffect, ToolSpec, TurnId, TurnOpened, TurnOutcome,
+    TurnSettled, TurnUsage,
 };
 
 pub(crate) use around::{compaction_with, goal_with, hook_with};
@@ -49,6 +49,7 @@ fn fact() -> impl Strategy<Value = Fact> {
         }),
         narrowed().boxed(),
         session_rewound().boxed(),
+        files_restored().boxed(),
         input_queued().boxed(),
         around::fact().boxed(),
         calling::fact().boxed(),
@@ -88,6 +89,15 @@ fn session_rewound() -> impl Strategy<Value = Fact> {
             notice: notice.map(Arc::from),
             key,
         })
+    })
+}
+
+fn files_restored() -> impl Strategy<Value = Fact> {
+    let paths = prop::collection::vec(text(), 0..3);
+    let whole = (scope(), number(), paths, 0..3_u32, text(), key());
+    whole.prop_map(|(by, of, paths, more, notice, key)| {
+        let (by, of, notice) = (Arc::new(by), TurnId(of), notice.into());
+        Fact::FilesRestored(FilesRestored { by, of, paths, more, notice, key })
     })
 }
 

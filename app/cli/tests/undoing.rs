@@ -8,6 +8,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
+use common::server::Server;
 use common::{Done, Place};
 use serde_json::{Value, json};
 use windlass_testkit::Answer;
@@ -224,6 +225,59 @@ fn what_somebody_changed_since_is_left_and_links_are_not_followed() {
     let unknown = place.run(&["undo", "s", "--turn", "1"]);
     assert_eq!(unknown.code, 2, "{}", unknown.err);
     assert!(unknown.err.contains("session s has no turn 1"), "{}", unknown.err);
+}
+
+#[test]
+fn a_server_shows_a_turn_and_takes_it_back() {
+    let place = Place::new();
+    write_files(&place);
+    let respond = |request: &windlass_testkit::http::Request| {
+        let body = request.json.clone().unwrap().to_string();
+        Reply::answer(match body.contains("_call_output") {
+            true => Answer::new().text("Done."),
+            false => Family::OpenAi.edit(&[("a.txt", "old", "new"), ("b.txt", "old", "new")]),
+        })
+    };
+    let model = ModelServer::start(Script::respond(respond)).unwrap();
+    let base_url = model.base_url();
+    let at = ["--base-url", &base_url, "--sandbox", "off", "--permissions", "auto"];
+    let server = Server::start(&place, &[&at[..], &Family::OpenAi.flags()].concat());
+    let get = |path: &str| server.get(server.token(), path, "");
+    let id = server.session();
+    let run = |text: &str| {
+        let (path, body) = (format!("/v1/sessions/{id}/turns"), json!({ "text": text }));
+        let (_, sent) = server.post(server.token(), &path, &body);
+        let path = format!("{path}/{}", sent["turn"]);
+        let (_, turn) = server.get(server.token(), &path, "Prefer: wait=60\r\n");
+        assert_eq!(turn["outcome"]["outcome"], "completed", "{turn}");
+        path
+    };
+    let turn = run("Replace old by new.");
+    let (status, diff) = get(&format!("{turn}/diff"));
+    assert_eq!(status, 200, "{diff}");
+    let change = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-old\n+new\n";
+    let first = json!({"path": "a.txt", "diff": change, "reason": null});
+    assert_eq!((&diff["files"][0], &diff["files"][2]), (&first, &Value::Null));
+    let whole = format!("/v1/sessions/{id}/diff");
+    assert_eq!(get(&whole), (200, diff));
+
+    fs::write(place.file("b.txt"), "mine\n").unwrap();
+    let undo = || server.post(server.token(), &format!("{turn}/undo"), &Value::Null);
+    let files = |first: &str| {
+        json!([
+            {"path": "a.txt", "result": first, "reason": null},
+            {"path": "b.txt", "result": "left", "reason": "`b.txt` was changed since"},
+        ])
+    };
+    let (status, undone) = undo();
+    assert_eq!((status, &undone["files"]), (200, &files("restored")), "{undone}");
+    assert_eq!(texts(&place), ["old\n", "mine\n", "old\n"]);
+    assert_eq!(undo().1["files"], files("unchanged"));
+    assert_eq!(get(&whole).1["files"][0]["path"], "b.txt", "a.txt is as it was");
+    run("And now?");
+    let requests = model.samples();
+    let last = requests.last().unwrap().json.clone().unwrap().to_string();
+    assert_eq!(last.matches(r"before that turn:\na.txt\n</context>").count(), 1, "{last}");
 }
 
 const FILES: usize = 80;

@@ -9,7 +9,7 @@ use windlass_engine::Engine;
 use windlass_engine::core::{
     ContextPart, Fact, Limits, Mode, Permissions, ProgramTransport, RecordedFact, Settings,
 };
-use windlass_engine::ports::{BlobStore, LogStore};
+use windlass_engine::ports::{BlobStore, FileRestorer, LogStore};
 
 use crate::api::{LimitsShape, ModeShape, PermissionsShape, TransportShape};
 use crate::client_tools::ClientTool;
@@ -28,6 +28,8 @@ pub struct Tenant {
     pub blobs: Arc<dyn BlobStore>,
     /// Working folder of its tools, as its sessions record it.
     pub workspace: Option<String>,
+    /// Restores files of that folder, if the server has them.
+    pub files: Option<Arc<dyn FileRestorer>>,
     /// Sessions of the store that it serves.
     pub served: ServedSessions,
     /// Source of its sessions' settings.

@@ -116,6 +116,16 @@ export interface Approvals {
   next: string | null;
 }
 
+/** Difference of one file. */
+export interface ChangedFileDiff {
+  /** Unified diff; null if it cannot be shown. */
+  diff: string | null;
+  /** Path relative to the workspace. */
+  path: string;
+  /** Reason why it cannot be shown. */
+  reason: string | null;
+}
+
 /** Call that a client runs. The session waits for its result. */
 export interface ClientCall {
   /** The exact arguments as JSON text. */
@@ -282,6 +292,18 @@ export interface FileChange {
   before: string | null;
 }
 
+/** Files that calls changed, as far as that is recorded. */
+export interface FileChanges {
+  /** One entry a file, by path. */
+  files: ChangedFileDiff[];
+  /** Paths of the files that are left out, since all together would exceed 1 MiB. */
+  left_out: string[];
+  /** True if nobody knows how a call ended, which may have changed further files. */
+  lost_call: boolean;
+  /** True if calls also ran processes, whose changes are not recorded. */
+  ran_process: boolean;
+}
+
 /** Position at which a session is forked. */
 export interface ForkPoint {
   /** Last position to copy. Nothing may be under way there. */
@@ -395,7 +417,7 @@ export interface InterruptRequest {
 export type Interrupter = "person" | "parent" | "shutdown" | "deadline";
 
 /** What happened. */
-export type Kind = "SessionOpened" | "SettingsChanged" | "PermissionsNarrowed" | "SessionRewound" | "SessionResumed" | "ReconcileStarted" | "GoalSet" | "GoalEnded" | "InputQueued" | "InputAccepted" | "InputBlocked" | "InputEdited" | "InputMoved" | "InputWithdrawn" | "TurnOpened" | "InterruptRequested" | "TurnSettled" | "HooksAsked" | "HookDecided" | "ContextInjected" | "CompactionRequested" | "CompactionStarted" | "Compacted" | "CompactionFailed" | "SampleStarted" | "ItemAdded" | "SampleEnded" | "SampleCut" | "CallDecided" | "ApprovalAsked" | "ApprovalAnswered" | "CallStarted" | "CallObserved" | "ProgramCalled" | "ProgramRun";
+export type Kind = "SessionOpened" | "SettingsChanged" | "PermissionsNarrowed" | "SessionRewound" | "FilesRestored" | "SessionResumed" | "ReconcileStarted" | "GoalSet" | "GoalEnded" | "InputQueued" | "InputAccepted" | "InputBlocked" | "InputEdited" | "InputMoved" | "InputWithdrawn" | "TurnOpened" | "InterruptRequested" | "TurnSettled" | "HooksAsked" | "HookDecided" | "ContextInjected" | "CompactionRequested" | "CompactionStarted" | "Compacted" | "CompactionFailed" | "SampleStarted" | "ItemAdded" | "SampleEnded" | "SampleCut" | "CallDecided" | "ApprovalAsked" | "ApprovalAnswered" | "CallStarted" | "CallObserved" | "ProgramCalled" | "ProgramRun";
 
 /** Limits of a turn; an omitted limit has its default. Times are milliseconds. 0 means no limit where stated, else zero. */
 export interface Limits {
@@ -842,6 +864,33 @@ export interface Turns {
   next: number | null;
   /** Turns of this page. */
   turns: Turn[];
+}
+
+/** Result of an undo for one file. */
+export type UndoResult = "restored" | "unchanged" | "left";
+
+/** File of an undone turn. */
+export interface UndoneFile {
+  /** Path relative to the workspace. */
+  path: string;
+  /** Reason why it was left. */
+  reason: string | null;
+  /** Result of the undo. */
+  result: UndoResult;
+}
+
+/** Undone turn. */
+export interface UndoneTurn {
+  /** Each file that the turn changed, by path. */
+  files: UndoneFile[];
+  /** True if nobody knows how a call of the turn ended, which may have changed further files. */
+  lost_call: boolean;
+  /** True if calls of the turn also ran processes, whose changes stay. */
+  ran_process: boolean;
+  /** True if the log says what was restored, so that the model learns of it with its next request. Repeat the request if it is false. */
+  recorded: boolean;
+  /** The turn. */
+  turn: number;
 }
 
 /** Tokens of a turn. Values that the provider did not report are omitted. */

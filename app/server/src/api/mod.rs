@@ -2,6 +2,7 @@
 
 mod approvals;
 mod cache;
+mod changes;
 mod client_calls;
 mod control;
 mod describe;
@@ -88,6 +89,9 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(forks::fork))
         .routes(routes!(rewind::rewind))
         .routes(routes!(history::page))
+        .routes(routes!(changes::of_session))
+        .routes(routes!(changes::of_turn))
+        .routes(routes!(changes::undo))
         .routes(routes!(output::read))
         .routes(routes!(processes::list))
         .routes(routes!(processes::stop))

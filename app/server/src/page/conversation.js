@@ -302,6 +302,8 @@ function remark(entry) {
     }
     case "rewound":
       return { line: `${who(entry.by)} went back to position ${entry.to}: the model does not see what is faded`, more: entry.notice };
+    case "restored":
+      return { line: `${who(entry.by)} took back changes of ${entry.paths.length + entry.more} files`, more: entry.paths.join("\n") };
     case "goal":
       if (entry.end) return { line: `The goal ended: ${entry.end.end}${entry.end.reason ? `, ${entry.end.reason}` : ""}` };
       return entry.goal ? { line: `Goal: ${first(entry.goal.text, 200)}` } : { line: "The goal was removed" };

@@ -45,6 +45,10 @@ export const facts = {
     enter(block, { kind: "rewound", seq, ts, by: body.by, to: body.to, notice: body.notice ?? "" });
   },
 
+  FilesRestored(view, { seq, ts, body }, block) {
+    enter(block, { kind: "restored", seq, ts, by: body.by, paths: body.paths, more: body.more ?? 0 });
+  },
+
   GoalSet(view, { seq, ts, body }, block) {
     view.goal = body.goal ? { ...body.goal, end: null } : null;
     enter(block, { kind: "goal", seq, ts, goal: body.goal ?? null, end: null });

@@ -71,6 +71,7 @@ impl Running {
                 blobs: ports.blobs.clone(),
                 engine: Engine::new(ports, Config::default()),
                 workspace: None,
+                files: None,
                 served: windlass_server::ServedSessions::All,
                 factory: Arc::new(Plain),
             }

@@ -9,6 +9,7 @@
 
 mod agui;
 mod approvals;
+mod changes;
 mod client;
 mod client_tools;
 mod counting;

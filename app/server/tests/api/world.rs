@@ -15,8 +15,8 @@ use windlass_engine::core::{
     Settings,
 };
 use windlass_engine::ports::{
-    Approval, ApprovalRequest, Approver, ApproverError, BlobStore, LogStore, NoHooks, Ports,
-    ProgramRuntimes, Tenants, ToolExecutor,
+    Approval, ApprovalRequest, Approver, ApproverError, BlobStore, FileRestorer, LogStore, NoHooks,
+    Ports, ProgramRuntimes, Tenants, ToolExecutor,
 };
 use windlass_engine::{Config, Engine, NodeLoad, Peers, Start};
 use windlass_memory::{MemoryBlobs, MemoryStore};
@@ -35,6 +35,9 @@ use crate::client::{Answer, Ask, OTHER, READER, TOKEN, soon};
 /// When all of it happens, in milliseconds since 1970.
 pub(crate) const NOW: u64 = 1_790_000_000_000;
 
+/// Folder of sessions, where the server has files.
+pub(crate) const WORKSPACE: &str = "/work";
+
 /// What outlives a server.
 pub(crate) struct World {
     pub(crate) store: Arc<dyn LogStore>,
@@ -47,6 +50,8 @@ pub(crate) struct World {
     pub(crate) remote_command_ms: u64,
     /// How its sessions ask the model.
     pub(crate) options: RequestOptions,
+    /// Files of the first workspace, if the server has them.
+    pub(crate) files: Option<Arc<dyn FileRestorer>>,
     tools: Arc<dyn ToolExecutor>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) today: Arc<Mutex<CurrentConfig>>,
@@ -80,6 +85,7 @@ impl World {
             most: 100,
             remote_command_ms: 30_000,
             options: RequestOptions::default(),
+            files: None,
             tools: Arc::new(ScriptedTools::new(tools)),
             clock: Arc::new(ManualClock::new(windlass_engine::core::Timestamp(NOW), 7)),
             today: Arc::new(Mutex::new(CurrentConfig {
@@ -177,7 +183,8 @@ impl World {
             engine: self.engine(node),
             store: self.store_of(node),
             blobs: self.blobs.clone(),
-            workspace: None,
+            workspace: self.files.as_ref().map(|_| WORKSPACE.to_owned()),
+            files: self.files.clone(),
             served: windlass_server::ServedSessions::All,
             factory: Arc::new(self.house()),
         };

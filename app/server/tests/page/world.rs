@@ -140,6 +140,7 @@ impl World {
             store,
             blobs,
             workspace: None,
+            files: None,
             served: windlass_server::ServedSessions::All,
             factory: Arc::new(OneTenantFactory {
                 tools,

@@ -126,6 +126,7 @@ impl World {
             store: store.clone(),
             blobs: Arc::new(blobs.clone()),
             workspace: None,
+            files: None,
             served: windlass_server::ServedSessions::All,
             factory: Arc::new(Plain),
         };

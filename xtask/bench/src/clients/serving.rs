@@ -107,6 +107,7 @@ fn server(model: &str, dir: &Path, host: &str) -> anyhow::Result<Server> {
             store,
             blobs,
             workspace: None,
+            files: None,
             served: windlass_server::ServedSessions::All,
             factory: Arc::new(Any),
         }],

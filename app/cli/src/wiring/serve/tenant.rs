@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_engine::core::{Ceiling, Permissions, Settings};
 use windlass_engine::ports::{ExternalApprover, Ports, Tenants};
 use windlass_engine::{Config, Engine, Peers};
-use windlass_localfs::ToolSandbox;
+use windlass_localfs::{LocalFileRestorer, ToolSandbox};
 use windlass_server::{ServedSessions, Tenant};
 
 use super::TenantPorts;
@@ -62,6 +62,8 @@ pub(super) fn tenant(
     let offered =
         AvailableExtensions { tools, hooks: hooks.hooks(), redaction: hooks.redaction(), rules };
     let provider = chosen.port.clone();
+    let files = LocalFileRestorer::open(&workspace.folder);
+    let files = files.map_err(|error| Failure::usage(error.to_string()))?;
     let (shown, served) = (workspace.folder.display().to_string(), workspace.served);
     let house = TenantSettings::new(shape, offers, chosen, offered, workspace.permissions)?;
     let house = house.with_workspace(workspace);
@@ -98,6 +100,7 @@ pub(super) fn tenant(
         store: kept.store.clone(),
         blobs: kept.blobs.clone(),
         workspace: Some(shown),
+        files: Some(Arc::new(files)),
         served,
         factory: Arc::new(house),
     })

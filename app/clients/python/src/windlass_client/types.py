@@ -50,6 +50,7 @@ Kind = Literal[
     "SettingsChanged",
     "PermissionsNarrowed",
     "SessionRewound",
+    "FilesRestored",
     "SessionResumed",
     "ReconcileStarted",
     "GoalSet",
@@ -176,6 +177,9 @@ TurnListing = Union["Turns", "Snapshots"]
 
 # State of a turn.
 TurnState = Literal["running", "settled"]
+
+# Result of an undo for one file.
+UndoResult = Literal["restored", "unchanged", "left"]
 
 
 class AcceptedInput(TypedDict):
@@ -327,6 +331,19 @@ class Approvals(TypedDict):
 
     # Value of `after` for the next page; null if there is none.
     next: str | None
+
+
+class ChangedFileDiff(TypedDict):
+    """Difference of one file."""
+
+    # Unified diff; null if it cannot be shown.
+    diff: str | None
+
+    # Path relative to the workspace.
+    path: str
+
+    # Reason why it cannot be shown.
+    reason: str | None
 
 
 class ClientCall(TypedDict):
@@ -533,6 +550,22 @@ class FileChange(TypedDict):
 
     # Text of the file; null if there is none yet.
     before: str | None
+
+
+class FileChanges(TypedDict):
+    """Files that calls changed, as far as that is recorded."""
+
+    # One entry a file, by path.
+    files: list[ChangedFileDiff]
+
+    # Paths of the files that are left out, since all together would exceed 1 MiB.
+    left_out: list[str]
+
+    # True if nobody knows how a call ended, which may have changed further files.
+    lost_call: bool
+
+    # True if calls also ran processes, whose changes are not recorded.
+    ran_process: bool
 
 
 class ForkPoint(TypedDict):
@@ -1225,6 +1258,39 @@ class Turns(TypedDict):
 
     # Turns of this page.
     turns: list[Turn]
+
+
+class UndoneFile(TypedDict):
+    """File of an undone turn."""
+
+    # Path relative to the workspace.
+    path: str
+
+    # Reason why it was left.
+    reason: str | None
+
+    # Result of the undo.
+    result: UndoResult
+
+
+class UndoneTurn(TypedDict):
+    """Undone turn."""
+
+    # Each file that the turn changed, by path.
+    files: list[UndoneFile]
+
+    # True if nobody knows how a call of the turn ended, which may have changed further files.
+    lost_call: bool
+
+    # True if calls of the turn also ran processes, whose changes stay.
+    ran_process: bool
+
+    # True if the log says what was restored, so that the model learns of it with its next request.
+    # Repeat the request if it is false.
+    recorded: bool
+
+    # The turn.
+    turn: int
 
 
 class Usage(TypedDict):

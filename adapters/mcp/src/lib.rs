@@ -48,7 +48,7 @@ pub use file::{
 pub use launch::NESTED;
 pub use name::{ServerName, tool_name};
 #[cfg(feature = "oauth")]
-pub use oauth::{LoginFlow, LoopbackRedirect, logout};
+pub use oauth::{LoginFlow, LoopbackRedirect, Revocation, forget_login, logout};
 pub use prompts::{PromptArgument, PromptText, ServerPrompt};
 pub use record::McpRecord;
 pub use resources::{LIST_RESOURCES_TOOL, READ_RESOURCE_TOOL};

@@ -216,19 +216,25 @@ struct OAuthWire {
 
 impl OAuthHttpClient for OAuthWire {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
-        Box::pin(async move {
-            let sent = timeout(REQUEST, self.send(request)).await;
-            sent.map_err(|_| "it did not answer in time")?
-        })
+        Box::pin(self.site.send(request.request))
     }
 }
 
-impl OAuthWire {
-    async fn send(
+impl Site {
+    /// Sends a request to the authorization server, within its time.
+    pub(super) async fn send(
         &self,
-        request: OAuthHttpRequest,
+        request: http::Request<Vec<u8>>,
     ) -> Result<http::Response<Vec<u8>>, OAuthHttpClientError> {
-        let (head, body) = request.request.into_parts();
+        let sent = timeout(REQUEST, self.send_now(request)).await;
+        sent.map_err(|_| "it did not answer in time")?
+    }
+
+    async fn send_now(
+        &self,
+        request: http::Request<Vec<u8>>,
+    ) -> Result<http::Response<Vec<u8>>, OAuthHttpClientError> {
+        let (head, body) = request.into_parts();
         let url = Url::parse(&head.uri.to_string())?;
         checked(&url)?;
         let mut headers = WireHeaders::default();
@@ -239,11 +245,11 @@ impl OAuthWire {
         let form = kind.is_some_and(|kind| kind.starts_with(b"application/x-www-form-urlencoded"));
         let (method, body) = match (head.method.as_str(), form) {
             ("GET", _) => ("GET", None),
-            ("POST", true) => ("POST", Some(self.site.with_resource(&body).into_bytes())),
+            ("POST", true) => ("POST", Some(self.with_resource(&body).into_bytes())),
             ("POST", false) => ("POST", Some(body)),
             (other, _) => return Err(format!("the method {other} is not used here").into()),
         };
-        let wire = (self.site.wire)(url.as_str())?;
+        let wire = (self.wire)(url.as_str())?;
         let head_ms = u64::try_from(REQUEST.as_millis())?;
         let body = body.map(Into::into);
         let request = WireRequest { method, url: url.into(), headers, body, head_ms };

@@ -4,6 +4,7 @@
 mod exchange;
 mod flow;
 mod redirect;
+mod revoke;
 mod store;
 
 use std::collections::BTreeMap;
@@ -21,11 +22,13 @@ use crate::connection::MakeWire;
 use crate::error::McpError;
 use crate::name::ServerName;
 use crate::server::LoginStatus;
+use crate::tools::McpOptions;
 use exchange::{Refusal, Site};
 use store::{LoginFile, StoredLogin};
 
 pub use flow::LoginFlow;
 pub use redirect::LoopbackRedirect;
+pub use revoke::Revocation;
 
 /// A token is renewed this long before it expires, in seconds, or after half of its life.
 const EARLY_S: u64 = 30;
@@ -207,16 +210,40 @@ impl Login {
     }
 }
 
-/// Removes the login at a server, which has this address, from a folder. The authorization server is not told. Returns false if
-/// there was none.
+/// Removes the login at a server, and then has the authorization server revoke its tokens, if that
+/// offers it. Returns `None` if there was no login.
+///
+/// # Errors
+/// [`McpError`] when it cannot be removed. A failed revocation is none: nothing is left here to repeat it.
+pub async fn logout(
+    name: &ServerName,
+    server: &McpServer,
+    options: &McpOptions,
+) -> Result<Option<Revocation>, McpError> {
+    let login = Login::of(name, server, options.logins.as_deref(), &options.wire);
+    let Some((site, file)) = login.as_ref().and_then(|it| Some((&it.site, it.file.as_ref()?)))
+    else {
+        return Ok(None);
+    };
+    let Some(stored) = file.remove().await.map_err(McpError::new)? else {
+        return Ok(None);
+    };
+    Ok(Some(match &stored.tokens {
+        Some(tokens) => site.revoke(&stored, tokens).await,
+        None => Revocation::NoTokens,
+    }))
+}
+
+/// Removes the login at a server, which has this address, from a folder. The authorization server is
+/// not told. Returns false if there was none.
 ///
 /// # Errors
 /// [`McpError`] when it cannot be removed.
-pub async fn logout(name: &ServerName, url: &str, folder: &Path) -> Result<bool, McpError> {
+pub async fn forget_login(name: &ServerName, url: &str, folder: &Path) -> Result<bool, McpError> {
     let (url, headers) = (url.to_owned(), BTreeMap::new());
     let identity = McpTransport::Http { url, headers, token: None }.identity();
     let file = LoginFile::new(folder, &format!("{name} {identity}"));
-    file.remove().await.map_err(McpError::new)
+    file.remove().await.map(|stored| stored.is_some()).map_err(McpError::new)
 }
 
 /// Returns distinct scopes in order, as many as are allowed.

@@ -127,15 +127,16 @@ impl LoginFile {
         }
     }
 
-    /// Removes the login. Returns false if there is none.
-    pub(super) async fn remove(&self) -> Result<bool, String> {
+    /// Removes the login, and returns it; `None` if there is none. Of a damaged one nothing is known.
+    pub(super) async fn remove(&self) -> Result<Option<StoredLogin>, String> {
         if !self.path.exists() {
-            return Ok(false);
+            return Ok(None);
         }
-        let _locked = self.lock().await?;
+        let locked = self.lock().await?;
+        let stored = locked.read().ok().flatten().unwrap_or_default();
         match fs::remove_file(&self.path) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Ok(()) => Ok(Some(stored)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(format!("cannot remove {}: {error}", self.path.display())),
         }
     }
@@ -197,6 +198,6 @@ mod tests {
             assert!(!words.contains("sk-1"), "{words}");
             assert_eq!(fs::read_to_string(&file.path).unwrap(), text);
         }
-        assert!(file.remove().await.unwrap());
+        assert!(file.remove().await.unwrap().is_some());
     }
 }

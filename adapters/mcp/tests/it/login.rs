@@ -11,7 +11,7 @@ use windlass_core::ObservationStatus;
 use windlass_http::http_wire;
 use windlass_mcp::{
     LoginFlow, LoginSettings, LoginStatus, LoopbackRedirect, McpError, McpOptions, McpServer,
-    McpTools, McpTransport, ServerName, ServerState, logout,
+    McpTools, McpTransport, Revocation, ServerName, ServerState, logout,
 };
 
 use super::bench::{call, eventually, said, state};
@@ -68,6 +68,10 @@ impl Site {
         flow.finish(&redirected).await
     }
 
+    async fn logout(&self) -> Option<Revocation> {
+        logout(&Self::name(), &self.server(), &self.options()).await.unwrap()
+    }
+
     /// Fails to call a tool, and returns the words.
     async fn refused(&self, tools: &McpTools, tool: &str) -> String {
         let error = call(tools, tool, json!({})).await.unwrap_err();
@@ -97,11 +101,35 @@ async fn a_login_is_asked_for_made_used_and_forgotten() {
     assert!(!shown.contains("sk-"), "{shown}");
     let mut files = std::fs::read_dir(site.folder.path().join("mcp")).unwrap().flatten();
     assert!(files.all(|file| file.metadata().unwrap().permissions().mode() & 0o777 == 0o600));
-    for was in [true, false] {
-        let folder = site.folder.path().join("mcp");
-        assert_eq!(logout(&Site::name(), &site.http.url(), &folder).await.unwrap(), was);
+    for was in [Some(Revocation::Unsupported), None] {
+        assert_eq!(site.logout().await, was);
     }
     assert!(site.refused(&tools, "look").await.contains("run: windlass mcp login s"));
+}
+
+#[tokio::test]
+async fn a_logout_revokes_the_tokens_where_that_is_offered_and_removes_them_anyway() {
+    let site = Site::logged_in().await;
+    let offer = |end: String| {
+        let origin = site.http.origin();
+        let end = if end.starts_with('/') { format!("{origin}{end}") } else { end };
+        site.http.access.lock().unwrap().metadata = json!({ "revocation_endpoint": end });
+    };
+    offer("/revoke".to_owned());
+    assert_eq!(site.logout().await, Some(Revocation::Revoked));
+    let revoked = site.http.access.lock().unwrap().revoked.clone();
+    assert_eq!(revoked, ["sk-refresh-1", "sk-access-1"], "the one that renews first");
+    for (end, words) in [
+        ("/gone", "it answers 404 for the refresh_token"),
+        ("http://10.0.0.1/revoke", "is neither https nor on this machine"),
+    ] {
+        site.login().await.unwrap();
+        offer(end.to_owned());
+        let Some(Revocation::Failed(reason)) = site.logout().await else { panic!("{end}") };
+        assert!(reason.contains(words) && !reason.contains("sk-"), "{reason}");
+        assert_eq!(site.logout().await, None, "it is removed all the same");
+    }
+    assert_eq!(site.http.access.lock().unwrap().revoked.len(), 2);
 }
 
 #[tokio::test]

@@ -10,6 +10,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+/// Authorization of the registered client, c-1:sk-client.
+const CLIENT: &str = "Basic Yy0xOnNrLWNsaWVudA==";
+
 /// State that tests change.
 #[derive(Default)]
 pub(crate) struct Access {
@@ -18,6 +21,8 @@ pub(crate) struct Access {
     /// Tokens that were given.
     given: u64,
     scope: String,
+    /// Tokens that were revoked.
+    pub(crate) revoked: Vec<String>,
     /// False once refresh tokens are refused.
     pub(crate) refuses_renewal: bool,
     /// Fields of the authorization server's description that are replaced.
@@ -182,6 +187,7 @@ impl Access {
                 (201, client, None)
             }
             "/token" => self.token(request, origin),
+            "/revoke" => self.revoke(request),
             _ => (404, Value::Null, None),
         }
     }
@@ -200,11 +206,20 @@ impl Access {
         described
     }
 
+    /// Revokes a token, as the client that got it asks.
+    fn revoke(&mut self, request: &Request) -> Reply {
+        let form = fields(&String::from_utf8_lossy(&request.body));
+        if request.authorization.as_deref() != Some(CLIENT) {
+            return (401, json!({"error": "invalid_client"}), None);
+        }
+        self.revoked.push(value(&form, "token").to_owned());
+        (200, Value::Null, None)
+    }
+
     fn token(&mut self, request: &Request, origin: &str) -> Reply {
         let form = fields(&String::from_utf8_lossy(&request.body));
         let get = |name: &str| value(&form, name);
-        // c-1:sk-client
-        let client = request.authorization.as_deref() == Some("Basic Yy0xOnNrLWNsaWVudA==");
+        let client = request.authorization.as_deref() == Some(CLIENT);
         let proved = match get("grant_type") {
             "authorization_code" => {
                 URL_SAFE_NO_PAD.encode(Sha256::digest(get("code_verifier"))) == get("code")

@@ -6,7 +6,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use windlass_mcp::{
-    LoginFlow, LoginStatus, LoopbackRedirect, McpError, McpOptions, McpServer, ServerName,
+    LoginFlow, LoginStatus, LoopbackRedirect, McpError, McpOptions, McpServer, Revocation,
+    ServerName,
 };
 
 use super::{server_name, unknown, with_servers};
@@ -77,23 +78,49 @@ async fn pasted() -> String {
 
 pub(super) fn logout(args: &LogoutArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     let name = server_name(&args.name)?;
-    let url = with_servers(&args.place, adapters, |servers, _| {
+    let (url, server, options) = with_servers(&args.place, adapters, |servers, setup| {
         let server = servers.get(&name).ok_or_else(|| unknown(&name))?;
-        Ok(server.entry.url.clone())
+        let resolved = mcp::resolve(&name, server, setup);
+        Ok((server.entry.url.clone(), resolved, mcp::options(setup)?))
     })?;
-    match url.map(|url| forget(&name, &url)).transpose()? {
-        Some(true) => {
-            print_notice(&format!("{name}: logged out"));
+    let revocation = match (server, url) {
+        (Ok(server), _) => mcp::until_told_to_stop(windlass_mcp::logout(&name, &server, &options))
+            .map_err(|error| failed(&error))?,
+        // What is configured cannot be used, for example a variable that is not set.
+        (Err(failure), Some(url)) => {
+            forget(&name, &url)?.then_some(Revocation::Failed(failure.message))
+        }
+        (Err(_), None) => None,
+    };
+    match revocation {
+        Some(revocation) => {
+            print_notice(&format!("{name}: logged out{}", visible(&tokens_words(&revocation))));
             Ok(ExitKind::Completed)
         }
-        Some(false) | None => Err(Failure::usage(format!("there is no login at {name}"))),
+        None => Err(Failure::usage(format!("there is no login at {name}"))),
+    }
+}
+
+/// Describes what became of the tokens.
+fn tokens_words(revocation: &Revocation) -> String {
+    match revocation {
+        Revocation::NoTokens => String::new(),
+        Revocation::Revoked => ", and its tokens are revoked".to_owned(),
+        Revocation::Unsupported => {
+            "; its authorization server revokes no tokens: they are valid until they expire"
+                .to_owned()
+        }
+        Revocation::Failed(reason) => format!(
+            "; its tokens are not revoked: {reason}. They are valid until they expire, or until you \
+             end the access there"
+        ),
     }
 }
 
 /// Removes the login at a server. Returns false if there is none.
 pub(super) fn forget(name: &ServerName, url: &str) -> Result<bool, Failure> {
     let folder = mcp::logins()?;
-    mcp::until_told_to_stop(windlass_mcp::logout(name, url, &folder))
+    mcp::until_told_to_stop(windlass_mcp::forget_login(name, url, &folder))
         .map_err(|error| failed(&error))
 }
 

@@ -13,6 +13,7 @@ use crate::call::{Observation, ObservationStatus};
 use crate::options::ToolChoice;
 use crate::session::Session;
 use crate::settings::{EffectClass, Settings, ToolSpec};
+use crate::stage::Stage;
 
 /// Name of the tool that finds deferred tools. If the settings offer it and no executor has a tool
 /// of that name, the engine itself runs it.
@@ -146,7 +147,8 @@ fn score(tool: &ToolSpec, query: &str, asked: &[String]) -> u32 {
 }
 
 impl Session {
-    /// Adds the tools that a search has found. The measured request did not offer them.
+    /// Adds the tools that a search has found. The measured request did not offer them, and the answer
+    /// that searched for them cannot call them.
     pub(crate) fn add_found(&mut self, tool: &str, observation: &Observation) {
         if tool != SEARCH_TOOLS_TOOL || observation.offers.is_empty() {
             return;
@@ -161,11 +163,14 @@ impl Session {
         if new.is_empty() {
             return;
         }
-        Arc::make_mut(&mut self.found_tools).extend(new);
+        Arc::make_mut(&mut self.found_tools).extend(new.iter().cloned());
         self.measured = None;
         let bytes = settings.base_bytes(&self.found_tools);
         if let Some(turn) = self.turn_mut() {
             turn.base_bytes = bytes;
+            if let Stage::Sampling(sampling) = &mut turn.stage {
+                sampling.found.extend(new);
+            }
         }
     }
 }

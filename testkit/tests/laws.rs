@@ -172,6 +172,7 @@ fn random_worlds_reach_everything() {
         "ResultNotAwaited",
         "a call of a client",
         "a result of a client",
+        "a search that found a tool",
         "ArgumentsMismatch",
         "ContextTooLarge",
         "WidensPermissions",
@@ -198,6 +199,11 @@ fn rarer(fact: &Fact) -> Option<&'static str> {
         && fact.by.is_some()
     {
         return Some("a result of a client");
+    }
+    if let Fact::CallObserved(fact) = fact
+        && !fact.observation.offers.is_empty()
+    {
+        return Some("a search that found a tool");
     }
     if let Fact::ItemAdded(fact) = fact {
         return fact.surplus.then_some("a surplus call");

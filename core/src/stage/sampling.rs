@@ -8,6 +8,7 @@ mod facts;
 
 pub(crate) use facts::on_sample;
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -65,6 +66,9 @@ pub struct Sampling {
     pub calls: Vec<CallState>,
     /// Its items so far: positions, fingerprints, and kinds.
     pub items: Vec<(Seq, ItemFingerprint, AnswerKind)>,
+    /// Deferred tools that its own calls have found: the request did not offer them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub found: BTreeSet<String>,
 }
 
 /// Kind of an answer: the strongest kind of its items.

@@ -274,6 +274,8 @@ impl Keys {
             kind,
             calls,
             items,
+            // No bounded world has deferred tools.
+            found: _,
         } = it;
         write!(self.raw, "{started:?} {previous:?} {failures} {restarts}")?;
         write!(self.raw, " {reserved:?} {output_bound:?} {kind:?} {calls:?} {items:?}")?;

@@ -202,7 +202,11 @@ fn sampling_lines(lines: &mut Lines, sampling: &Sampling, history: &History) {
         kind: what,
         calls: out,
         items,
+        found,
     } = sampling;
+    for (index, name) in found.iter().enumerate() {
+        lines.put(&format!("stage.found.{index}"), name);
+    }
     kind(lines, *what);
     lines.put("stage.started", started);
     lines.put("stage.previous", previous);

@@ -14,6 +14,8 @@
 //! A call that asks to run outside of the sandbox starts only after a person approved it, whatever
 //! else allows it; a person who was asked about a call in the sandbox takes none out.
 //!
+//! A deferred tool runs only in an answer that began after a search had found it.
+//!
 //! It kills: a policy that allows too much, a start that does not wait for the decision, a denial
 //! that a later word undoes.
 
@@ -36,18 +38,18 @@ use super::{Held, hold, reading};
 /// [`Broken`](super::Broken) with the first call that started and should not have.
 pub fn check(log: &[RecordedFact]) -> Held {
     let mut calls = BTreeMap::<CallId, Standing>::new();
-    let mut found = BTreeSet::new();
+    let (mut found, mut offered_tools) = (BTreeSet::new(), BTreeSet::new());
     for recorded in log {
         match recorded.fact.group() {
             FactGroup::Sample(SampleFact::ItemAdded(fact)) => {
                 if let Item::Call(item) = &fact.item {
                     let id = CallId(recorded.seq.0);
-                    calls.insert(id, Standing::of(log, recorded, item, &found));
+                    calls.insert(id, Standing::of(log, recorded, item, &offered_tools));
                 }
             }
             FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
                 let id = CallId(recorded.seq.0);
-                calls.insert(id, Standing::of(log, recorded, &fact.item, &found));
+                calls.insert(id, Standing::of(log, recorded, &fact.item, &offered_tools));
             }
             FactGroup::Hook(HookFact::HookDecided(fact)) => {
                 let place = reading::place(log, fact);
@@ -94,14 +96,11 @@ pub fn check(log: &[RecordedFact]) -> Held {
             FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
                 reading::settings(log, fact.settings).map_or(Ok(()), |it| offered(recorded, it))?;
             }
+            FactGroup::Sample(SampleFact::SampleStarted(_)) => offered_tools.clone_from(&found),
             FactGroup::Program(ProgramFact::ProgramRun(_))
             | FactGroup::Hook(HookFact::HooksAsked(_))
             | FactGroup::Run(RunFact::CallSuspended(_) | RunFact::CallResumed(_))
-            | FactGroup::Sample(
-                SampleFact::SampleStarted(_)
-                | SampleFact::SampleEnded(_)
-                | SampleFact::SampleCut(_),
-            )
+            | FactGroup::Sample(SampleFact::SampleEnded(_) | SampleFact::SampleCut(_))
             | FactGroup::Session(_)
             | FactGroup::Recovery(_)
             | FactGroup::Goal(_)
@@ -149,7 +148,7 @@ struct Standing<'a> {
     fault: bool,
     /// True if it searches deferred tools.
     searches: bool,
-    /// True if its tool is deferred, and no search has found it.
+    /// True if its tool is deferred, and no search had found it before its answer began.
     unfound: bool,
     /// The rules that they meet.
     rules: Vec<u32>,

@@ -6,8 +6,8 @@
 use serde_json::Value;
 use windlass_core::machine::{Machine, MachineEvent};
 use windlass_core::{
-    ArgumentPattern, CallRules, HookFailurePolicy, HookOrder, HookPoint, HookSpec, Price, Rule,
-    RuleVerdict, Usage,
+    ArgumentPattern, CallRules, EffectKey, HookFailurePolicy, HookOrder, HookPoint, HookSpec,
+    Observation, Price, Rule, RuleVerdict, SEARCH_TOOLS_TOOL, Usage,
 };
 
 use super::words::{spell, word};
@@ -188,6 +188,16 @@ pub(super) fn match_rules(machine: &Machine, event: &mut MachineEvent) {
         let possible_rules = possible_rules(all, tool, &arguments);
         Some(CallRules { call, rules: rules_met(all, tool, &arguments), possible_rules })
     }));
+}
+
+/// The result of a call, which offers all deferred tools if the call searches for them.
+pub(super) fn searched(machine: &Machine, key: EffectKey, observation: Observation) -> Observation {
+    let EffectKey::Call { call, .. } = key else { return observation };
+    let searches = machine.history().call(call).is_some_and(|it| it.name == SEARCH_TOOLS_TOOL);
+    let turn = machine.session().turn().filter(|_| searches);
+    let tools = turn.map_or(&[][..], |turn| &turn.settings.tools);
+    let deferred = tools.iter().filter(|tool| tool.deferred);
+    Observation { offers: deferred.map(|tool| tool.name.clone()).collect(), ..observation }
 }
 
 fn is_like(wanted: &ArgumentPattern, arguments: &Value) -> bool {

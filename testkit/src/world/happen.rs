@@ -10,7 +10,7 @@ use windlass_core::{
 };
 use windlass_ports::arguments_sha256;
 
-use super::declared::{SUMMARY_USAGE, asks_outside, possible_rules, rules_met};
+use super::declared::{SUMMARY_USAGE, asks_outside, possible_rules, rules_met, searched};
 use super::driver::World;
 use super::programs::spoken;
 use super::script::{Compacted, Cost, Durability, Step, Word, picture};
@@ -148,6 +148,7 @@ impl World {
                 match self.running(*nth, |key| matches!(key, EffectKey::Call { .. })) {
                     Some(key) => {
                         let observation = Observation::new(*status, output.clone());
+                        let observation = searched(&self.machine, key, observation);
                         self.take(match *took {
                             Some(took) => Input::AgentEnded { key, observation, usage: took },
                             None => Input::CallEnded { key, observation },

@@ -6,7 +6,7 @@ use serde_json::Value;
 use windlass_core::{
     AgentSpec, Ceiling, Concurrency, ContextWindow, DetachedEndPolicy, EffectClass, GOAL_TOOL,
     HookSpec, Limits, Mode, OutputSchema, ParentEndPolicy, Permissions, Price, RequestOptions,
-    Rule, Settings, ToolSpec,
+    Rule, SEARCH_TOOLS_TOOL, Settings, ToolSpec,
 };
 
 use super::declared::{read_hooks, read_price, read_rules, spell_hooks, spell_price, spell_rules};
@@ -48,6 +48,8 @@ pub struct Posture {
     pub understates: Option<String>,
     /// The tool that a client of the session runs, where one does.
     pub client: Option<String>,
+    /// The tool that is offered once a search has found it, where one is.
+    pub defers: Option<String>,
     /// Tools beside those of the kit.
     pub tools: Vec<DeclaredTool>,
 }
@@ -70,6 +72,7 @@ impl Default for Posture {
             holds: false,
             understates: None,
             client: None,
+            defers: None,
             tools: Vec::new(),
         }
     }
@@ -112,6 +115,7 @@ impl Posture {
                     Concurrency::Exclusive => Some(5_000),
                 };
                 it.reconciles = name == RECONCILES;
+                it.deferred = self.defers.as_deref() == Some(name.as_str());
                 it.client = self.client.as_deref() == Some(name.as_str());
                 it.agent =
                     self.agent.filter(|_| name == AGENT).map(|samples| agent(samples, self.wakes));
@@ -147,10 +151,13 @@ impl Posture {
         }
     }
 
-    /// All tools: those of the kit, then its own.
+    /// All tools: those of the kit, then its own, and the one that finds a deferred one.
     fn declared(&self) -> impl Iterator<Item = DeclaredTool> {
         let kit = TOOLS.iter().map(|(name, effect, class)| ((*name).to_owned(), *effect, *class));
-        kit.chain(self.tools.iter().cloned())
+        let search = |_: &String| {
+            (SEARCH_TOOLS_TOOL.to_owned(), EffectClass::ReadOnly, Concurrency::Parallel)
+        };
+        kit.chain(self.tools.iter().cloned()).chain(self.defers.iter().map(search))
     }
 
     /// Sets what a word of a script names, for example `mode=plan`, `hooks=before_tool:open` or
@@ -187,6 +194,7 @@ impl Posture {
                 let samples = value.parse();
                 self.agent = Some(samples.map_err(|error| format!("{value}: {error}"))?);
             }
+            "defers" => self.defers = Some(value.to_owned()),
             "client" => self.client = Some(value.to_owned()),
             "understates" => self.understates = Some(value.to_owned()),
             "holds" => self.holds = value.parse().map_err(|error| format!("{value}: {error}"))?,
@@ -236,6 +244,9 @@ impl fmt::Display for Posture {
         }
         if let Some(tool) = &self.understates {
             write!(f, " understates={tool}")?;
+        }
+        if let Some(tool) = &self.defers {
+            write!(f, " defers={tool}")?;
         }
         if let Some(tool) = &self.client {
             write!(f, " client={tool}")?;

@@ -296,3 +296,17 @@ fn law_16_kills_a_comfortable_lie() {
     }
     kills(16, Transitions { decide: denies, ..Transitions::CORE }, ONE_CALL);
 }
+
+#[test]
+fn law_15_kills_an_answer_that_calls_what_its_own_search_found() {
+    let law = law_15_denied_calls_never_start::check;
+    let search = "send hello\ncall search_tools {}\ndone 0 ok";
+    let script = format!("open defers=write\n{search}\nend stop\ncall write {{}}\nend stop");
+    kills_log(&script, law, |log| {
+        // The answer with the call began before the search had ended.
+        let (observed, second) = (find(log, "CallObserved", 0), find(log, "SampleStarted", 1));
+        let found = log[observed].fact.clone();
+        log[observed].fact = log[second].fact.clone();
+        log[second].fact = found;
+    });
+}

@@ -118,3 +118,21 @@ fn an_interrupt_while_the_answer_streams_pairs_each_call() {
           15 TurnSettled interrupted by person
     "#]]);
 }
+
+#[test]
+fn a_deferred_tool_runs_from_the_answer_after_its_search_on() {
+    check(expect![[r#"
+        > open defers=write
+        > send hello => first turn, sample@5
+        > call search_tools {} => read-only call 6@8
+        > done 0 ok => call 6 observed at 9
+        > call write {} => call 10
+          11 CallObserved call 10 failed: Not run: the tool write is not offered yet. Find it with search_tools first.
+        > end stop => sample ended at 12
+          13 SampleStarted sample 2 attempt 1 because tool results => runs
+        > call write {} => permitted call 14@16
+        > done 0 ok => call 14 observed at 17
+        > end stop => sample ended at 18
+          19 SampleStarted sample 3 attempt 1 because tool results => runs
+    "#]]);
+}

@@ -1,6 +1,8 @@
 //! Facts of a sample: its start, its items, its end.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{AnswerKind, Sampling};
@@ -90,6 +92,7 @@ fn on_started(
         kind: fact.kind,
         calls: Vec::new(),
         items: Vec::new(),
+        found: BTreeSet::new(),
     });
     session.latest_sample = recorded.seq;
     if session.start == Some(SessionStart::Startup) {
@@ -103,8 +106,12 @@ fn on_item_added(
     recorded: &RecordedFact,
     fact: &ItemAdded,
 ) -> Result<(), InvalidFact> {
-    let found = session.found_tools.clone();
+    let mut found = session.found_tools.clone();
     let turn = allowed(session, recorded, Transition::Sample(fact.started))?;
+    let new = &sampling(turn, recorded)?.found;
+    if !new.is_empty() {
+        Arc::make_mut(&mut found).retain(|name| !new.contains(name));
+    }
     if fact.surplus && !(matches!(fact.item, Item::Call(_)) && turn.answer_has_most_calls()) {
         return Err(invalid_fact(recorded, "the answer has room for the call"));
     }

@@ -12,8 +12,8 @@ use proptest::sample::select;
 use proptest::strategy::Union;
 use windlass_core::{
     BudgetUsage, Delivery, FailureKind, Goal, HookVerdict, InterruptSource, Mode,
-    ObservationStatus, PROGRAM_TOOL, Permissions, RetainedChange, Retry, StopReason, StopTiming,
-    Widening,
+    ObservationStatus, PROGRAM_TOOL, Permissions, RetainedChange, Retry, SEARCH_TOOLS_TOOL,
+    StopReason, StopTiming, Widening,
 };
 
 use super::posture::{Posture, TOOLS};
@@ -217,6 +217,7 @@ fn call() -> impl Strategy<Value = Step> {
     let tool = prop_oneof![
         12 => select(known),
         4 => Just(PROGRAM_TOOL),
+        1 => Just(SEARCH_TOOLS_TOOL),
         1 => Just("absent"),
     ];
     let id = select(vec!["", "c1", "c2"]);

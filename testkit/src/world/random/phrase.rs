@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 use windlass_core::{
     Delivery, FailureKind, HookVerdict, InterruptSource, ObservationStatus, PROGRAM_TOOL, Retry,
-    StopReason, StopTiming,
+    SEARCH_TOOLS_TOOL, StopReason, StopTiming,
 };
 
 use super::super::posture::{AGENT, RECONCILES};
 use super::super::programs::{ProgramEndWord, ProgramWord};
 use super::super::script::{Compacted, Cost, Step};
-use super::{arguments, call, hook, long, partial, program_end, word, words};
+use super::{arguments, call, hook, long, partial, program_end, submitted, word, words};
 
 /// Steps that mean more one after the other.
 pub(super) fn phrase() -> impl Strategy<Value = Vec<Step>> {
@@ -44,6 +44,13 @@ pub(super) fn phrase() -> impl Strategy<Value = Vec<Step>> {
         }),
         1 => Just(vec![overflow, compacted()]),
         1 => deployed().prop_map(|call| vec![call, Step::Sync, crash_at_once()]),
+        2 => (called_tool("read"), submitted()).prop_map(|(call, result)| vec![call, result]),
+        2 => (called_tool("write"), prop::bool::ANY).prop_map(move |(call, next)| {
+            // In the answer that searches, or in the next one.
+            let between = if next { vec![end()] } else { Vec::new() };
+            let found = vec![search(), done(0)];
+            [found, between, vec![call, end()]].concat()
+        }),
         1 => (call(), word()).prop_map(|(call, word)| {
             let (nth, about) = (0, Some(String::from("other")));
             let other = Step::Answer {
@@ -145,8 +152,17 @@ fn enough() -> Step {
 
 /// A call that its tool can say of what became of it.
 fn deployed() -> impl Strategy<Value = Step> {
+    called_tool(RECONCILES)
+}
+
+fn search() -> Step {
+    let (tool, arguments) = (SEARCH_TOOLS_TOOL.to_owned(), String::from("{}"));
+    Step::Call { tool, id: String::new(), fault: None, arguments }
+}
+
+fn called_tool(tool: &'static str) -> impl Strategy<Value = Step> {
     arguments().prop_map(|arguments| Step::Call {
-        tool: RECONCILES.to_owned(),
+        tool: tool.to_owned(),
         id: String::new(),
         fault: None,
         arguments,

@@ -48,10 +48,10 @@ pub(crate) fn posture() -> impl Strategy<Value = Posture> {
         window(),
         price(),
         shape(),
-        (program(), agent(), client()),
+        (program(), agent(), client(), client()),
     );
     whole.prop_map(|(mode, permissions, limits, rules, hooks, window, price, shape, more)| {
-        let (program, agent, client) = more;
+        let (program, agent, client, defers) = more;
         Posture {
             mode,
             permissions,
@@ -68,12 +68,13 @@ pub(crate) fn posture() -> impl Strategy<Value = Posture> {
             holds: false,
             understates: None,
             client,
+            defers,
             tools: Vec::new(),
         }
     })
 }
 
-/// The tool that a client runs, now and then.
+/// A tool that a client runs, or that is deferred, now and then.
 fn client() -> impl Strategy<Value = Option<String>> {
     prop::option::weighted(0.2, select(vec!["read", "write", "shell"]).prop_map(String::from))
 }

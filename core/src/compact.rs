@@ -2,7 +2,8 @@
 //! stays complete.
 //!
 //! Pinned parts stay verbatim at any position: the requests and the context of the open turn, and
-//! lasting context until a later one of the same name replaces it. The latest answer of the open
+//! lasting context until a later one of the same name replaces it, and answers with a lasting result
+//! in the same way, the latest ones up to a limit. The latest answer of the open
 //! turn stays with its calls, and results stay, whole or cut, until an answer was made with them.
 //! All other parts may be dropped, oldest first, as a whole.
 

@@ -47,7 +47,8 @@ impl SkillTools {
         Self { read: Arc::new(read) }
     }
 
-    fn answer(&self, arguments: &str) -> Result<String, String> {
+    /// Returns the result of a call. Instructions last: compactions retain them.
+    fn answer(&self, arguments: &str) -> Result<Observation, String> {
         let invalid = |error| format!("the arguments do not fit the tool's schema: {error}");
         let asked: Arguments = serde_json::from_str(arguments).map_err(invalid)?;
         let skills = (self.read)()?.skills;
@@ -60,8 +61,13 @@ impl SkillTools {
             format!("there is no skill `{}`; {there}", asked.name)
         })?;
         match asked.file {
-            None => Ok(activated(skill)),
-            Some(file) => file_of(skill, &file),
+            None => Ok(Observation {
+                lasting: Some(format!("skill {}", skill.name)),
+                ..Observation::new(ObservationStatus::Done, activated(skill))
+            }),
+            Some(file) => {
+                file_of(skill, &file).map(|text| Observation::new(ObservationStatus::Done, text))
+            }
         }
     }
 }
@@ -89,7 +95,7 @@ impl ToolExecutor for SkillTools {
         let tools = self.clone();
         let read = tokio::task::spawn_blocking(move || tools.answer(&call.arguments)).await;
         Ok(match read {
-            Ok(Ok(text)) => Observation::new(ObservationStatus::Done, text),
+            Ok(Ok(observation)) => observation,
             Ok(Err(why)) => Observation::new(ObservationStatus::Failed, why),
             Err(error) => Observation::new(ObservationStatus::Failed, error.to_string()),
         })

@@ -58,6 +58,7 @@ pub(crate) fn excerpt(
         images: observation.images.clone(),
         changes: observation.changes.clone(),
         offers: observation.offers.clone(),
+        lasting: observation.lasting.clone(),
     })
 }
 

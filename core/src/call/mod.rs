@@ -59,6 +59,10 @@ pub struct Observation {
     /// [`SEARCH_TOOLS_TOOL`](crate::SEARCH_TOOLS_TOOL).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offers: Vec<String>,
+    /// Name under which compactions retain the result with its call, as they retain lasting context:
+    /// the latest one of a name, within a limit of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasting: Option<String>,
 }
 
 /// Record of the sandbox that confined a process.
@@ -128,6 +132,7 @@ impl Observation {
             images: Vec::new(),
             changes: Vec::new(),
             offers: Vec::new(),
+            lasting: None,
             output,
         }
     }

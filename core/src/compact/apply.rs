@@ -1,18 +1,23 @@
 //! Applies a cut to a conversation. Reads all of it; each part stays or is dropped as a whole.
 
 use alloc::collections::BTreeSet;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::results::shorten;
 use super::summary::SUMMARY;
 use crate::append_list::AppendList;
+use crate::call::ObservationStatus;
 use crate::compaction::CutPoint;
 use crate::context;
 use crate::fact::ContextLifetime;
 use crate::history::{ConversationUnit, ConversationUnitKind};
 use crate::id::TurnId;
 use crate::render::PromptItem;
+
+/// Most bytes of lasting results that compactions retain, the latest first.
+const MAX_LASTING_BYTES: usize = 32 << 10;
 
 /// Returns the conversation after a cut, with its parts. `turn` is the open turn: its pinned items
 /// and lasting context stay.
@@ -31,7 +36,7 @@ pub(crate) fn apply(
     for (_, item) in rest.by_ref().take(before) {
         kept.push(item.clone());
     }
-    for stretch in unit_spans(units, items.len(), turn) {
+    for stretch in unit_spans(units, items, turn) {
         let own = rest.by_ref().take(stretch.len());
         if stretch.is_dropped(cut) {
             own.for_each(drop);
@@ -47,7 +52,10 @@ pub(crate) fn apply(
         }
         parts.push(ConversationUnit { first: kept.len(), ..stretch.unit.clone() });
         for (at, item) in own {
-            kept.push(stay(item, at, cut));
+            kept.push(match stretch.lasts(item) {
+                true => item.clone(),
+                false => stay(item, at, cut),
+            });
         }
     }
     (kept, parts)
@@ -59,6 +67,8 @@ pub(super) struct UnitSpan<'a> {
     /// Index after its last item.
     pub(super) end: usize,
     pub(super) pinned: bool,
+    /// True if it is pinned for its lasting results, which stay whole.
+    lasting: bool,
 }
 
 impl UnitSpan<'_> {
@@ -71,6 +81,11 @@ impl UnitSpan<'_> {
         !self.pinned && self.end as u64 <= cut.drop_before
     }
 
+    /// Returns true if the item is a result that stays whole.
+    pub(super) fn lasts(&self, item: &PromptItem) -> bool {
+        self.lasting && lasting(item).is_some()
+    }
+
     /// Returns the items in order.
     pub(super) fn items<'b>(
         &self,
@@ -80,20 +95,61 @@ impl UnitSpan<'_> {
     }
 }
 
-/// Returns the parts of a conversation of `len` items, in order.
-pub(super) fn unit_spans(
-    units: &[ConversationUnit],
-    len: usize,
+/// Returns the parts of a conversation, in order.
+pub(super) fn unit_spans<'a>(
+    units: &'a [ConversationUnit],
+    items: &AppendList<PromptItem>,
     turn: Option<TurnId>,
-) -> Vec<UnitSpan<'_>> {
-    let ends = units.iter().skip(1).map(|unit| unit.first).chain([len]);
-    let whole = units.iter().zip(ends).map(|(unit, end)| UnitSpan { unit, end, pinned: false });
-    let mut stretches: Vec<UnitSpan<'_>> = whole.collect();
-    let mut named = BTreeSet::new();
+) -> Vec<UnitSpan<'a>> {
+    let ends = units.iter().skip(1).map(|unit| unit.first).chain([items.len()]);
+    let span = |(unit, end)| UnitSpan { unit, end, pinned: false, lasting: false };
+    let mut stretches: Vec<UnitSpan<'_>> = units.iter().zip(ends).map(span).collect();
+    let (mut named, mut results) = (BTreeSet::new(), LastingResults::default());
     for stretch in stretches.iter_mut().rev() {
-        stretch.pinned = is_pinned(stretch.unit, turn, &mut named);
+        stretch.lasting = stretch.unit.kind == ConversationUnitKind::Sample
+            && results.retain(stretch.items(items));
+        stretch.pinned = stretch.lasting || is_pinned(stretch.unit, turn, &mut named);
     }
     stretches
+}
+
+/// Lasting results of the parts after one.
+struct LastingResults {
+    names: BTreeSet<String>,
+    /// Bytes that are left for further ones.
+    bytes: usize,
+}
+
+impl Default for LastingResults {
+    fn default() -> Self {
+        Self { names: BTreeSet::new(), bytes: MAX_LASTING_BYTES }
+    }
+}
+
+impl LastingResults {
+    /// Returns true if an answer has results that are the latest of their names, and all fit.
+    fn retain<'a>(&mut self, items: impl Iterator<Item = &'a PromptItem>) -> bool {
+        let results = items.filter_map(lasting);
+        let new = |(name, _): &(&String, usize)| !self.names.contains(*name);
+        let new: Vec<(&String, usize)> = results.filter(new).collect();
+        let bytes = new.iter().fold(0_usize, |sum, (_, bytes)| sum.saturating_add(*bytes));
+        if new.is_empty() || bytes > self.bytes {
+            return false;
+        }
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.names.extend(new.into_iter().map(|(name, _)| name.clone()));
+        true
+    }
+}
+
+/// Returns the name and the length of a lasting result.
+fn lasting(item: &PromptItem) -> Option<(&String, usize)> {
+    let PromptItem::Result { observation, .. } = item else {
+        return None;
+    };
+    let done = observation.status == ObservationStatus::Done && observation.images.is_empty();
+    let name = observation.lasting.as_ref().filter(|_| done)?;
+    Some((name, observation.output.len()))
 }
 
 /// Returns true if a part is pinned. `named` holds the names of the lasting context after it. Only

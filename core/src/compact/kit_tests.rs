@@ -127,6 +127,16 @@ impl TestConversation {
         self.calls(started, tool, "{\"path\":\"a\"}", observed);
     }
 
+    /// Adds an answer of the model with a call whose result lasts under a name.
+    pub(super) fn lasting(&mut self, name: &str, output: &str) {
+        let started = Seq(self.seq);
+        let observation = Observation {
+            lasting: Some(String::from(name)),
+            ..Observation::new(ObservationStatus::Done, output)
+        };
+        self.calls(started, "activate", "{}", alloc::vec![observation]);
+    }
+
     /// Adds an answer of the model that is one call.
     pub(super) fn call(
         &mut self,

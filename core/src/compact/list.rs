@@ -163,7 +163,7 @@ fn dropped_parts<'a>(
 ) -> DroppedParts<'a> {
     let items = history.items();
     let mut parts = DroppedParts::default();
-    for stretch in unit_spans(history.units(), items.len(), turn) {
+    for stretch in unit_spans(history.units(), items, turn) {
         if !stretch.is_dropped(cut) {
             continue;
         }

@@ -91,7 +91,7 @@ fn describe_parts(
 ) -> Vec<DescribedPart> {
     let quarter = usize::try_from(most / 4).unwrap_or(usize::MAX);
     let items = history.items();
-    let stretches = unit_spans(history.units(), items.len(), Some(turn)).into_iter();
+    let stretches = unit_spans(history.units(), items, Some(turn)).into_iter();
     let told = stretches.filter(|stretch| {
         let request = stretch.unit.kind == ConversationUnitKind::Request
             && stretch.end as u64 <= cut.drop_before;

@@ -56,7 +56,7 @@ impl TestRng {
 /// Returns the parts of a conversation with their items.
 fn parts(talk: &TestConversation) -> Vec<(ConversationUnit, bool, Vec<PromptItem>)> {
     let items = talk.history.items();
-    let stretches = unit_spans(talk.history.units(), items.len(), Some(talk.turn));
+    let stretches = unit_spans(talk.history.units(), items, Some(talk.turn));
     let parts = stretches.into_iter().map(|stretch| {
         let own: Vec<PromptItem> = stretch.items(items).cloned().collect();
         (stretch.unit.clone(), must_stay(talk, stretch.unit), own)

@@ -79,6 +79,7 @@ fn cleared(observation: &Observation, text: String) -> Observation {
         images: Vec::new(),
         changes: observation.changes.clone(),
         offers: observation.offers.clone(),
+        lasting: observation.lasting.clone(),
     }
 }
 

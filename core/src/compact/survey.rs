@@ -41,11 +41,11 @@ impl<'a> Survey<'a> {
     pub(super) fn of(history: &'a History, turn: Option<TurnId>, form: ResultForm) -> Self {
         let items = history.items();
         let mut rest = items.iter().enumerate();
-        let stretches = unit_spans(history.units(), items.len(), turn).into_iter();
+        let stretches = unit_spans(history.units(), items, turn).into_iter();
         let parts = stretches.map(|stretch| {
             let (mut bytes, mut results) = (0_u64, Vec::new());
             for (at, item) in rest.by_ref().take(stretch.len()) {
-                let result = measure(at, item, form);
+                let result = measure(at, item, form).filter(|_| !stretch.lasts(item));
                 let own = context::prompt_item(item).bytes;
                 let output = result.as_ref().map_or(0, |result| result.bytes);
                 bytes = bytes.saturating_add(own.saturating_sub(output));

@@ -206,6 +206,36 @@ fn lasting_context_stays_until_a_later_one_of_its_name() {
 }
 
 #[test]
+fn an_answer_with_a_lasting_result_stays_until_a_later_one_of_its_name() {
+    let mut talk = TestConversation::new();
+    let skills = [("one", 300), ("two", 300), ("one", 400), ("long", 40_000), ("other", 200)];
+    for (number, (name, bytes)) in skills.into_iter().enumerate() {
+        talk.text_input("old");
+        let output = format!("skill {number} {}", "s".repeat(bytes));
+        talk.lasting(&format!("skill {name}"), &output);
+        talk.answer(&"x".repeat(500), "none", &[]);
+        talk.turn();
+    }
+    talk.text_input("new");
+    talk.answer("end", "none", &[]);
+    for _ in 0..2 {
+        let done = talk.compact(Slide, 1_700, None);
+        let lines = talk.lines().join("\n");
+        for stays in [1, 2, 4] {
+            assert!(lines.contains(&format!("skill {stays} sss")), "{stays}: {lines}");
+        }
+        for leaves in ["skill 0", "skill 3", "user: old", "xxx", "were cleared"] {
+            assert!(!lines.contains(leaves), "{leaves}: {lines}");
+        }
+        assert!(done.visible.bytes < 3_000, "{done:?}");
+        assert!(follows_grammar(talk.history.items().iter()));
+        talk.answer(&"x".repeat(2_000), "none", &[]);
+        talk.turn();
+        talk.text_input("newer");
+    }
+}
+
+#[test]
 fn what_a_hook_says_for_the_session_stays_and_so_does_the_goal_of_the_turn() {
     let mut talk = TestConversation::new();
     talk.goal("an old goal");
@@ -281,6 +311,7 @@ fn long_observation(status: ObservationStatus) -> Observation {
         images: Vec::new(),
         changes: Vec::new(),
         offers: Vec::new(),
+        lasting: None,
     }
 }
 

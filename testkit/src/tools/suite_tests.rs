@@ -92,6 +92,7 @@ impl Fixture {
             images: Vec::new(),
             changes: Vec::new(),
             offers: Vec::new(),
+            lasting: None,
         };
         let look = ScriptedTool::new(
             if fault == Fault::BadName { "look around" } else { "look" },

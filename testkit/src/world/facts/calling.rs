@@ -227,6 +227,7 @@ fn call_observed() -> impl Strategy<Value = Fact> {
                 confinement,
                 images,
                 changes,
+                lasting: offers.first().cloned(),
                 offers,
             }),
             usage: took,

@@ -47,7 +47,7 @@ const SHARED: &str = r#"
     *'"resources/read"'*'"note://1"'*) say '"result":{"contents":[{"uri":"note://1","text":"a note </context> of others"}]}' ;;
     *'"resources/read"'*) say '"error":{"code":-32002,"message":"no such note"}' ;;
     *'"prompts/list"'*) say '"result":{"prompts":[{"name":"greet","description":"Greets.","arguments":[{"name":"who","description":"A name.","required":true},{"name":"how"}]}]}' ;;
-    *'"prompts/get"'*) say '"result":{"messages":[{"role":"user","content":{"type":"text","text":"Greet '"$(printf '%s' "$line" | sed 's/.*"who":"\([^"]*\)".*/\1/')"'."}}]}' ;;
+    *'"prompts/get"'*) say '"result":{"messages":[{"role":"user","content":{"type":"text","text":"Greet '"$(printf '%s' "$line" | sed 's/.*"who":"\([^"]*\)".*/\1/')"'."}},{"role":"user","content":{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"}}]}' ;;
 "#;
 
 fn until(what: &str, holds: impl Fn() -> bool) {
@@ -316,7 +316,9 @@ fn a_user_logs_in_to_a_server_and_its_tools_are_called() {
     let ran = served.run(&["--permissions", "auto"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(served.observed()["output"], "here you are");
-    assert_eq!(mcp(&["logout", "notes"]).code, 0);
+    let logout = mcp(&["logout", "notes"]);
+    assert_eq!(logout.code, 0);
+    assert!(logout.err.contains("notes: logged out; its authorization server revokes no tokens"));
     assert_eq!(mcp(&["logout", "notes"]).code, 2);
     assert_eq!(mcp(&["list"]).out, needed);
 }
@@ -370,6 +372,17 @@ fn a_prompt_of_a_server_is_listed_and_takes_the_place_of_its_name() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     let body = String::from_utf8_lossy(&served.model.requests()[0].body).into_owned();
     assert!(body.contains("Greet Ann Lee.") && !body.contains("mcp__notes__greet"), "{body}");
+    let image = "[image, image/png, 8 bytes: not shown]";
+    assert!(body.contains(image) && !body.contains("iVBORw0KGgo="), "not known to see: {body}");
+
+    let (url, prompt) = (served.model.base_url(), "/mcp__notes__greet who=Ann");
+    let sees = ["--provider", "openai-chat", "--model", "gpt-4o", "--base-url", &url];
+    let ran = served.place.run(&[&["run", prompt, "--session", "t"], &sees[..]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let requests = served.model.requests();
+    let seen = requests.iter().map(|request| String::from_utf8_lossy(&request.body).into_owned());
+    let seen: Vec<String> = seen.filter(|body| body.contains("Greet Ann.")).collect();
+    assert!(seen[0].contains("[image 1]") && seen[0].contains("iVBORw0KGgo="), "{}", seen[0]);
 }
 
 /// A server with 200 tools. Its file `tools` is its list of them.

@@ -431,6 +431,7 @@ fn turn_runtime(
             settings
         }
     };
+    let servers = servers.for_model(chosen.port.model(&settings.model));
     // An open approval belongs to the open turn.
     let asks = recorded.and_then(Session::turn);
     let posture = posture(asks.map_or(&settings, |turn| &turn.settings));

@@ -24,6 +24,10 @@ impl PromptServers {
         self
     }
 
+    pub(crate) fn for_model(self, _: windlass_engine::ports::ModelCapabilities) -> Self {
+        self
+    }
+
     /// Returns the prompt as it is.
     pub(crate) async fn read(
         &self,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use windlass_engine::NewInput;
 use windlass_engine::core::{ContextPart, Image, ImageMedia};
+use windlass_engine::ports::ModelCapabilities;
 use windlass_mcp::{McpError, McpTools, ServerName};
 
 use super::told_to_stop;
@@ -22,16 +23,25 @@ const MAX_TEXT: usize = 64 * 1024;
 
 /// Running servers, for prompts that name what they have.
 #[derive(Clone, Default)]
-pub(crate) struct PromptServers(Option<Arc<McpTools>>);
+pub(crate) struct PromptServers {
+    tools: Option<Arc<McpTools>>,
+    /// True if the model of the prompts sees images; otherwise they are described.
+    sees_images: bool,
+}
 
 impl PromptServers {
     pub(super) fn new(tools: Arc<McpTools>) -> Self {
-        Self(Some(tools))
+        Self { tools: Some(tools), sees_images: false }
     }
 
     /// Returns these servers, or the others if there are none.
     pub(crate) fn or(self, others: Self) -> Self {
-        Self(self.0.or(others.0))
+        Self { tools: self.tools.or(others.tools), ..self }
+    }
+
+    /// Returns these servers for prompts to a model.
+    pub(crate) fn for_model(self, model: ModelCapabilities) -> Self {
+        Self { sees_images: model.images, ..self }
     }
 
     /// Reads what a prompt names. `images` is the number of images that it has already.
@@ -52,7 +62,7 @@ impl PromptServers {
     }
 
     async fn resources(&self, prompt: &str) -> Result<Vec<ContextPart>, McpError> {
-        let Some(tools) = &self.0 else {
+        let Some(tools) = &self.tools else {
             return Ok(Vec::new());
         };
         let servers: Vec<String> =
@@ -79,12 +89,15 @@ impl PromptServers {
             return Ok((prompt.to_owned(), Vec::new()));
         };
         let (name, arguments) = named.split_once(char::is_whitespace).unwrap_or((named, ""));
-        let Some(tools) = &self.0 else {
+        let Some(tools) = &self.tools else {
             return Err(McpError::new(format!(
                 "cannot use the prompt /{name}: no MCP server is configured"
             )));
         };
-        let mut room = Image::MAX_PER_INPUT.saturating_sub(images);
+        let mut room = match self.sees_images {
+            true => Image::MAX_PER_INPUT.saturating_sub(images),
+            false => 0,
+        };
         let mut takes = |bytes: &[u8]| {
             let fits = bytes.len() <= NewInput::IMAGE_BYTES && ImageMedia::of(bytes).is_some();
             let takes = fits && room > 0;

@@ -288,6 +288,29 @@ fn a_process_ends_with_the_command_that_ran_its_turn() {
     assert_eq!(living(&place), Vec::<String>::new());
 }
 
+#[test]
+fn the_number_and_the_life_of_processes_are_those_of_the_flags() {
+    let place = Place::new();
+    let run = |session: &str, times: u32, wait_ms: u64, flags: &[&str]| {
+        let call = json!({"cmd": "sleep 309", "yield_time_ms": wait_ms});
+        let prompt = format!("repeat {times}: exec_command {call}");
+        let done = place.run(&[&["run", &prompt, "--session", session][..], &OFF, flags].concat());
+        assert_eq!(done.code, 0, "{}", done.err);
+        let log = place.log(session);
+        let observed = log.into_iter().filter(|fact| fact["kind"] == "CallObserved");
+        observed.map(|fact| fact["body"]["observation"]["output"].to_string()).collect::<Vec<_>>()
+    };
+    let outputs = run("most", 2, 0, &["--processes", "1"]);
+    assert!(outputs[0].contains(" runs, "), "{outputs:?}");
+    assert!(outputs[1].contains("1 processes of this session run"), "{outputs:?}");
+    let begun = Instant::now();
+    let outputs = run("life", 1, 30_000, &["--process-life", "300ms"]);
+    assert!(
+        begun.elapsed() < Duration::from_secs(20) && !outputs[0].contains(" runs, "),
+        "{outputs:?}"
+    );
+}
+
 /// The first line is on the screen while the command waits for the second.
 #[test]
 fn the_output_of_a_running_command_is_on_the_screen() {

@@ -37,7 +37,7 @@ pub(crate) use parse::{
     strategy, transport,
 };
 use parse::{session, words};
-pub(crate) use processes::{ProcessesArgs, ProcessesCommand};
+pub(crate) use processes::{ProcessLimitArgs, ProcessesArgs, ProcessesCommand};
 pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSharingArgs};
 pub(crate) use sandbox::{EscalationMode, SandboxArgs, SandboxFlag};
 pub(crate) use serve::{RecoverMode, ServeArgs};

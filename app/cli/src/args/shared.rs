@@ -13,7 +13,7 @@ use super::parse::{
     strategy, transport, words,
 };
 use super::sandbox::{EscalationMode, SandboxFlag};
-use super::{ProgramLimitArgs, TimeoutArgs};
+use super::{ProcessLimitArgs, ProgramLimitArgs, TimeoutArgs};
 
 /// Workspace and store of a command.
 #[derive(Debug, Clone, ClapArgs)]
@@ -134,6 +134,8 @@ pub(crate) struct SettingsArgs {
     /// For example '{total :float, names [:string]}'. Parameters before an arrow are ignored.
     #[arg(long, value_name = "SIGNATURE", conflicts_with = "answer_schema")]
     pub(crate) answer_signature: Option<String>,
+    #[command(flatten)]
+    pub(crate) process_limits: ProcessLimitArgs,
     /// Most retries after an answer that does not fit [default: 2].
     #[arg(long, value_name = "N")]
     pub(crate) answer_retries: Option<u32>,

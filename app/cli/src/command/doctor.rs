@@ -53,6 +53,7 @@ pub(super) async fn doctor(args: DoctorArgs, adapters: &Adapters) -> Result<Exit
                 sandbox: own,
                 escalation: EscalationMode::Never,
                 answers: true,
+                processes: args.shape.process_limits,
                 locks: None,
                 profile: &|name| wiring::sandbox(Some(name), &site, &site.workspace, &[]),
             }) {

@@ -208,6 +208,7 @@ fn with_servers<T>(
         sandbox: windlass_localfs::ToolSandbox::default(),
         escalation: EscalationMode::Never,
         answers: false,
+        processes: Default::default(),
         locks: None,
         profile: &profile,
     };

@@ -399,6 +399,7 @@ fn turn_runtime(
         sandbox,
         escalation,
         answers: true,
+        processes: task.settings.process_limits,
         locks,
         profile: &|name| wiring::sandbox(Some(name), site, &site.workspace, &[]),
     })?;

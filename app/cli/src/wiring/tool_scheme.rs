@@ -13,7 +13,7 @@ use windlass_localfs::{RunLocks, ToolSandbox};
 use super::prompt_text::PromptServers;
 use super::skills::skill_tools;
 use super::tools::{command_tools, interaction_tools, local_tools, server_tools, web_tools};
-use crate::args::EscalationMode;
+use crate::args::{EscalationMode, ProcessLimitArgs};
 use crate::exit::Failure;
 
 type MakeTools = Box<dyn Fn(&ToolSetup<'_>) -> Result<Option<ReadyTools>, BoxError> + Send + Sync>;
@@ -95,6 +95,8 @@ pub struct ToolSetup<'a> {
     pub(crate) escalation: EscalationMode,
     /// True if the command answers the model's questions.
     pub(crate) answers: bool,
+    /// Limits of processes that run beyond their calls.
+    pub(crate) processes: ProcessLimitArgs,
     /// Locks of the tools' processes.
     pub(crate) locks: Option<RunLocks>,
     /// Sandbox of a profile by its name, for servers that have one of their own.

@@ -57,7 +57,8 @@ impl Adapters {
 
 /// Returns the tools for files and commands of the workspace.
 pub(super) fn local_tools(setup: &ToolSetup<'_>) -> Result<Option<ReadyTools>, BoxError> {
-    let local = LocalFs::open(setup.workspace, config())?.with_sandbox(setup.sandbox.clone());
+    let local = LocalFs::open(setup.workspace, setup.processes.apply(config()))?
+        .with_sandbox(setup.sandbox.clone());
     let local = match &setup.locks {
         Some(locks) => local.with_run_locks(locks.clone()),
         None => local,

@@ -52,6 +52,7 @@ pub(super) fn tenant(
         escalation: shape.escalation.unwrap_or(EscalationMode::Never),
         // Clients that answer questions declare the tool themselves, as the page does.
         answers: false,
+        processes: shape.process_limits,
         locks,
         profile,
     })?;

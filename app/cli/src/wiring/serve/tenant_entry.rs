@@ -7,8 +7,9 @@ use windlass_server::Quota;
 
 use super::tenant_settings::SessionChoices;
 use crate::args::{
-    CallPattern, ProgramLimitFields, SandboxFlag, SettingsArgs, TimeoutFields, age, amount,
-    duration, edit_tools, mode, pattern, permissions, price, size, strategy, transport,
+    CallPattern, ProcessLimitArgs, ProgramLimitFields, SandboxFlag, SettingsArgs, TimeoutFields,
+    age, amount, duration, edit_tools, mode, pattern, permissions, price, size, strategy,
+    transport,
 };
 use crate::wiring::runtime;
 
@@ -79,6 +80,10 @@ pub(super) struct TenantEntry {
     program_limits: ProgramLimitFields,
     #[serde(default)]
     timeouts: TimeoutFields,
+    /// Same as the flags `--processes`, `--process-output` and `--process-life`.
+    processes: Option<usize>,
+    process_output: Option<String>,
+    process_life: Option<String>,
     /// Same as the flag `--tools`.
     tools: Option<PathBuf>,
     /// Same as the flag `--sandbox`.
@@ -120,6 +125,9 @@ impl TenantEntry {
         if self.max_answer_tokens.is_some_and(|tokens| tokens < 16) {
             return Err("max_answer_tokens is at least 16".to_owned());
         }
+        if self.processes.is_some_and(|most| most > 1_000) {
+            return Err("processes is a number from 0 to 1000".to_owned());
+        }
         Ok(SettingsArgs {
             provider: self.provider.clone(),
             providers: self.providers.clone(),
@@ -150,6 +158,11 @@ impl TenantEntry {
             program_data: self.program_data.clone(),
             program_limits: self.program_limits.args()?,
             timeouts: self.timeouts.args()?,
+            process_limits: ProcessLimitArgs {
+                processes: self.processes,
+                process_output: read("process_output", self.process_output.as_ref(), size)?,
+                process_life: read("process_life", self.process_life.as_ref(), duration)?,
+            },
             tools: self.tools.clone(),
             hooks: self.hooks.clone(),
             sandbox: SandboxFlag { profile: self.sandbox.clone() },

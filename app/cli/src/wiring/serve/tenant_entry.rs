@@ -7,8 +7,9 @@ use windlass_server::Quota;
 
 use super::tenant_settings::SessionChoices;
 use crate::args::{
-    CallPattern, ProgramLimitFields, SandboxFlag, SettingsArgs, TimeoutFields, age, amount,
-    duration, edit_tools, mode, pattern, permissions, price, size, strategy, transport,
+    CallPattern, ProgramLimitFields, SandboxFlag, SettingsArgs, TimeoutFields, WebSearchArgs,
+    WebSearchFields, age, amount, duration, edit_tools, mode, pattern, permissions, price, size,
+    strategy, transport,
 };
 use crate::wiring::runtime;
 
@@ -68,6 +69,8 @@ pub(super) struct TenantEntry {
     compaction: Option<String>,
     /// Same as the flag `--edit-tool`.
     edit_tool: Option<String>,
+    /// Lets the provider search the web, as the flag `--web-search` does.
+    web_search: Option<WebSearchFields>,
     /// Same as the flag `--program`.
     program: Option<String>,
     /// Same as the flag `--program-transport`.
@@ -141,6 +144,10 @@ impl TenantEntry {
             window: self.window,
             compaction: read("compaction", self.compaction.as_ref(), strategy)?,
             edit_tool: read("edit_tool", self.edit_tool.as_ref(), edit_tools)?,
+            web_search: match &self.web_search {
+                Some(search) => search.args()?,
+                None => WebSearchArgs::default(),
+            },
             program: read("program", self.program.as_ref(), runtime)?,
             program_transport: read(
                 "program_transport",

@@ -101,9 +101,15 @@ impl WebSource {
     }
 }
 
-/// One chunk; what is no source keeps its place in the list.
+/// One chunk; what is no source keeps its place in the list. It is short, since each support repeats it.
 fn source(raw: &RawValue) -> WebSource {
-    serde_json::from_str::<WireSource>(raw.get()).unwrap_or_default().web
+    let WebSource { uri, title } =
+        serde_json::from_str::<WireSource>(raw.get()).unwrap_or_default().web;
+    let title = title.map(|title| title.chars().take(Citation::MAX_TITLE_BYTES).collect());
+    match uri.len() > Citation::MAX_URL_BYTES {
+        true => WebSource::default(),
+        false => WebSource { uri, title },
+    }
 }
 
 /// Returns the queries of a call that the server ran.

@@ -72,13 +72,21 @@ pub(super) fn goes_back(
     }
 }
 
+/// Excludes payloads without reading them: the type of a search comes first, since it is written here.
+fn may_be(payload: &str, block: &HostedBlock<'_>) -> bool {
+    match block {
+        HostedBlock::Search(_) => payload.starts_with(r#"{"type":"server_tool_use""#),
+        HostedBlock::Results(_) => true,
+    }
+}
+
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other item holds no block")]
 fn is(item: &PromptItem, block: &HostedBlock<'_>) -> bool {
     match item {
         PromptItem::Reasoning { item, .. } => item
             .opaque
             .as_ref()
-            .filter(|opaque| opaque.provider == DIALECT)
+            .filter(|opaque| opaque.provider == DIALECT && may_be(&opaque.payload, block))
             .is_some_and(|opaque| hosted(&opaque.payload).as_ref() == Some(block)),
         _ => false,
     }

@@ -162,9 +162,9 @@ fn searches_beside_calls_go_back_as_they_came() {
     assert_eq!(searches, 1);
     let kept: Vec<&str> = events
         .iter()
-        .filter_map(|event| match event {
-            StreamEvent::Done { opaque, .. } => opaque.as_ref().map(|opaque| &*opaque.payload),
-            _ => None,
+        .filter_map(|event| {
+            let StreamEvent::Done { opaque: Some(opaque), .. } = event else { return None };
+            Some(&*opaque.payload)
         })
         .collect();
     assert_eq!(kept, [call, found]);

@@ -109,10 +109,8 @@ impl Answer {
             let text = |key: &str| cited[key].as_str().unwrap_or_default().to_owned();
             let (start, end) = (cited["start_index"].as_u64(), cited["end_index"].as_u64());
             let span = start.zip(end).map(|(start, end)| TextSpan { start, end });
-            let unit = match fault {
-                Fault::CountsSourcesInBytes => SpanUnit::Bytes,
-                _ => SpanUnit::Characters,
-            };
+            let bytes = fault == Fault::CountsSourcesInBytes;
+            let unit = if bytes { SpanUnit::Bytes } else { SpanUnit::Characters };
             let citation = Citation { url: text("url"), title: text("title"), span };
             out.push(StreamEvent::Citation { slot, citation, unit });
         }

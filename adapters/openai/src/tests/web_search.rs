@@ -63,11 +63,13 @@ fn sources() -> [Citation; 2] {
 }
 
 fn texts(items: &[Item]) -> Vec<&[Citation]> {
-    let text = |item| match item {
-        &Item::Text { ref citations, .. } => Some(&**citations),
-        Item::Refusal { .. } | Item::Reasoning(_) | Item::Call(_) => None,
-    };
-    items.iter().filter_map(text).collect()
+    fn cited(item: &Item) -> Option<&[Citation]> {
+        match item {
+            Item::Text { citations, .. } => Some(citations),
+            Item::Refusal { .. } | Item::Reasoning(_) | Item::Call(_) => None,
+        }
+    }
+    items.iter().filter_map(cited).collect()
 }
 
 #[test]

@@ -192,6 +192,7 @@ impl AgentSpec {
                 output_schema: None,
                 tool_choice: ToolChoice::Auto,
                 program: None,
+                web_search: None,
                 ..turn.settings.options.clone()
             },
             ..(*turn.settings).clone()

@@ -9,6 +9,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::citation::{CitationList, shorten};
 use crate::item::{CallItem, Item, Opaque, ReasoningItem, StopReason};
 use crate::stream::{Delta, StreamEvent};
 use crate::usage::Usage;
@@ -72,6 +73,8 @@ pub struct Assembler {
 struct AnswerPart {
     kind: AnswerPartKind,
     text: String,
+    citations: CitationList,
+    searches: Vec<String>,
     done: bool,
 }
 
@@ -123,6 +126,15 @@ impl Assembler {
                     out.push(AssemblerOutput::Delta(Delta::Reasoning { slot, text }));
                 }
             }
+            StreamEvent::Citation { slot, citation, unit } => {
+                // A source may come before the first of its text.
+                if self.extend(slot, AnswerPartKind::Text, "")? {
+                    let part = self.parts.get_mut(&slot);
+                    let added = part.map_or(0, |part| part.citations.add(citation, unit));
+                    self.count_bytes(added)?;
+                }
+            }
+            StreamEvent::Search { slot, query } => self.search(slot, query)?,
             StreamEvent::CallOpened { slot, id, name } => {
                 self.count_bytes(id.len().saturating_add(name.len()))?;
                 let kind = AnswerPartKind::Call { id, name: name.clone() };
@@ -194,9 +206,26 @@ impl Assembler {
         if self.parts.len() >= self.limits.parts {
             return Err(AssemblerOverflow::Parts(self.limits.parts));
         }
-        let part = AnswerPart { kind, text: String::from(text), done: false };
-        self.parts.insert(slot, part);
+        let text = String::from(text);
+        let (citations, searches) = (CitationList::default(), Vec::new());
+        self.parts.insert(slot, AnswerPart { kind, text, citations, searches, done: false });
         Ok(true)
+    }
+
+    /// Adds a query to a step of the provider, and opens it if it is new.
+    fn search(&mut self, slot: u32, mut query: String) -> Result<(), AssemblerOverflow> {
+        shorten(&mut query, ReasoningItem::MAX_SEARCH_BYTES);
+        if !self.extend(slot, AnswerPartKind::Reasoning, "")? {
+            return Ok(());
+        }
+        let part = self.parts.get_mut(&slot);
+        let part = part.filter(|part| part.searches.len() < ReasoningItem::MAX_SEARCHES);
+        if let Some(part) = part.filter(|_| !query.is_empty()) {
+            let bytes = query.len();
+            part.searches.push(query);
+            self.count_bytes(bytes)?;
+        }
+        Ok(())
     }
 
     /// Appends to a call's arguments. Returns true if the text counted.
@@ -230,12 +259,21 @@ impl Assembler {
         let text = text.unwrap_or_else(|| core::mem::take(&mut part.text));
         let item = match &part.kind {
             AnswerPartKind::Text if text.is_empty() => None,
-            AnswerPartKind::Text => Some(Item::Text { text: text.into() }),
+            AnswerPartKind::Text => {
+                let citations = core::mem::take(&mut part.citations).finish(&text);
+                let opaque = opaque.map(Arc::new);
+                Some(Item::Text { text: text.into(), citations, opaque })
+            }
             AnswerPartKind::Refusal if text.is_empty() => None,
             AnswerPartKind::Refusal => Some(Item::Refusal { text: text.into() }),
-            AnswerPartKind::Reasoning if text.is_empty() && opaque.is_none() => None,
+            AnswerPartKind::Reasoning
+                if text.is_empty() && opaque.is_none() && part.searches.is_empty() =>
+            {
+                None
+            }
             AnswerPartKind::Reasoning => {
-                Some(Item::Reasoning(Arc::new(ReasoningItem { text, opaque })))
+                let searches = core::mem::take(&mut part.searches);
+                Some(Item::Reasoning(Arc::new(ReasoningItem { text, opaque, searches })))
             }
             AnswerPartKind::Call { id, name } => Some(Item::Call(Arc::new(CallItem {
                 provider_id: id.clone(),
@@ -266,7 +304,10 @@ impl Assembler {
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
+
     use super::*;
+    use crate::citation::{Citation, SpanUnit};
 
     fn text(text: &str) -> StreamEvent {
         let text = text.into();
@@ -385,11 +426,15 @@ mod tests {
     #[test]
     fn a_part_that_says_nothing_is_no_item_and_another_is() {
         for (streamed, item) in [
-            (text("a"), Item::Text { text: "a".into() }),
+            (text("a"), Item::text("a")),
             (refusal("a"), Item::Refusal { text: "a".into() }),
             (
                 reasoning("a"),
-                Item::Reasoning(Arc::new(ReasoningItem { text: "a".into(), opaque: None })),
+                Item::Reasoning(Arc::new(ReasoningItem {
+                    text: "a".into(),
+                    opaque: None,
+                    ..Default::default()
+                })),
             ),
         ] {
             let (_, empty) = fed([streamed.clone(), done(Some(""), None)]);
@@ -405,8 +450,37 @@ mod tests {
         let item = Item::Reasoning(Arc::new(ReasoningItem {
             text: String::new(),
             opaque: Some(opaque()),
+            ..ReasoningItem::default()
         }));
         assert_eq!(out, [AssemblerOutput::Item(item)]);
+    }
+
+    #[test]
+    fn a_source_may_come_before_its_text_and_belongs_to_a_text_alone() {
+        let cite = |slot| {
+            let url = "https://a.example/".into();
+            let citation = Citation { url, ..Citation::default() };
+            StreamEvent::Citation { slot, citation, unit: SpanUnit::Bytes }
+        };
+        let (_, out) = fed([cite(0), text("a"), cite(0), done(None, None), cite(0)]);
+        let [_, AssemblerOutput::Item(Item::Text { citations, .. })] = &out[..] else {
+            panic!("{out:?}");
+        };
+        assert_eq!(citations.len(), 1);
+        let (_, out) = fed([refusal("a"), cite(0), done(None, None)]);
+        assert_eq!(out[1..], [AssemblerOutput::Item(Item::Refusal { text: "a".into() })]);
+    }
+
+    #[test]
+    fn searches_are_bounded_and_an_item_by_themselves() {
+        let search = |query: String| StreamEvent::Search { slot: 0, query };
+        let many = (0..100).map(|n| search(format!("{n}{}", "x".repeat(9_000))));
+        let (_, out) = fed(many.chain([done(None, None)]));
+        let [AssemblerOutput::Item(Item::Reasoning(step))] = &out[..] else {
+            panic!("{out:?}");
+        };
+        assert_eq!(step.searches.len(), ReasoningItem::MAX_SEARCHES);
+        assert!(step.searches.iter().all(|query| query.len() == ReasoningItem::MAX_SEARCH_BYTES));
     }
 
     #[test]

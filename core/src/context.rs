@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use crate::call::Observation;
 use crate::compaction::{ItemFingerprint, VisiblePart};
@@ -110,7 +111,10 @@ pub(crate) fn image(image: &Image) -> ItemFingerprint {
 /// Returns the fingerprint of an item of an answer.
 pub(crate) fn item(item: &Item) -> ItemFingerprint {
     match item {
-        Item::Text { text } => fingerprint(b"text", &[text]),
+        Item::Text { text, opaque: None, .. } => fingerprint(b"text", &[text]),
+        Item::Text { text, opaque: Some(opaque), .. } => {
+            fingerprint(b"cited text", &[text, &opaque.payload])
+        }
         Item::Refusal { text } => fingerprint(b"refusal", &[text]),
         Item::Reasoning(item) => {
             let opaque = item.opaque.as_ref().map_or("", |opaque| opaque.payload.as_str());
@@ -163,7 +167,11 @@ pub(crate) fn prompt_item(shown: &PromptItem) -> ItemFingerprint {
         PromptItem::User { text } => user(text),
         PromptItem::Image { image } => self::image(image),
         PromptItem::Context { text } => framed(text),
-        PromptItem::Text { text, .. } => item(&Item::Text { text: text.clone() }),
+        PromptItem::Text { text, opaque, .. } => item(&Item::Text {
+            text: text.clone(),
+            citations: Arc::default(),
+            opaque: opaque.clone(),
+        }),
         PromptItem::Refusal { text, .. } => item(&Item::Refusal { text: text.clone() }),
         PromptItem::Reasoning { item: inner, .. } => item(&Item::Reasoning(inner.clone())),
         PromptItem::Call { call, .. } => item(&Item::Call(call.clone())),

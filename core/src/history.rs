@@ -243,7 +243,7 @@ impl History {
         }
         for (_, item) in &self.open_items {
             match item {
-                Item::Text { text } | Item::Refusal { text } => take(Some(text), None),
+                Item::Text { text, .. } | Item::Refusal { text } => take(Some(text), None),
                 Item::Call(call) => take(None, Some(&call.name)),
                 Item::Reasoning(_) => {}
             }
@@ -272,7 +272,7 @@ pub(crate) fn cut_off(partial: &str, stopped_by: Option<InterruptSource>) -> Opt
         Some(InterruptSource::Shutdown) => "the process was shut down",
         Some(InterruptSource::Deadline) => "the time of the turn was over",
     };
-    Some(Item::Text { text: format!("{partial} [cut off here: {cause}]").into() })
+    Some(Item::text(format!("{partial} [cut off here: {cause}]")))
 }
 
 fn invalid_fact(recorded: &RecordedFact, why: &str) -> InvalidFact {

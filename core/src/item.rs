@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments_digest::Sha256;
+use crate::citation::Citation;
 
 /// One finished part of a model's answer, in the answer's order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +17,12 @@ pub enum Item {
     Text {
         /// Text for the user.
         text: Arc<str>,
+        /// Sources that the provider names for the text.
+        #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+        citations: Arc<[Citation]>,
+        /// Opaque form of its citations, if the provider wants them back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opaque: Option<Arc<Opaque>>,
     },
     /// A refusal of the model to answer.
     Refusal {
@@ -28,14 +35,32 @@ pub enum Item {
     Call(Arc<CallItem>),
 }
 
-/// Reasoning of the model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+impl Item {
+    /// Creates a text without sources.
+    #[must_use]
+    pub fn text(text: impl Into<Arc<str>>) -> Self {
+        Self::Text { text: text.into(), citations: Arc::default(), opaque: None }
+    }
+}
+
+/// Reasoning of the model, or a step that its provider took for it, such as a search of the web.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReasoningItem {
     /// Readable part; may be empty.
     pub text: String,
     /// Opaque form that is sent back to the same provider unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,
+    /// Queries of the step, if it searched the web.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub searches: Vec<String>,
+}
+
+impl ReasoningItem {
+    /// Most queries of one step.
+    pub const MAX_SEARCHES: usize = 32;
+    /// Most bytes of a query; longer ones are shortened.
+    pub const MAX_SEARCH_BYTES: usize = 512;
 }
 
 /// A request to run a tool, as the model wrote it.

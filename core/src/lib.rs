@@ -26,6 +26,7 @@ mod cause;
 mod ceiling;
 mod changed_files;
 mod checkpoint;
+mod citation;
 mod compact;
 mod compaction;
 mod context;
@@ -98,6 +99,7 @@ pub use cause::{DecisionCause, InputKind};
 pub use ceiling::{CallsToMatch, Ceiling};
 pub use changed_files::{ChangedFile, ChangedFiles, FileVersion, SessionChanges};
 pub use checkpoint::{CHECKPOINT_VERSION, Checkpoint};
+pub use citation::{Citation, SpanUnit, TextSpan};
 pub use compact::{
     CompactionPlan, SUMMARY_INSTRUCTIONS, SummaryAnswer, SummaryRequests, SummaryStep,
     fallback_summary, parse_summary, plan_compaction,
@@ -141,7 +143,7 @@ pub use item::{CallItem, Item, Opaque, ReasoningItem, StopReason};
 pub use ledger::{CacheBreak, CacheEntry, CacheLedger};
 pub use limits::Limits;
 pub use nonempty::NonEmpty;
-pub use options::{OfferedTools, OutputSchema, RequestOptions, ToolChoice};
+pub use options::{OfferedTools, OutputSchema, RequestOptions, ToolChoice, WebSearch};
 pub use outcome::{InterruptSource, LimitKind, TurnOutcome};
 pub use output::{
     OutputFinder, OutputLocation, OutputSearch, READ_OUTPUT_TOOL, ReadableOutput, read_output_call,

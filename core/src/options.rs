@@ -1,6 +1,7 @@
 //! Request options: settings of a request besides the model and the tools.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,9 @@ pub struct RequestOptions {
     /// Program mode, if the model writes programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramMode>,
+    /// Web search by the provider, if the user allows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub web_search: Option<WebSearch>,
     /// Selection of the tools that a request offers.
     #[serde(default = "OfferedTools::unrecorded", skip_serializing_if = "OfferedTools::is_all")]
     pub offered: OfferedTools,
@@ -69,6 +73,22 @@ impl OfferedTools {
     fn is_all(&self) -> bool {
         *self == Self::All
     }
+}
+
+/// Web search that the provider's servers run while the model answers. Queries leave for the provider
+/// and for the search engine behind it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebSearch {
+    /// Most searches of one sample; `None` for the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_searches: Option<u32>,
+    /// Domains to search, with their subdomains; empty for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_domains: Vec<String>,
+    /// Domains whose pages are left out, with their subdomains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_domains: Vec<String>,
 }
 
 /// Schema of a turn's last answer.

@@ -15,7 +15,7 @@ use crate::digest::Digest;
 use crate::history::History;
 use crate::id::{CallId, Seq};
 use crate::image::Image;
-use crate::item::{CallItem, ReasoningItem};
+use crate::item::{CallItem, Opaque, ReasoningItem};
 use crate::options::{OfferedTools, ToolChoice};
 use crate::program::ReportedCalls;
 use crate::session::Turn;
@@ -56,6 +56,9 @@ pub enum PromptItem {
         sample: Seq,
         /// Text of the item.
         text: Arc<str>,
+        /// Opaque form of its citations, if the provider wants them back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opaque: Option<Arc<Opaque>>,
     },
     /// Refusal of the model.
     Refusal {
@@ -106,6 +109,12 @@ pub enum PromptItem {
 }
 
 impl PromptItem {
+    /// Creates a text of the model without citations.
+    #[must_use]
+    pub fn text(sample: Seq, text: impl Into<Arc<str>>) -> Self {
+        Self::Text { sample, text: text.into(), opaque: None }
+    }
+
     /// Returns the sample, the id and the call of a call.
     #[must_use]
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other item is no call")]

@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 
+use crate::citation::{Citation, SpanUnit};
 use crate::item::{Opaque, StopReason};
 use crate::usage::Usage;
 
@@ -38,6 +39,22 @@ pub enum StreamEvent {
         slot: u32,
         /// The text to append.
         text: String,
+    },
+    /// A source of a text that has begun.
+    Citation {
+        /// Part of the answer.
+        slot: u32,
+        /// The source. The offsets of its span count `unit`.
+        citation: Citation,
+        /// Unit of the offsets.
+        unit: SpanUnit,
+    },
+    /// The provider searches the web: its step is a part like reasoning.
+    Search {
+        /// Part of the answer.
+        slot: u32,
+        /// Query of the search.
+        query: String,
     },
     /// A call began; its id and name are known.
     CallOpened {

@@ -89,7 +89,7 @@ pub use program::{
 pub use program_runtimes::ProgramRuntimes;
 pub use provider::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, ProviderErrorDetails,
-    SampleRequest, SampleStream, StreamState,
+    SampleRequest, SampleStream, StreamState, WebSearchSupport,
 };
 pub use question::{change_lines, outside_lines, question_lines, unified_diff};
 pub use sandbox::{

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use windlass_core::{
     FailedAttempt, FailureKind, Limits, Prompt, RequestRecord, Retry, SampleFailure, Seq,
-    SessionId, StreamEvent, ToolChoice, TurnId,
+    SessionId, Settings, StreamEvent, ToolChoice, TurnId, WebSearch,
 };
 
 use crate::blobs::BlobReader;
@@ -39,6 +39,15 @@ pub trait Provider: Send + Sync + 'static {
         ModelCapabilities::unknown()
     }
 
+    /// Accepts settings whose requests this provider and their model support, as far as it is known
+    /// without a request. The engine's callers ask before they record settings.
+    ///
+    /// # Errors
+    /// [`ProviderError`] of the kind `Unsupported`, without a retry.
+    fn check_settings(&self, settings: &Settings) -> Result<(), ProviderError> {
+        self.capabilities().check_settings(settings)
+    }
+
     /// Sends the request and waits for the head of the response.
     ///
     /// # Errors
@@ -58,6 +67,68 @@ pub struct ProviderCapabilities {
     /// Returns reasoning in the provider's own form, and sends it back unchanged. No request needs
     /// it: reasoning of another provider is omitted if it cannot be sent back.
     pub reasoning: bool,
+    /// Searches the web with its own servers, if it does.
+    pub web_search: Option<WebSearchSupport>,
+}
+
+/// Options of a web search that a provider supports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WebSearchSupport {
+    /// Bounds the searches of one sample.
+    pub max_searches: bool,
+    /// Searches allowed domains only.
+    pub allowed_domains: bool,
+    /// Leaves blocked domains out.
+    pub blocked_domains: bool,
+    /// Takes allowed and blocked domains in one request.
+    pub both_domains: bool,
+}
+
+impl WebSearchSupport {
+    /// Returns support of all options.
+    #[must_use]
+    pub fn all() -> Self {
+        Self {
+            max_searches: true,
+            allowed_domains: true,
+            blocked_domains: true,
+            both_domains: true,
+        }
+    }
+
+    /// Returns this support with changes.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    /// Returns the part of a search that is not supported, in words.
+    fn missing(self, search: &WebSearch) -> Option<&'static str> {
+        let (allowed, blocked) =
+            (!search.allowed_domains.is_empty(), !search.blocked_domains.is_empty());
+        if search.max_searches.is_some() && !self.max_searches {
+            Some("a bound on web searches")
+        } else if allowed && !self.allowed_domains {
+            Some("allowed domains of a web search")
+        } else if blocked && !self.blocked_domains {
+            Some("blocked domains of a web search")
+        } else if allowed && blocked && !self.both_domains {
+            Some("both allowed and blocked domains of a web search")
+        } else {
+            None
+        }
+    }
+
+    fn combined(self, other: Self, combine: fn(bool, bool) -> bool) -> Self {
+        Self {
+            max_searches: combine(self.max_searches, other.max_searches),
+            allowed_domains: combine(self.allowed_domains, other.allowed_domains),
+            blocked_domains: combine(self.blocked_domains, other.blocked_domains),
+            both_domains: combine(self.both_domains, other.both_domains),
+        }
+    }
 }
 
 impl ProviderCapabilities {
@@ -82,6 +153,12 @@ impl ProviderCapabilities {
         Self { reasoning, ..self }
     }
 
+    /// Adds web search.
+    #[must_use]
+    pub fn with_web_search(self, support: WebSearchSupport) -> Self {
+        Self { web_search: Some(support), ..self }
+    }
+
     /// Returns the capabilities that both declare.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -89,6 +166,10 @@ impl ProviderCapabilities {
             tools: self.tools && other.tools,
             effort: self.effort && other.effort,
             reasoning: self.reasoning && other.reasoning,
+            web_search: match (self.web_search, other.web_search) {
+                (Some(a), Some(b)) => Some(a.combined(b, |a, b| a && b)),
+                (_, None) | (None, _) => None,
+            },
         }
     }
 
@@ -99,6 +180,10 @@ impl ProviderCapabilities {
             tools: self.tools || other.tools,
             effort: self.effort || other.effort,
             reasoning: self.reasoning || other.reasoning,
+            web_search: match (self.web_search, other.web_search) {
+                (Some(a), Some(b)) => Some(a.combined(b, |a, b| a || b)),
+                (search, None) | (None, search) => search,
+            },
         }
     }
 
@@ -107,11 +192,25 @@ impl ProviderCapabilities {
     /// # Errors
     /// [`ProviderError`] of the kind `Unsupported`, without a retry, when the request needs more.
     pub fn check(self, request: &SampleRequest) -> Result<(), ProviderError> {
-        let settings = &request.prompt.settings;
+        self.check_settings(&request.prompt.settings)
+    }
+
+    /// Accepts settings whose requests need only these capabilities.
+    ///
+    /// # Errors
+    /// The same as [`check`](Self::check).
+    pub fn check_settings(self, settings: &Settings) -> Result<(), ProviderError> {
+        let search = settings.options.web_search.as_ref();
         let missing = if !settings.tools.is_empty() && !self.tools {
             "tools"
         } else if settings.effort.is_some() && !self.effort {
             "an effort"
+        } else if let Some(search) = search {
+            match self.web_search.map(|support| support.missing(search)) {
+                None => "a web search",
+                Some(Some(part)) => part,
+                Some(None) => return Ok(()),
+            }
         } else {
             return Ok(());
         };
@@ -147,6 +246,8 @@ pub struct ModelCapabilities {
     pub patches: bool,
     /// Supports tools that take a text of a grammar, if its server does.
     pub grammars: bool,
+    /// Supports web searches by its provider.
+    pub web_search: bool,
 }
 
 impl ModelCapabilities {
@@ -165,6 +266,7 @@ impl ModelCapabilities {
             structured_output: false,
             patches: false,
             grammars: false,
+            web_search: false,
         }
     }
 
@@ -186,6 +288,7 @@ impl ModelCapabilities {
             structured_output: self.structured_output && other.structured_output,
             patches: self.patches && other.patches,
             grammars: self.grammars && other.grammars,
+            web_search: self.web_search && other.web_search,
         }
     }
 }

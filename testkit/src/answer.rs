@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use windlass_core::{Opaque, StopReason, StreamEvent, Usage};
+use windlass_core::{Citation, Opaque, SpanUnit, StopReason, StreamEvent, Usage};
 
 /// The name by which the scripted models call themselves.
 pub const MODEL: &str = "scripted";
@@ -30,6 +30,18 @@ pub struct Answer {
     model: Option<String>,
     piece: usize,
     seals: BTreeMap<usize, String>,
+    sources: BTreeMap<usize, WebSource>,
+}
+
+/// A page of the web that a text cites, and the search that found it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSource {
+    /// Query of the search that the provider ran.
+    pub query: String,
+    /// Address of the page.
+    pub url: String,
+    /// Title of the page.
+    pub title: String,
 }
 
 /// One part of an answer.
@@ -67,6 +79,7 @@ impl Default for Answer {
             model: None,
             piece: 12,
             seals: BTreeMap::new(),
+            sources: BTreeMap::new(),
         }
     }
 }
@@ -100,6 +113,19 @@ impl Answer {
     pub fn text(mut self, text: impl Into<String>) -> Self {
         self.parts.push(Part::Text(text.into()));
         self
+    }
+
+    /// Adds text to the user, all of which cites a page of the web.
+    #[must_use]
+    pub fn cited_text(mut self, text: impl Into<String>, source: WebSource) -> Self {
+        self.sources.insert(self.parts.len(), source);
+        self.text(text)
+    }
+
+    /// Returns the page that a part cites, by its index.
+    #[must_use]
+    pub fn source(&self, at: usize) -> Option<&WebSource> {
+        self.sources.get(&at)
     }
 
     /// Adds a refusal.
@@ -279,6 +305,15 @@ impl Answer {
         let mut opaque = None;
         match part {
             Part::Text(text) => {
+                events.extend(self.source(slot as usize).map(|source| StreamEvent::Citation {
+                    slot,
+                    citation: Citation {
+                        url: source.url.clone(),
+                        title: source.title.clone(),
+                        span: None,
+                    },
+                    unit: SpanUnit::Bytes,
+                }));
                 let delta = |text: &str| StreamEvent::Text { slot, text: text.into() };
                 events.extend(self.pieces(text).into_iter().map(delta));
             }

@@ -82,7 +82,7 @@ mod wait;
 pub mod world;
 
 #[cfg(feature = "suites")]
-pub use answer::{Answer, MODEL, Part};
+pub use answer::{Answer, MODEL, Part, WebSource};
 pub use defaults::{settings, tool_spec};
 #[cfg(feature = "suites")]
 pub use errors::Errors;

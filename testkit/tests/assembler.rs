@@ -35,7 +35,7 @@ fn finished() -> StreamEvent {
 }
 
 fn said(text: &str) -> AssemblerOutput {
-    AssemblerOutput::Item(Item::Text { text: text.into() })
+    AssemblerOutput::Item(Item::text(text))
 }
 
 #[test]

@@ -337,6 +337,7 @@ fn a_digest_tells_conversations_apart() {
                 model: String::from("m"),
                 payload: payload.into(),
             }),
+            ..ReasoningItem::default()
         }),
     };
     let conversations = [
@@ -346,7 +347,7 @@ fn a_digest_tells_conversations_apart() {
         vec![user("a"), user("b")],
         vec![user("b"), user("a")],
         vec![user("ab")],
-        vec![PromptItem::Text { sample, text: "a".into() }],
+        vec![PromptItem::text(sample, "a")],
         vec![PromptItem::Refusal { sample, text: "a".into() }],
         vec![reasoning("a", None)],
         vec![reasoning("a", Some("b"))],

@@ -63,6 +63,9 @@ pub struct AnthropicConfig {
     /// Drops thinking whose conversation has changed since, as compaction changes it; newer models
     /// refuse such requests. Default: only at Anthropic's own endpoint.
     pub drop_stale_thinking: Option<bool>,
+    /// Searches the web with the provider's servers where a session asks for it. Default: only at
+    /// Anthropic's own endpoint.
+    pub web_search: Option<bool>,
     /// Capabilities of its models.
     #[serde(skip)]
     pub models: Models,
@@ -80,6 +83,7 @@ impl Default for AnthropicConfig {
             caching: None,
             thinking: None,
             drop_stale_thinking: None,
+            web_search: None,
             models: Models::default(),
         }
     }
@@ -147,6 +151,10 @@ impl AnthropicConfig {
         self.drop_stale_thinking.unwrap_or(self.is_own())
     }
 
+    pub(crate) fn searches_web(&self) -> bool {
+        self.web_search.unwrap_or(self.is_own())
+    }
+
     /// Returns true for Anthropic's own endpoint, which accepts fields that others may not know
     /// yet.
     fn is_own(&self) -> bool {
@@ -182,6 +190,7 @@ impl fmt::Debug for AnthropicConfig {
             .field("caching", &self.caching)
             .field("thinking", &self.thinking)
             .field("drop_stale_thinking", &self.drop_stale_thinking)
+            .field("web_search", &self.web_search)
             .finish()
     }
 }
@@ -214,10 +223,10 @@ mod tests {
     fn what_only_its_own_endpoint_is_known_to_take_goes_only_there() {
         let own = AnthropicConfig::new();
         assert_eq!(own.caching(), Caching::Automatic);
-        assert!(own.drops_stale_thinking());
+        assert!(own.drops_stale_thinking() && own.searches_web());
         let other = own.with_base_url("https://host/api.anthropic.com/v1");
         assert_eq!(other.caching(), Caching::Prefix);
-        assert!(!other.drops_stale_thinking());
+        assert!(!other.drops_stale_thinking() && !other.searches_web());
     }
 
     #[test]

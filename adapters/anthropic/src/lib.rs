@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use url::Url;
-use windlass_core::RequestRecord;
+use windlass_core::{RequestRecord, Settings};
 use windlass_kit_http::{Bodies, Client, Decoder, ErrorContext, ResponseStream, SseCaps};
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
-    Wire,
+    WebSearchSupport, Wire,
 };
 
 pub use config::{
@@ -47,6 +47,7 @@ pub struct Anthropic {
     bodies: Bodies<MessagesEncoder>,
     caps: SseCaps,
     models: Models,
+    searches_web: bool,
 }
 
 impl Anthropic {
@@ -70,6 +71,7 @@ impl Anthropic {
             origin,
             caps: SseCaps::default(),
             models: config.models.clone(),
+            searches_web: config.searches_web(),
         })
     }
 
@@ -104,7 +106,10 @@ impl Provider for Anthropic {
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
-        ProviderCapabilities::default().with_tools().with_effort().with_reasoning()
+        let all = ProviderCapabilities::default().with_tools().with_effort().with_reasoning();
+        // The protocol takes one of the two lists of domains.
+        let search = WebSearchSupport::all().with(|it| it.both_domains = false);
+        if self.searches_web { all.with_web_search(search) } else { all }
     }
 
     /// Reports thinking and schema support in the form in which requests use them.
@@ -117,9 +122,13 @@ impl Provider for Anthropic {
         }
     }
 
+    fn check_settings(&self, settings: &Settings) -> Result<(), ProviderError> {
+        self.capabilities().check_settings(settings)?;
+        self.models.admit(NAME, settings)
+    }
+
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
-        self.capabilities().check(&request)?;
-        self.models.admit(NAME, &request)?;
+        self.check_settings(&request.prompt.settings)?;
         let written = self.bodies.body(&request).await?;
         let model = &request.prompt.settings.model;
         let asked = RequestRecord {
@@ -142,3 +151,6 @@ impl Provider for Anthropic {
         Ok(Box::new(ResponseStream::new(answered, decoder, Some(asked))))
     }
 }
+
+#[cfg(test)]
+mod search_tests;

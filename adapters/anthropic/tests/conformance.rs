@@ -26,7 +26,8 @@ impl ProviderFixture for AnthropicFixture {
     fn provider(&self, at: &Endpoint) -> Arc<dyn Provider> {
         let config = AnthropicConfig::new().with_base_url(&*at.base_url);
         // Cases that drop answers ask for the suite's own model, which is none of Anthropic's.
-        let config = config.with_api_key(&*at.key).with_thinking(Thinking::Adaptive);
+        let mut config = config.with_api_key(&*at.key).with_thinking(Thinking::Adaptive);
+        config.web_search = Some(true);
         let anthropic = Anthropic::over(&config, http_wire(&at.base_url).unwrap()).unwrap();
         Arc::new(anthropic.with_caps(SseCaps::of(at.most_bytes)))
     }

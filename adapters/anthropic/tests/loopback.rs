@@ -144,8 +144,8 @@ async fn a_tool_turn_with_thinking() {
         edited: None,
     });
     let (items, _) = ask(&provider, sample_of(&prompt)).await.unwrap();
-    let text = "It is 42.".into();
-    assert_eq!(items, [Item::Text { text }]);
+    let text = "It is 42.";
+    assert_eq!(items, [Item::text(text)]);
     assert!(server.misses().is_empty(), "{:?}", server.misses());
     let sent = server.requests();
     let [first, second] = sent.as_slice() else { panic!("{sent:?}") };

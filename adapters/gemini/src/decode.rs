@@ -7,12 +7,16 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use windlass_core::{StopReason, StreamEvent, Usage};
+use windlass_core::{Citation, SpanUnit, StopReason, StreamEvent, Usage};
 use windlass_kit_http::lowering::RequestTarget;
 use windlass_kit_http::{DecodeError, Dialect, ReportedError, accept_heartbeat};
 use windlass_ports::StreamState;
 
 use crate::DIALECT;
+use crate::grounding::{Grounding, queries};
+
+/// Most bytes of a part of the server's own that is kept.
+const MOST_HOSTED_BYTES: usize = 256 * 1024;
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
@@ -32,12 +36,15 @@ struct WireCandidate<'a> {
     finish_reason: Option<String>,
     finish_message: Option<String>,
     index: Option<u64>,
+    #[serde(borrow)]
+    grounding_metadata: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct WireContent<'a> {
-    parts: Option<Vec<WirePart<'a>>>,
+    #[serde(borrow)]
+    parts: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -47,6 +54,11 @@ struct WirePart<'a> {
     thought: Option<bool>,
     thought_signature: Option<String>,
     function_call: Option<WireCall<'a>>,
+    /// A call that the server ran itself, and its result.
+    #[serde(borrow)]
+    tool_call: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_response: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -83,6 +95,11 @@ pub struct GeminiDecoder {
     opened: bool,
     next_slot: u32,
     open: Option<OpenPart>,
+    /// Number of texts that have begun.
+    texts: u32,
+    grounding: Grounding,
+    /// True if the answer holds the searches of the server as parts of its own.
+    searched: bool,
     /// Reason to finish, as the provider names it.
     finish: Option<String>,
     ignored: u64,
@@ -91,8 +108,16 @@ pub struct GeminiDecoder {
 /// The part that the next piece may continue.
 #[derive(Debug)]
 enum OpenPart {
-    Text(u32),
-    Thought { slot: u32, text: String, signature: Option<String> },
+    /// A text, with the signature behind it, which closes it: its sources come later.
+    Text {
+        slot: u32,
+        seal: Option<String>,
+    },
+    Thought {
+        slot: u32,
+        text: String,
+        signature: Option<String>,
+    },
 }
 
 impl GeminiDecoder {
@@ -106,6 +131,9 @@ impl GeminiDecoder {
             opened: false,
             next_slot: 0,
             open: None,
+            texts: 0,
+            grounding: Grounding::default(),
+            searched: false,
             finish: None,
             ignored: 0,
         }
@@ -145,8 +173,20 @@ impl GeminiDecoder {
         out: &mut Vec<StreamEvent>,
     ) -> Result<(), DecodeError> {
         let parts = candidate.content.and_then(|content| content.parts);
-        for part in parts.into_iter().flatten() {
-            self.part(part, out)?;
+        for raw in parts.into_iter().flatten() {
+            let part: WirePart<'_> = serde_json::from_str(raw.get()).map_err(|error| {
+                DecodeError::Protocol(format!("a part of the answer cannot be read ({error})"))
+            })?;
+            match (part.tool_call, part.tool_response) {
+                (None, None) => self.part(part, out)?,
+                (call, _) => self.hosted(call, raw, out),
+            }
+        }
+        if let Some(grounding) = candidate.grounding_metadata {
+            let grounding = Grounding::read(grounding);
+            if !grounding.queries.is_empty() || !grounding.citations.is_empty() {
+                self.grounding = grounding;
+            }
         }
         // The model failed to write its call; another attempt may succeed.
         if candidate.finish_reason.as_deref() == Some("MALFORMED_FUNCTION_CALL") {
@@ -181,11 +221,12 @@ impl GeminiDecoder {
 
     fn text(&mut self, text: String, out: &mut Vec<StreamEvent>) {
         let slot = match self.open {
-            Some(OpenPart::Text(slot)) => slot,
-            Some(OpenPart::Thought { .. }) | None => {
+            Some(OpenPart::Text { slot, seal: None }) => slot,
+            Some(OpenPart::Text { .. } | OpenPart::Thought { .. }) | None => {
                 self.close(out);
                 let slot = self.slot();
-                self.open = Some(OpenPart::Text(slot));
+                self.texts += 1;
+                self.open = Some(OpenPart::Text { slot, seal: None });
                 slot
             }
         };
@@ -213,7 +254,15 @@ impl GeminiDecoder {
 
     /// A signature of words goes back behind them, as reasoning without a text.
     fn seal(&mut self, signature: String, out: &mut Vec<StreamEvent>) {
+        if let Some(OpenPart::Text { seal: seal @ None, .. }) = &mut self.open {
+            *seal = Some(signature);
+            return;
+        }
         self.close(out);
+        self.sealed(signature, out);
+    }
+
+    fn sealed(&mut self, signature: String, out: &mut Vec<StreamEvent>) {
         let slot = self.slot();
         out.push(StreamEvent::Reasoning { slot, text: String::new() });
         let payload = serde_json::json!({ "text": "", "thoughtSignature": signature });
@@ -241,11 +290,55 @@ impl GeminiDecoder {
         Ok(())
     }
 
+    /// A call that the server ran, or its result: goes back as it is.
+    fn hosted(&mut self, call: Option<&RawValue>, raw: &RawValue, out: &mut Vec<StreamEvent>) {
+        if raw.get().len() > MOST_HOSTED_BYTES {
+            self.ignored += 1;
+            return;
+        }
+        self.close(out);
+        let slot = self.slot();
+        out.push(StreamEvent::Reasoning { slot, text: String::new() });
+        if let Some(call) = call {
+            self.searched = true;
+            let queries = queries(call).into_iter();
+            out.extend(queries.map(|query| StreamEvent::Search { slot, query }));
+        }
+        let opaque = Some(self.here().opaque(raw.get()));
+        out.push(StreamEvent::Done { slot, text: None, opaque });
+    }
+
+    /// Gives out the sources of the last text, and the searches that led to them. With several texts
+    /// it is not known which one an offset means.
+    fn ground(&mut self, out: &mut Vec<StreamEvent>) {
+        let Grounding { queries, citations } = std::mem::take(&mut self.grounding);
+        if let Some(OpenPart::Text { slot, .. }) = self.open {
+            for citation in citations {
+                let span = citation.span.filter(|_| self.texts == 1);
+                let (citation, unit) = (Citation { span, ..citation }, SpanUnit::Bytes);
+                out.push(StreamEvent::Citation { slot, citation, unit });
+            }
+        }
+        self.close(out);
+        if !self.searched && !queries.is_empty() {
+            let slot = self.slot();
+            let searches = queries.into_iter().map(|query| StreamEvent::Search { slot, query });
+            out.extend(searches);
+            out.push(StreamEvent::Done { slot, text: None, opaque: None });
+        }
+    }
+
     /// Ends the open part.
     fn close(&mut self, out: &mut Vec<StreamEvent>) {
         let (slot, opaque) = match self.open.take() {
             None => return,
-            Some(OpenPart::Text(slot)) => (slot, None),
+            Some(OpenPart::Text { slot, seal }) => {
+                out.push(StreamEvent::Done { slot, text: None, opaque: None });
+                if let Some(signature) = seal {
+                    self.sealed(signature, out);
+                }
+                return;
+            }
             Some(OpenPart::Thought { slot, text, signature }) => {
                 let sealed = signature.map(|signature| {
                     let part = serde_json::json!({ "text": text, "thought": true, "thoughtSignature": signature });
@@ -299,7 +392,7 @@ impl Dialect for GeminiDecoder {
             ) => StopReason::ContentFilter,
             Some(other) => StopReason::Other(other.to_owned()),
         };
-        self.close(out);
+        self.ground(out);
         out.push(StreamEvent::Finished { reason });
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Tests of what becomes of the pieces of an answer.
 
-use windlass_core::{Opaque, StopReason, StreamEvent};
+use windlass_core::{Citation, Item, Opaque, StopReason, StreamEvent};
 
 use super::*;
 
@@ -99,4 +99,73 @@ fn tokens_of_thoughts_count_as_the_answers() {
     };
     assert!(events.contains(&StreamEvent::Usage(usage)), "{events:?}");
     assert_eq!(events.last(), Some(&StreamEvent::Finished { reason: StopReason::Length }));
+}
+
+#[test]
+fn a_grounded_answer_keeps_its_sources_and_searches() {
+    let text = "É😀 is old.";
+    let support = |start: u64, end: u64, index: u64| {
+        serde_json::json!({
+            "segment": { "startIndex": start, "endIndex": end }, "groundingChunkIndices": [index, 99],
+        })
+    };
+    let web = |uri: &str| serde_json::json!({ "web": { "uri": uri, "title": "A" } });
+    let grounding = serde_json::json!({
+        "webSearchQueries": ["winch age"],
+        "groundingChunks": [web("https://a.example/"), web("javascript:alert(1)"), 7, web("https://b.example/")],
+        "groundingSupports": [support(2, 6, 0), support(3, 6, 0), support(0, 99, 1), 7],
+    });
+    let said =
+        serde_json::json!({ "candidates": [{ "content": { "parts": [{ "text": text }] } }] });
+    let seal = r#"{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"s"}]}}]}"#;
+    let last = serde_json::json!({ "candidates": [{ "finishReason": "STOP", "groundingMetadata": grounding }] });
+    let events = decode(&[&said.to_string(), seal, &last.to_string()]).unwrap();
+    let mut assembler = windlass_core::Assembler::new(windlass_core::AssemblerLimits::default());
+    let mut out = Vec::new();
+    events.into_iter().for_each(|event| assembler.push(event, &mut out).unwrap());
+    let items: Vec<Item> = out
+        .into_iter()
+        .filter_map(|part| match part {
+            windlass_core::AssemblerOutput::Item(item) => Some(item),
+            windlass_core::AssemblerOutput::Delta(_)
+            | windlass_core::AssemblerOutput::Ended { .. } => None,
+        })
+        .collect();
+    let [Item::Text { citations, .. }, Item::Reasoning(seal), Item::Reasoning(step)] = &items[..]
+    else {
+        panic!("{items:?}");
+    };
+    let cited = |url: &str, span: Option<(u64, u64)>| Citation {
+        url: url.into(),
+        title: "A".into(),
+        span: span.map(|(start, end)| windlass_core::TextSpan { start, end }),
+    };
+    let a = "https://a.example/";
+    assert_eq!(
+        **citations,
+        [cited(a, Some((2, 6))), cited(a, None), cited("https://b.example/", None)]
+    );
+    assert!(seal.opaque.is_some() && seal.searches.is_empty());
+    assert_eq!(step.searches, ["winch age"]);
+}
+
+#[test]
+fn searches_beside_calls_go_back_as_they_came() {
+    let call = r#"{"toolCall":{"toolType":"GOOGLE_SEARCH_WEB","args":{"queries":["winch age"]},"id":"x"},"thoughtSignature":"s"}"#;
+    let found = r#"{"toolResponse":{"toolType":"GOOGLE_SEARCH_WEB","response":{"r":1},"id":"x"}}"#;
+    let event = format!(
+        r#"{{"candidates":[{{"content":{{"parts":[{call},{found},{{"text":"Old."}}]}},"finishReason":"STOP","groundingMetadata":{{"webSearchQueries":["winch age"]}}}}]}}"#
+    );
+    let events = decode(&[&event]).unwrap();
+    let searches =
+        events.iter().filter(|event| matches!(event, StreamEvent::Search { .. })).count();
+    assert_eq!(searches, 1);
+    let kept: Vec<&str> = events
+        .iter()
+        .filter_map(|event| {
+            let StreamEvent::Done { opaque: Some(opaque), .. } = event else { return None };
+            Some(&*opaque.payload)
+        })
+        .collect();
+    assert_eq!(kept, [call, found]);
 }

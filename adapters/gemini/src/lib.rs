@@ -5,6 +5,7 @@ mod decode;
 mod encode;
 #[doc(hidden)]
 pub mod fuzzing;
+mod grounding;
 mod model;
 
 use std::fmt;
@@ -13,11 +14,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use url::Url;
-use windlass_core::RequestRecord;
+use windlass_core::{FailureKind, RequestRecord, Retry, Settings};
 use windlass_kit_http::{Bodies, Client, Decoder, ErrorContext, Headers, ResponseStream, SseCaps};
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
-    Wire,
+    WebSearchSupport, Wire,
 };
 
 pub use config::{Auth, GEMINI_BASE_URL, GeminiConfig};
@@ -120,16 +121,31 @@ impl Provider for Gemini {
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
-        ProviderCapabilities::default().with_tools().with_effort().with_reasoning()
+        let all = ProviderCapabilities::default().with_tools().with_effort().with_reasoning();
+        // The protocol has neither a bound nor domains.
+        all.with_web_search(WebSearchSupport::default())
     }
 
     fn model(&self, model: &str) -> ModelCapabilities {
         self.models.of(NAME, model)
     }
 
+    fn check_settings(&self, settings: &Settings) -> Result<(), ProviderError> {
+        self.capabilities().check_settings(settings)?;
+        let with_tools = settings.options.web_search.is_some() && !settings.tools.is_empty();
+        if with_tools && !model::traits(&settings.model).signs {
+            let context = format!(
+                "asking {} of gemini: models before Gemini 3 search the web only without other \
+                 tools; take a newer model, or leave the web search or the tools out",
+                settings.model
+            );
+            return Err(ProviderError::new(FailureKind::Unsupported, Retry::Never, context));
+        }
+        self.models.admit(NAME, settings)
+    }
+
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
-        self.capabilities().check(&request)?;
-        self.models.admit(NAME, &request)?;
+        self.check_settings(&request.prompt.settings)?;
         let written = self.bodies.body(&request).await?;
         let model = &request.prompt.settings.model;
         let asked = RequestRecord {

@@ -89,8 +89,7 @@ fn reasoning_goes_back_only_where_it_came_from_and_only_if_it_is_whole() {
         let prompt = prompt(settings(model), items);
         body(Api::Responses, &prompt).contains(r#""id":"rs""#)
     };
-    let said =
-        |sample: u64| PromptItem::Text { sample: windlass_core::Seq(sample), text: "Yes?".into() };
+    let said = |sample: u64| PromptItem::text(windlass_core::Seq(sample), "Yes?");
     let sent = |model: &str, item: PromptItem| shown(model, &[user("hi"), item, said(3)]);
     assert!(sent("o9", reasoning(ENDPOINT, ENCRYPTED)));
     assert!(!sent("o8", reasoning(ENDPOINT, ENCRYPTED)));

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod chat;
+mod citations;
 mod config;
 mod decode;
 mod encode;
@@ -21,13 +22,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 use url::Url;
-use windlass_core::RequestRecord;
+use windlass_core::{RequestRecord, Settings};
 use windlass_kit_http::{
     Bodies, Client, Decoder, ErrorContext, ResponseStream, SseCaps, misconfigured,
 };
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
-    Wire,
+    WebSearchSupport, Wire,
 };
 
 use crate::socket::{SocketOutcome, SocketRequest, Sockets};
@@ -37,7 +38,8 @@ pub use decode::OpenAiDecoder;
 pub use encode::OpenAiEncoder;
 pub use quirks::{
     AfterResults, AnswerForm, Auth, CallExtra, CallIds, ChoiceForm, ContextRole, EffortForm,
-    EmptyContent, MaxTokens, QuirkOverrides, Quirks, ReasoningBack, RequiredWord, UserTurns,
+    EmptyContent, MaxTokens, QuirkOverrides, Quirks, ReasoningBack, RequiredWord, SearchForm,
+    UserTurns,
 };
 pub use servers::Server;
 pub use windlass_kit_http::{Models, Secret};
@@ -142,6 +144,14 @@ impl Provider for OpenAi {
 
     fn capabilities(&self) -> ProviderCapabilities {
         let both = ProviderCapabilities::default().with_tools().with_effort();
+        let both = match (self.api, self.quirks.web_search) {
+            (Api::Responses, SearchForm::Responses | SearchForm::Both) => {
+                both.with_web_search(WebSearchSupport::all())
+            }
+            // No bound and no filters there.
+            (Api::Chat, SearchForm::Both) => both.with_web_search(WebSearchSupport::default()),
+            (Api::Chat, SearchForm::Responses) | (_, SearchForm::None) => both,
+        };
         match self.api {
             // Chat Completions itself has no place for reasoning that goes back.
             Api::Chat if self.quirks.reasoning_back == ReasoningBack::None => both,
@@ -154,9 +164,13 @@ impl Provider for OpenAi {
         self.models.of(self.name(), model)
     }
 
+    fn check_settings(&self, settings: &Settings) -> Result<(), ProviderError> {
+        self.capabilities().check_settings(settings)?;
+        self.models.admit(self.name(), settings)
+    }
+
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
-        self.capabilities().check(&request)?;
-        self.models.admit(self.name(), &request)?;
+        self.check_settings(&request.prompt.settings)?;
         let model = &request.prompt.settings.model;
         let mut asked = RequestRecord {
             provider: self.name().to_owned(),

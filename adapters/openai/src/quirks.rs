@@ -58,6 +58,8 @@ pub struct Quirks {
     pub encrypted_reasoning: bool,
     /// Accepts tools that take a text of a grammar. Responses only.
     pub grammars: bool,
+    /// Protocols in which it searches the web. Both protocols.
+    pub web_search: SearchForm,
     /// The header of the key. Both protocols.
     pub auth: Auth,
 }
@@ -243,6 +245,18 @@ pub enum EmptyContent {
     Null,
     /// Sent as an empty text.
     Empty,
+}
+
+/// Protocols in which a server searches the web.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchForm {
+    /// Never searches.
+    None,
+    /// Searches in Responses, by the tool `web_search`.
+    Responses,
+    /// Searches in Chat Completions too, by `web_search_options` of the models for it.
+    Both,
 }
 
 /// The header of the key.

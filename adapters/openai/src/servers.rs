@@ -5,7 +5,7 @@ use url::Url;
 
 use crate::quirks::{
     AfterResults, AnswerForm, Auth, CallExtra, CallIds, ChoiceForm, ContextRole, EffortForm,
-    EmptyContent, MaxTokens, Quirks, ReasoningBack, RequiredWord, UserTurns,
+    EmptyContent, MaxTokens, Quirks, ReasoningBack, RequiredWord, SearchForm, UserTurns,
 };
 
 /// A kind of server.
@@ -73,6 +73,7 @@ pub(crate) const GENERIC: Quirks = Quirks {
     cache_key: false,
     encrypted_reasoning: true,
     grammars: false,
+    web_search: SearchForm::None,
     auth: Auth::Bearer,
 };
 
@@ -103,6 +104,7 @@ const SERVERS: &[ServerEntry] = &[
             cache_key: true,
             grammars: true,
             done: true,
+            web_search: SearchForm::Both,
             ..GENERIC
         },
     },
@@ -114,6 +116,7 @@ const SERVERS: &[ServerEntry] = &[
             max_tokens: MaxTokens::MaxCompletionTokens,
             auth: Auth::ApiKey,
             grammars: true,
+            web_search: SearchForm::Responses,
             done: true,
             ..GENERIC
         },

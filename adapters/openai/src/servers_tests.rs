@@ -229,7 +229,11 @@ fn thought(opaque: Opaque) -> PromptItem {
     let opaque = Some(opaque);
     PromptItem::Reasoning {
         sample: windlass_core::Seq(3),
-        item: std::sync::Arc::new(windlass_core::ReasoningItem { text, opaque }),
+        item: std::sync::Arc::new(windlass_core::ReasoningItem {
+            text,
+            opaque,
+            ..Default::default()
+        }),
     }
 }
 

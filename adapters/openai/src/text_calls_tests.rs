@@ -143,6 +143,8 @@ fn decoded(events: &[&str]) -> (String, Option<String>) {
             | StreamEvent::Text { .. }
             | StreamEvent::Refusal { .. }
             | StreamEvent::Reasoning { .. }
+            | StreamEvent::Citation { .. }
+            | StreamEvent::Search { .. }
             | StreamEvent::CallOpened { .. }
             | StreamEvent::Usage(_)
             | StreamEvent::Finished { .. } => {}

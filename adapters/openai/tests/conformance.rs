@@ -6,10 +6,21 @@ use std::sync::Arc;
 
 use windlass_http::http_wire;
 use windlass_kit_http::SseCaps;
-use windlass_openai::{Api, OpenAi, OpenAiConfig};
+use windlass_openai::{Api, Models, OpenAi, OpenAiConfig};
 use windlass_ports::Provider;
 use windlass_testkit::http::{Dialect, Protocol};
 use windlass_testkit::provider::suite::{Endpoint, ProviderFixture};
+
+/// A model that searches in both protocols.
+const SEARCHES: &str = r#"
+[[model]]
+name = "gpt-5"
+parallel_calls = true
+reasoning = true
+images = true
+structured_output = true
+web_search = ["openai", "openai-chat"]
+"#;
 
 struct OpenAiFixture(Api, &'static Dialect);
 
@@ -25,7 +36,9 @@ impl ProviderFixture for OpenAiFixture {
 
     fn provider(&self, at: &Endpoint) -> Arc<dyn Provider> {
         let config = OpenAiConfig::new(self.0).with_base_url(&*at.base_url);
-        let config = config.with_api_key(&*at.key);
+        let models = Models::extended(SEARCHES).unwrap();
+        let mut config = config.with_api_key(&*at.key).with_models(models);
+        config.quirks = serde_json::from_str(r#"{"web_search":"both"}"#).unwrap();
         let openai = OpenAi::over(&config, http_wire(&at.base_url).unwrap()).unwrap();
         Arc::new(openai.with_caps(SseCaps::of(at.most_bytes)))
     }

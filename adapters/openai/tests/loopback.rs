@@ -92,7 +92,7 @@ async fn tool_turn(api: Api, first: &str, second: &str) -> Vec<Request> {
     let seen = windlass_core::Observation::new(windlass_core::ObservationStatus::Done, "42");
     prompt.push(PromptItem::Result { id, observation: Arc::new(seen), edited: None });
     let items = ask(&provider, sample_of(&prompt)).await.unwrap();
-    assert_eq!(items, [Item::Text { text: "It is 42.".into() }]);
+    assert_eq!(items, [Item::text("It is 42.")]);
     assert!(server.misses().is_empty(), "{:?}", server.misses());
     server.requests()
 }
@@ -228,7 +228,7 @@ async fn a_connection_is_used_again() {
     let reply = |end| Reply::say("a").pause_after(usize::MAX, end);
     let server = serve(Script::list(ends.iter().map(reply)));
     let provider = provider(Api::Chat, server.base_url());
-    let items = [Item::Text { text: "a".into() }];
+    let items = [Item::text("a")];
     for (end, ms) in ends.iter().zip(0..) {
         assert_eq!(ask(&provider, hello()).await.unwrap(), items);
         let over: Vec<u64> = server.requests().iter().map(|r| r.connection).collect();
@@ -390,7 +390,7 @@ async fn no_piece_of_a_stream_is_lost_however_many_have_arrived_at_once() {
             stream.write_all(answer.as_bytes()).unwrap();
         });
         let items = ask(&provider(Api::Chat, base_url), hello()).await.unwrap();
-        let [Item::Text { text: got }] = &items[..] else {
+        let [Item::Text { text: got, .. }] = &items[..] else {
             panic!("one text was sent: {items:?}");
         };
         assert_eq!(&**got, text, "{n} words");

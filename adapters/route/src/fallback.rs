@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
-use windlass_core::{FailureKind, RequestRecord, Retry, StreamEvent};
+use windlass_core::{FailureKind, RequestRecord, Retry, Settings, StreamEvent};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
@@ -188,6 +188,14 @@ impl Provider for Fallback {
             |link: &FallbackProvider| link.provider.model(link.model.as_deref().unwrap_or(model));
         let each = self.links.iter().map(of);
         each.reduce(ModelCapabilities::and).unwrap_or_else(ModelCapabilities::unknown)
+    }
+
+    /// Accepts settings that all of them accept, each with its own model.
+    fn check_settings(&self, settings: &Settings) -> Result<(), ProviderError> {
+        self.links.iter().try_for_each(|link| {
+            let model = link.model.as_ref().unwrap_or(&settings.model).clone();
+            link.provider.check_settings(&settings.clone().with(|it| it.model = model))
+        })
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {

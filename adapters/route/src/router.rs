@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{FailureKind, Retry};
+use windlass_core::{FailureKind, Retry, Settings};
 use windlass_ports::glob;
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
@@ -135,6 +135,18 @@ impl Provider for Router {
         let mut each = self.providers.iter().map(|one| one.model(model));
         let known = each.find(|one| one.known);
         known.unwrap_or_else(ModelCapabilities::unknown)
+    }
+
+    fn check_settings(&self, settings: &Settings) -> Result<(), ProviderError> {
+        if settings.provider != self.name {
+            return self.provider(&settings.provider)?.check_settings(settings);
+        }
+        let Some(rule) = self.rules.iter().find(|rule| rule.models.matches(&settings.model)) else {
+            return Ok(());
+        };
+        let model = rule.model.as_ref().unwrap_or(&settings.model).clone();
+        let settings = settings.clone().with(|it| it.model = model);
+        self.provider(&rule.provider)?.check_settings(&settings)
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {

@@ -262,7 +262,10 @@ impl AnswerParts {
                 self.done.push(part);
             }
             StreamEvent::Usage(usage) => self.usage = Some(usage),
-            StreamEvent::Opened { .. } | StreamEvent::Finished { .. } => {}
+            StreamEvent::Opened { .. }
+            | StreamEvent::Citation { .. }
+            | StreamEvent::Search { .. }
+            | StreamEvent::Finished { .. } => {}
         }
     }
 

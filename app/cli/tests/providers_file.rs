@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
+use windlass_engine::core::StopReason;
 use windlass_testkit::http::{ModelServer, Reply, Script};
+use windlass_testkit::{Answer, WebSource};
 
 struct Place {
     folder: TempDir,
@@ -152,4 +154,125 @@ fn what_is_wrong_is_said_before_anything_is_asked() {
     let (code, _, told) = words(&place.run(&["run", "hi", "--provider", "anthropic"], &[]));
     assert_eq!(code, Some(4), "{told}");
     assert!(told.contains("ANTHROPIC_API_KEY"), "{told}");
+}
+
+/// An answer with a source, whose title and query hold what steers a terminal.
+fn cited(text: &str) -> Answer {
+    let source = WebSource {
+        query: "age of \u{1b}[31mwinches".into(),
+        url: "https://example.org/winch".into(),
+        title: "Winches\u{1b}]0;x\u{7}".into(),
+    };
+    Answer::new().cited_text(text, source)
+}
+
+#[test]
+fn a_search_of_the_provider_shows_its_sources_and_goes_back_after_a_restart() {
+    for (api, model, more) in [
+        ("openai", "gpt-5.1", "quirks = { web_search = \"both\" }"),
+        ("openai-chat", "gpt-5-search-api", "quirks = { web_search = \"both\" }"),
+        ("anthropic", "claude-sonnet-4-5", "web_search = true"),
+        ("gemini", "gemini-3-pro", ""),
+    ] {
+        let place = Place::new();
+        let server = serve([Reply::answer(cited("It is old.")), Reply::say("Bye.")]);
+        let file = place.providers(&format!(
+            "[[provider]]\nname = \"own\"\napi = \"{api}\"\nbase_url = \"{}\"\n{more}\n",
+            server.base_url()
+        ));
+        let own = ["--providers", &file];
+        let ask = ["run", "how old?", "--session", "s1", "--provider", "own", "--model", model];
+        let ask = [&ask[..], &own, &["--web-search"]].concat();
+        let (code, said, told) = words(&place.run(&ask, &[]));
+        assert_eq!((code, said.as_str()), (Some(0), "It is old."), "{api}: {told}");
+        assert!(server.samples()[0].read().web_search, "{api}");
+        let listed = "Sources:\n  [1] Winches\\u{1b}]0;x\\u{7}: https://example.org/winch";
+        assert!(told.contains(listed), "{api}: {told}");
+        let searched = r#"searched the web for "age of \u{1b}[31mwinches""#;
+        assert_eq!(told.contains(searched), api != "openai-chat", "{api}: {told}");
+        let (_, log, _) = words(&place.run(&["log", "s1"], &[]));
+        let citation = r#""citations":[{"url":"https://example.org/winch","#;
+        assert!(log.contains(citation), "{api}: {log}");
+        let (_, shown, _) = words(&place.run(&["show", "s1"], &[]));
+        assert!(shown.contains("[1] Winches") && !shown.contains('\u{1b}'), "{api}: {shown}");
+        // Another process sends back what the server gave.
+        let again = [&["resume", "s1", "and now?"][..], &own].concat();
+        let (code, said, told) = words(&place.run(&again, &[]));
+        assert_eq!((code, said.as_str()), (Some(0), "Bye."), "{api}: {told}");
+        let sent = server.samples().pop().unwrap();
+        assert!(sent.read().web_search, "{api}");
+        let sent = String::from_utf8_lossy(&sent.body).into_owned();
+        let kept: &[&str] = match api {
+            "openai" => &[r#""type":"web_search_call""#, r#""status":"completed""#],
+            "anthropic" => &[
+                r#"{"type":"server_tool_use","id":"srvtoolu_0","name":"web_search""#,
+                r#""encrypted_content":"cGFnZQ==""#,
+                r#""encrypted_index":"aW5kZXg=""#,
+            ],
+            _ => &["It is old."],
+        };
+        assert!(kept.iter().all(|part| sent.contains(part)), "{api}: {sent}");
+    }
+}
+
+#[test]
+fn a_paused_search_goes_on_in_the_next_request() {
+    let place = Place::new();
+    let paused = cited("I look.").stop(StopReason::Unfinished);
+    let server = serve([Reply::answer(paused), Reply::answer(cited("It is old."))]);
+    let file = place.providers(&format!(
+        "[[provider]]\nname = \"own\"\napi = \"anthropic\"\nbase_url = \"{}\"\nweb_search = true\n",
+        server.base_url()
+    ));
+    let ask = ["run", "how old?", "--provider", "own", "--providers", &file, "--web-search"];
+    let (code, said, told) = words(&place.run(&[&ask[..], &["--model", "m"]].concat(), &[]));
+    assert_eq!((code, said.as_str()), (Some(0), "It is old."), "{told}");
+    let sent = server.samples().pop().unwrap();
+    let sent = String::from_utf8_lossy(&sent.body).into_owned();
+    assert!(sent.contains(r#""encrypted_content":"cGFnZQ==""#), "{sent}");
+}
+
+#[test]
+fn a_search_that_the_provider_or_the_model_has_not_is_refused_before_anything_is_recorded() {
+    let place = Place::new();
+    let server = serve(Script::respond(|_| Reply::say("no")));
+    let url = server.base_url();
+    let entry = |name: &str, api: &str, more: &str| {
+        format!("[[provider]]\nname = \"{name}\"\napi = \"{api}\"\nbase_url = \"{url}\"\n{more}\n")
+    };
+    let file = place.providers(
+        &[
+            entry("plain", "openai", ""),
+            entry("own", "openai", "quirks = { web_search = \"responses\" }"),
+            entry("claude", "anthropic", "web_search = true"),
+            entry("google", "gemini", ""),
+        ]
+        .concat(),
+    );
+    for (provider, model, flags, why) in [
+        ("plain", "m", &["--web-search"][..], "it cannot be given a web search"),
+        ("own", "gpt-4.1-nano", &["--web-search"], "does not search the web"),
+        ("google", "gemini-2.5-pro", &["--web-search"], "only without other tools"),
+        (
+            "google",
+            "gemini-3-pro",
+            &["--web-search", "--web-search-max", "3"],
+            "a bound on web searches",
+        ),
+        (
+            "claude",
+            "m",
+            &["--web-search", "--web-search-allow", "a.example", "--web-search-block", "b.example"],
+            "both allowed and blocked",
+        ),
+        ("own", "m", &["--web-search-max", "3"], "add --web-search"),
+        ("own", "m", &["--web-search", "--web-search-allow", "https://a.example"], "not a domain"),
+    ] {
+        let ask = ["run", "hi", "--provider", provider, "--providers", &file, "--model", model];
+        let (code, _, told) = words(&place.run(&[&ask[..], flags].concat(), &[]));
+        assert_eq!(code, Some(2), "{provider} {flags:?}: {told}");
+        assert!(told.contains(why), "{provider} {flags:?}: {told}");
+    }
+    assert!(server.requests().is_empty());
+    assert_eq!(words(&place.run(&["sessions"], &[])).1, "");
 }

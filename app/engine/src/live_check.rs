@@ -127,7 +127,7 @@ impl LiveCheck {
                 if Some(started) == self.run =>
             {
                 let (kind, text) = match part {
-                    ContentPart::Text(text) => (OpenPartKind::Text, &**text),
+                    ContentPart::Text { text, .. } => (OpenPartKind::Text, &**text),
                     ContentPart::Refusal(text) => (OpenPartKind::Refusal, &**text),
                     ContentPart::Reasoning(item) => (OpenPartKind::Reasoning, item.text.as_str()),
                 };

@@ -364,6 +364,9 @@ impl Builder {
             edit(&mut settings);
         }
         self.programs.write_guide(&mut settings);
+        if settings.options.web_search.is_some() {
+            provider.port.check_settings(&settings)?;
+        }
         let opened = match self.store {
             StoreSource::Url(url) => StoreUrl::parse(&url)?.open().await?,
             StoreSource::Own(opened) => opened,

@@ -119,9 +119,10 @@ impl TestConversation {
     /// Adds an answer of the model, with calls of this tool and their outputs.
     pub(super) fn answer(&mut self, text: &str, tool: &str, outputs: &[&str]) {
         let started = Seq(self.seq);
-        let thought = ReasoningItem { text: String::from("so it is"), opaque: None };
+        let thought =
+            ReasoningItem { text: String::from("so it is"), opaque: None, ..Default::default() };
         self.added(started, Item::Reasoning(Arc::new(thought)));
-        self.added(started, Item::Text { text: text.into() });
+        self.added(started, Item::text(text));
         let observed = |output: &&str| Observation::new(ObservationStatus::Done, *output);
         let observed = outputs.iter().map(observed).collect();
         self.calls(started, tool, "{\"path\":\"a\"}", observed);

@@ -19,6 +19,7 @@ use crate::compaction::{CutPoint, ResultForm};
 use crate::context;
 use crate::history::{ConversationUnitKind, History};
 use crate::id::TurnId;
+use crate::options::RequestOptions;
 use crate::render::{Prompt, PromptItem, result_text};
 use crate::settings::Settings;
 
@@ -73,6 +74,7 @@ pub(super) fn summary_prompt(
     let settings = Settings {
         instructions: SUMMARY_INSTRUCTIONS.into(),
         tools: Vec::new(),
+        options: RequestOptions { web_search: None, ..settings.options.clone() },
         ..Settings::clone(settings)
     };
     Prompt { settings: Arc::new(settings), items }

@@ -86,7 +86,7 @@ impl History {
         self.calls.retain(|call| call.program.is_none());
         for (seq, item) in core::mem::take(&mut self.open_items) {
             let entry = match item {
-                Item::Text { text } => PromptItem::Text { sample, text },
+                Item::Text { text, opaque, .. } => PromptItem::Text { sample, text, opaque },
                 Item::Refusal { text } => PromptItem::Refusal { sample, text },
                 Item::Reasoning(item) => PromptItem::Reasoning { sample, item },
                 Item::Call(call) if call.inline => {

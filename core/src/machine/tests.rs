@@ -278,7 +278,7 @@ fn what_is_not_owed_any_more_is_dropped() {
     let mut shell = Shell::new(setup(settings()));
     shell.command(0, send("hello", None));
     let key = shell.running(is_sample);
-    shell.sampled(SampleEvent::Item(Item::Text { text: "ok".into() }));
+    shell.sampled(SampleEvent::Item(Item::text("ok")));
     let ended_sample = shell.sampled(ended());
     assert!(contains(&ended_sample, &format!("Drop {key}")), "{ended_sample:?}");
     let late = shell.report(key, Input::SampleEvent { key, event: ended() }, true);
@@ -350,7 +350,7 @@ fn checkpoints_are_of_what_is_durable_one_at_a_time_and_large_ones_rare() {
     assert!(!contains(&sent, "checkpoint"), "it is not durable");
     assert!(contains(&shell.appended(), "checkpoint"));
     assert!(shell.machine.last_checkpoint().is_none(), "it was just written");
-    shell.sampled(SampleEvent::Item(Item::Text { text: "ok".into() }));
+    shell.sampled(SampleEvent::Item(Item::text("ok")));
     shell.sampled(ended());
     shell.appended();
     let two = shell.appended();

@@ -100,7 +100,7 @@ impl LogBuilder {
     }
 
     pub(crate) fn text(&mut self, started: Seq, text: &str) -> Seq {
-        let item = Item::Text { text: text.into() };
+        let item = Item::text(text);
         self.fact(Fact::ItemAdded(ItemAdded { started, item, surplus: false }))
     }
 

@@ -3,6 +3,7 @@
 
 use alloc::sync::Arc;
 
+use crate::citation::Citation;
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallResumed, CallStarted,
     CallSuspended, Compacted, CompactionFact, CompactionFailed, CompactionRequested,
@@ -100,7 +101,7 @@ pub enum SampleEntry<'a> {
 /// Part of an answer that is no call.
 #[derive(Debug, Clone, Copy)]
 pub enum ContentPart<'a> {
-    Text(&'a Arc<str>),
+    Text { text: &'a Arc<str>, citations: &'a Arc<[Citation]> },
     Refusal(&'a Arc<str>),
     Reasoning(&'a ReasoningItem),
 }
@@ -232,7 +233,7 @@ impl<'a> TimelineEntry<'a> {
 
     fn item(own: CallId, started: Seq, item: &'a Item) -> Self {
         let part = match item {
-            Item::Text { text } => ContentPart::Text(text),
+            Item::Text { text, citations, .. } => ContentPart::Text { text, citations },
             Item::Refusal { text } => ContentPart::Refusal(text),
             Item::Reasoning(item) => ContentPart::Reasoning(item),
             Item::Call(item) => {

@@ -93,7 +93,7 @@ impl SampleView {
         match entry {
             SampleEntry::Started(fact) => return self.start(recorded.ts, fact),
             SampleEntry::Content { part, .. } => match part {
-                ContentPart::Text(text) | ContentPart::Refusal(text) => {
+                ContentPart::Text { text, .. } | ContentPart::Refusal(text) => {
                     self.add_text(recorded.seq, text.clone(), true);
                 }
                 ContentPart::Reasoning(_) => {}

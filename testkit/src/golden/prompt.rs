@@ -38,7 +38,7 @@ fn one(lines: &mut Lines, name: &str, item: &PromptItem) {
         PromptItem::ProgramReport { observation, .. } => {
             put("context", &program_report_text(observation))
         }
-        PromptItem::Text { sample, text } => {
+        PromptItem::Text { sample, text, .. } => {
             put("text", text);
             lines.put(&format!("{name}.sample"), sample);
         }

@@ -9,19 +9,26 @@ use windlass_core::{StopReason, ToolChoice, Usage};
 use super::model_request::{ModelRequest, OfferedTool, RequestPart};
 use super::protocol::EventEffect;
 use super::request::{flat, list};
-use crate::answer::{Answer, Part};
+use crate::answer::{Answer, Part, WebSource};
 
 /// The events of an answer, the `[DONE]` included.
 pub(super) fn events(answer: &Answer) -> Vec<String> {
     let mut events = vec![delta(answer, &json!({ "role": "assistant", "content": "" }))];
     let mut index = 0_u32;
-    for part in answer.parts() {
+    for (at, part) in answer.parts().iter().enumerate() {
         let mut texts = |key: &str, text: &str| {
             let piece = |piece| delta(answer, &json!({ key: piece }));
             events.extend(answer.pieces(text).into_iter().map(piece));
         };
         match part {
-            Part::Text(text) => texts("content", text),
+            Part::Text(text) => {
+                texts("content", text);
+                if let Some(source) = answer.source(at) {
+                    let cited =
+                        json!([{ "type": "url_citation", "url_citation": citation(source, text) }]);
+                    events.push(delta(answer, &json!({ "annotations": cited })));
+                }
+            }
             Part::Refusal(text) => texts("refusal", text),
             Part::Reasoning { text, .. } => texts("reasoning_content", text),
             Part::Call { id, name, arguments } => {
@@ -51,9 +58,16 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
 pub(super) fn body(answer: &Answer) -> String {
     let mut message = json!({ "role": "assistant", "content": null });
     let mut calls = Vec::new();
-    for part in answer.parts() {
+    for (at, part) in answer.parts().iter().enumerate() {
         match part {
-            Part::Text(text) => message["content"] = text.as_str().into(),
+            Part::Text(text) => {
+                message["content"] = text.as_str().into();
+                if let Some(source) = answer.source(at) {
+                    let cited = citation(source, text);
+                    message["annotations"] =
+                        json!([{ "type": "url_citation", "url_citation": cited }]);
+                }
+            }
             Part::Refusal(text) => message["refusal"] = text.as_str().into(),
             Part::Reasoning { text, .. } => message["reasoning_content"] = text.as_str().into(),
             Part::Call { id, name, arguments } => {
@@ -75,6 +89,12 @@ pub(super) fn body(answer: &Answer) -> String {
         "usage": answer.reported().map(usage_object),
     });
     completion.to_string()
+}
+
+/// The fields of a citation of all of a text. Its offsets count characters.
+pub(super) fn citation(source: &WebSource, text: &str) -> Value {
+    let end = text.chars().count();
+    json!({ "url": source.url, "title": source.title, "start_index": 0, "end_index": end })
 }
 
 fn delta(answer: &Answer, delta: &Value) -> String {
@@ -133,6 +153,7 @@ pub(super) fn effect(event: &str) -> EventEffect {
 pub(super) fn read(body: &Value) -> ModelRequest {
     let mut request = ModelRequest {
         model: body["model"].as_str().map(String::from),
+        web_search: body.get("web_search_options").is_some(),
         tools: list(body, "tools").iter().map(|tool| offered(&tool["function"])).collect(),
         choice: choice(&body["tool_choice"]),
         max_tokens: ["max_completion_tokens", "max_tokens"]

@@ -140,6 +140,7 @@ impl Protocol for GeminiApi {
         let mut read = ModelRequest {
             model: model.map(|(name, _)| name.to_owned()),
             system: system.map(|part| text(part, "text")).reduce(|all, text| all + &text),
+            web_search: list(body, "tools").iter().any(|tool| tool.get("googleSearch").is_some()),
             tools: list(body, "tools")
                 .iter()
                 .flat_map(|tool| list(tool, "functionDeclarations"))
@@ -219,7 +220,30 @@ fn end(answer: &Answer) -> String {
     };
     let usage =
         answer.reported().map(|usage| format!(",\"usageMetadata\":{}", usage_object(usage)));
-    format!(",\"finishReason\":{}\n{}", Value::from(reason), usage.unwrap_or_default())
+    let found = grounding(answer);
+    let found = found.map(|found| format!(",\"groundingMetadata\":{found}"));
+    format!(
+        ",\"finishReason\":{}{}\n{}",
+        Value::from(reason),
+        found.unwrap_or_default(),
+        usage.unwrap_or_default()
+    )
+}
+
+/// The search behind the cited text, if there is one. Offsets count bytes.
+fn grounding(answer: &Answer) -> Option<Value> {
+    let mut texts = answer.parts().iter().enumerate();
+    let (source, text) = texts.find_map(|(at, part)| match part {
+        Part::Text(text) => Some((answer.source(at)?, text)),
+        Part::Refusal(_) | Part::Reasoning { .. } | Part::Call { .. } => None,
+    })?;
+    Some(json!({
+        "webSearchQueries": [source.query],
+        "groundingChunks": [{ "web": { "uri": source.url, "title": source.title } }],
+        "groundingSupports": [{
+            "segment": { "endIndex": text.len(), "text": text }, "groundingChunkIndices": [0],
+        }],
+    }))
 }
 
 /// Thoughts are counted apart from the answer.

@@ -9,7 +9,7 @@ use windlass_core::{StopReason, ToolChoice, Usage};
 use super::model_request::{ModelRequest, OfferedTool, RequestPart};
 use super::protocol::EventEffect;
 use super::request::{flat, list};
-use crate::answer::{Answer, Part};
+use crate::answer::{Answer, Part, WebSource};
 
 /// How the frame of what nobody said begins.
 const FRAME: &str = "<context from=";
@@ -26,13 +26,26 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
     }
     stream.push("message_start", json!({ "message": message }));
     stream.push("ping", json!({}));
-    for (index, part) in answer.parts().iter().enumerate() {
+    let mut blocks = 0..;
+    for (at, part) in answer.parts().iter().enumerate() {
+        if let Some(source) = answer.source(at) {
+            let [mut search, results] = search(source, at);
+            let input = search["input"].take().to_string();
+            search["input"] = json!({});
+            let delta = json!({ "type": "input_json_delta", "partial_json": input });
+            stream.block(blocks.next().unwrap_or_default(), &search, vec![delta]);
+            stream.block(blocks.next().unwrap_or_default(), &results, Vec::new());
+        }
+        let index = blocks.next().unwrap_or_default();
         match part {
             Part::Text(text) | Part::Refusal(text) => {
                 let block = json!({ "type": "text", "text": "" });
                 let pieces = answer.pieces(text).into_iter();
                 let delta = |piece| json!({ "type": "text_delta", "text": piece });
-                stream.block(index, &block, pieces.map(delta).collect());
+                let cited = answer.source(at).map(
+                    |source| json!({ "type": "citations_delta", "citation": location(source) }),
+                );
+                stream.block(index, &block, cited.into_iter().chain(pieces.map(delta)).collect());
             }
             Part::Reasoning { text, encrypted } => {
                 let block = json!({ "type": "thinking", "thinking": "", "signature": "" });
@@ -63,10 +76,15 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
 
 /// The answer as one message.
 pub(super) fn body(answer: &Answer) -> String {
-    let block = |part: &Part| match part {
-        Part::Text(text) | Part::Refusal(text) => {
-            json!({ "type": "text", "text": text }).to_string()
-        }
+    let block = |(at, part): (usize, &Part)| match part {
+        Part::Text(text) | Part::Refusal(text) => match answer.source(at) {
+            None => json!({ "type": "text", "text": text }).to_string(),
+            Some(source) => {
+                let [search, results] = search(source, at);
+                let text = json!({ "type": "text", "text": text, "citations": [location(source)] });
+                format!("{search},{results},{text}")
+            }
+        },
         Part::Reasoning { text, encrypted } => {
             json!({ "type": "thinking", "thinking": text, "signature": encrypted }).to_string()
         }
@@ -76,7 +94,7 @@ pub(super) fn body(answer: &Answer) -> String {
             format!(r#"{{"type":"tool_use","id":{id},"name":{name},"input":{arguments}}}"#)
         }
     };
-    let blocks: Vec<String> = answer.parts().iter().map(block).collect();
+    let blocks: Vec<String> = answer.parts().iter().enumerate().map(block).collect();
     let mut usage = Value::Null;
     if let Some(reported) = answer.reported() {
         usage = request_usage(reported);
@@ -91,6 +109,29 @@ pub(super) fn body(answer: &Answer) -> String {
         r#"{{"id":{id},"type":"message","role":"assistant","model":{model},"content":[{}],"stop_reason":{stop},"stop_sequence":null,"usage":{usage}}}"#,
         blocks.join(",")
     )
+}
+
+/// The search that found a page, and its results.
+fn search(source: &WebSource, at: usize) -> [Value; 2] {
+    let id = format!("srvtoolu_{at}");
+    let page = json!({
+        "type": "web_search_result", "url": source.url, "title": source.title,
+        "encrypted_content": "cGFnZQ==", "page_age": null,
+    });
+    [
+        json!({
+            "type": "server_tool_use", "id": id, "name": "web_search",
+            "input": { "query": source.query },
+        }),
+        json!({ "type": "web_search_tool_result", "tool_use_id": id, "content": [page] }),
+    ]
+}
+
+fn location(source: &WebSource) -> Value {
+    json!({
+        "type": "web_search_result_location", "url": source.url, "title": source.title,
+        "encrypted_index": "aW5kZXg=", "cited_text": "It is so.",
+    })
 }
 
 #[derive(Default)]
@@ -157,6 +198,11 @@ pub(super) fn effect(event: &str) -> EventEffect {
         .ending(event.starts_with("event: message_delta\n"))
 }
 
+/// True for a tool that the server runs.
+fn is_hosted(tool: &Value) -> bool {
+    tool["type"].as_str().is_some_and(|kind| kind.starts_with("web_search_"))
+}
+
 /// Reads a request.
 pub(super) fn read(body: &Value) -> ModelRequest {
     let system: Vec<String> =
@@ -164,7 +210,8 @@ pub(super) fn read(body: &Value) -> ModelRequest {
     let mut request = ModelRequest {
         model: body["model"].as_str().map(String::from),
         system: (!system.is_empty()).then(|| system.concat()),
-        tools: list(body, "tools").iter().map(offered).collect(),
+        web_search: list(body, "tools").iter().any(is_hosted),
+        tools: list(body, "tools").iter().filter(|tool| !is_hosted(tool)).map(offered).collect(),
         choice: choice(&body["tool_choice"]),
         max_tokens: body["max_tokens"].as_u64(),
         effort: effort(body),

@@ -21,6 +21,8 @@ pub struct ModelRequest {
     pub effort: Option<String>,
     /// The JSON Schema of the answer.
     pub answer_schema: Option<Value>,
+    /// True if the server may search the web.
+    pub web_search: bool,
     /// The conversation.
     pub parts: Vec<RequestPart>,
 }

@@ -23,7 +23,7 @@ pub struct Reply {
 #[derive(Debug, Clone)]
 pub(super) enum Body {
     /// An answer, in the dialect of the request.
-    Answer(Answer),
+    Answer(Box<Answer>),
     /// These bytes.
     Bytes(Vec<u8>),
     /// These bytes, then one byte over and over.
@@ -63,7 +63,7 @@ impl Reply {
     /// An answer in the dialect of the request, as a stream.
     #[must_use]
     pub fn answer(answer: Answer) -> Self {
-        Self::new(200, Body::Answer(answer)).header("content-type", "text/event-stream")
+        Self::new(200, Body::Answer(Box::new(answer))).header("content-type", "text/event-stream")
     }
 
     /// An answer of text.

@@ -9,7 +9,7 @@ use super::chat;
 use super::model_request::{ModelRequest, RequestPart};
 use super::protocol::EventEffect;
 use super::request::{flat, list};
-use crate::answer::{Answer, Part};
+use crate::answer::{Answer, Part, WebSource};
 
 /// The events of an answer, the terminal one included.
 pub(super) fn events(answer: &Answer) -> Vec<String> {
@@ -27,10 +27,17 @@ fn stream(answer: &Answer) -> Stream {
     stream.push("response.created", json!({ "response": open }));
     stream.push("response.in_progress", json!({ "response": open }));
     let mut output = Vec::new();
-    for (index, part) in answer.parts().iter().enumerate() {
+    for (at, part) in answer.parts().iter().enumerate() {
+        if let Some(source) = answer.source(at) {
+            let item = stream.search(output.len(), source);
+            let done = json!({ "output_index": output.len(), "item": item });
+            stream.push("response.output_item.done", done);
+            output.push(item);
+        }
+        let index = output.len();
         let item = match part {
-            Part::Text(text) => stream.message(answer, index, text, &TEXT),
-            Part::Refusal(text) => stream.message(answer, index, text, &REFUSAL),
+            Part::Text(text) => stream.message(answer, index, text, &TEXT, answer.source(at)),
+            Part::Refusal(text) => stream.message(answer, index, text, &REFUSAL, None),
             Part::Reasoning { text, encrypted } => {
                 stream.reasoning(answer, index, text, encrypted.as_deref())
             }
@@ -90,11 +97,34 @@ impl Stream {
         self.push("response.output_item.added", json!({ "output_index": index, "item": item }));
     }
 
-    fn message(&mut self, answer: &Answer, index: usize, text: &str, content: &Content) -> Value {
+    fn search(&mut self, index: usize, source: &WebSource) -> Value {
+        let id = format!("ws_{index}");
+        self.added(index, json!({ "type": "web_search_call", "id": id, "status": "in_progress" }));
+        let pages = json!([{ "type": "url", "url": source.url }]);
+        let action = json!({ "type": "search", "query": source.query, "sources": pages });
+        json!({ "type": "web_search_call", "id": id, "status": "completed", "action": action })
+    }
+
+    fn message(
+        &mut self,
+        answer: &Answer,
+        index: usize,
+        text: &str,
+        content: &Content,
+        source: Option<&WebSource>,
+    ) -> Value {
         let id = format!("msg_{index}");
         let item = |status: &str, parts: Value| json!({ "type": "message", "id": id, "role": "assistant", "status": status, "content": parts });
         let part = |text: &str| match content.part {
-            "output_text" => json!({ "type": "output_text", "text": text, "annotations": [] }),
+            "output_text" => {
+                let cited = source.filter(|_| !text.is_empty()).map(|source| {
+                    let mut cited = chat::citation(source, text);
+                    cited["type"] = "url_citation".into();
+                    cited
+                });
+                let cited: Vec<Value> = cited.into_iter().collect();
+                json!({ "type": "output_text", "text": text, "annotations": cited })
+            }
             kind => json!({ "type": kind, content.key: text }),
         };
         let at = |event: Value| located(event, &id, index, "content_index");
@@ -209,12 +239,21 @@ pub(super) fn effect(event: &str) -> EventEffect {
         .ending(ends.iter().any(|end| event.starts_with(end)))
 }
 
+fn is_search(tool: &Value) -> bool {
+    tool["type"] == "web_search"
+}
+
 /// Reads a request.
 pub(super) fn read(body: &Value) -> ModelRequest {
     let mut request = ModelRequest {
         model: body["model"].as_str().map(String::from),
         system: body["instructions"].as_str().map(String::from),
-        tools: list(body, "tools").iter().map(chat::offered).collect(),
+        web_search: list(body, "tools").iter().any(is_search),
+        tools: list(body, "tools")
+            .iter()
+            .filter(|tool| !is_search(tool))
+            .map(chat::offered)
+            .collect(),
         choice: chat::choice(&body["tool_choice"]),
         max_tokens: body["max_output_tokens"].as_u64(),
         effort: body["reasoning"]["effort"].as_str().map(String::from),

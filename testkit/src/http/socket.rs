@@ -116,7 +116,7 @@ fn plan(reply: &Reply, number: usize) -> (Vec<Op>, Option<String>) {
             "resp_scripted" => format!("resp_scripted_{number}"),
             given => given.to_owned(),
         };
-        reply.body = Body::Answer(answer.clone().id(id.as_str()));
+        reply.body = Body::Answer(Box::new(answer.as_ref().clone().id(id.as_str())));
         response = Some(id);
     }
     let mut ops: Vec<Op> = reply.before_head.clone().map(Op::Wait).into_iter().collect();

@@ -99,6 +99,8 @@ pub fn cut(events: &[StreamEvent], size: usize) -> Vec<StreamEvent> {
                 |slot, text| StreamEvent::CallArguments { slot, text }
             }
             StreamEvent::Opened { .. }
+            | StreamEvent::Citation { .. }
+            | StreamEvent::Search { .. }
             | StreamEvent::CallOpened { .. }
             | StreamEvent::Done { .. }
             | StreamEvent::Usage(_)

@@ -153,7 +153,7 @@ fn texts<'a>(own: &'a [&RecordedFact], at: Seq, cut: &'a SampleCut) -> Vec<(Seq,
             return None;
         };
         match &fact.item {
-            Item::Text { text } | Item::Refusal { text } => Some((recorded.seq, &**text)),
+            Item::Text { text, .. } | Item::Refusal { text } => Some((recorded.seq, &**text)),
             Item::Reasoning(_) | Item::Call(_) => None,
         }
         .filter(|_| fact.started == cut.started)

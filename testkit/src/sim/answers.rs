@@ -169,9 +169,7 @@ impl Answering<'_> {
                 work.said += 1;
                 let news = match (demand, work.said) {
                     (Demand::Cancel, _) => self.failed(FailureKind::Cancelled, "stopped as asked"),
-                    (Demand::Run | Demand::Yield, 1) => {
-                        SampleEvent::Item(Item::Text { text: "ok".into() })
-                    }
+                    (Demand::Run | Demand::Yield, 1) => SampleEvent::Item(Item::text("ok")),
                     (Demand::Run | Demand::Yield, _) => SampleEvent::Ended {
                         stop: StopReason::Stop,
                         usage: None,
@@ -245,7 +243,7 @@ pub(super) fn late(key: EffectKey, driver: &Driver) -> Input {
     let done = || Observation::new(ObservationStatus::Done, words);
     match key {
         EffectKey::Sample { .. } => {
-            Input::SampleEvent { key, event: SampleEvent::Item(Item::Text { text: words.into() }) }
+            Input::SampleEvent { key, event: SampleEvent::Item(Item::text(words)) }
         }
         EffectKey::Call { .. } => Input::CallEnded { key, observation: done() },
         EffectKey::Hook { .. } => Input::HookReplied { key, reply: HookReply::pass() },

@@ -59,7 +59,7 @@ impl<'a> Answering<'a> {
             Temper::Endless => {
                 return SampleEvent::Item(match self.dice.chance(100) {
                     true => self.call(work),
-                    false => Item::Text { text: "and on it goes".into() },
+                    false => Item::text("and on it goes"),
                 });
             }
             Temper::Fails(kind) if self.dice.chance(500) => {
@@ -71,12 +71,12 @@ impl<'a> Answering<'a> {
         if self.dice.chance(end) {
             return self.end();
         }
-        let text = |text: &str| Item::Text { text: text.into() };
+        let text = |text: &str| Item::text(text);
         SampleEvent::Item(match self.dice.below(20) {
             0 => Item::Refusal { text: "I would rather not".into() },
             1 => Item::Reasoning(Arc::new(ReasoningItem {
                 text: String::from("let me think"),
-                opaque: None,
+                ..ReasoningItem::default()
             })),
             2 => text(&"x".repeat(self.dice.below(900))),
             3..8 => text("something"),

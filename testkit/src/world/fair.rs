@@ -84,7 +84,7 @@ fn answer(world: &mut World, key: EffectKey, demand: Demand) -> Held {
             world.take(Input::SampleEvent { key, event: news })
         }
         (EffectKey::Sample { .. }, Demand::Run | Demand::Yield) => {
-            let item = Item::Text { text: "ok".into() };
+            let item = Item::text("ok");
             let news = SampleEvent::Item(item);
             world.take(Input::SampleEvent { key, event: news })?;
             let news = SampleEvent::Ended {

@@ -12,7 +12,7 @@ use windlass_core::{
     ProgramMode, ProgramTransport, Reason, RecordedFact, RequestOptions, ResultForm, Rule,
     RuleVerdict, Scope, Seq, SessionId, SessionOpened, SessionResumed, SessionRewound, Settings,
     SettingsChanged, StopTiming, Timestamp, ToolChoice, ToolEffect, ToolSpec, TurnId, TurnOpened,
-    TurnOutcome, TurnSettled, TurnUsage,
+    TurnOutcome, TurnSettled, TurnUsage, WebSearch,
 };
 
 use crate::world::facts::{call_with, compaction_with, goal_with, hook_with, sample_with};
@@ -304,6 +304,11 @@ pub(crate) fn settings(text: &str) -> Settings {
             it.parallel_calls = Some(false);
             it.reasoning_summary = Some(text.into());
             it.program = Some(program(text));
+            it.web_search = Some(WebSearch {
+                max_searches: Some(u32::MAX),
+                allowed_domains: vec![text.into()],
+                blocked_domains: vec![text.into()],
+            });
             it.offered = OfferedTools::Allowed;
         });
     })

@@ -110,11 +110,11 @@ impl World {
                 self.now.0 = self.now.0.saturating_sub(*ms);
                 Ok(())
             }
-            Step::Text(text) => self.item(Item::Text { text: text.as_str().into() }),
+            Step::Text(text) => self.item(Item::text(text.as_str())),
             Step::Refusal(text) => self.item(Item::Refusal { text: text.as_str().into() }),
             Step::Reasoning(text) => self.item(Item::Reasoning(Arc::new(ReasoningItem {
                 text: text.clone(),
-                opaque: None,
+                ..ReasoningItem::default()
             }))),
             Step::Call { tool, id, fault, arguments } => {
                 self.item(Item::Call(Arc::new(CallItem {
@@ -481,10 +481,9 @@ impl World {
         let words = "late";
         let done = || Observation::new(ObservationStatus::Done, words);
         self.take(match key {
-            EffectKey::Sample { .. } => Input::SampleEvent {
-                key,
-                event: SampleEvent::Item(Item::Text { text: words.into() }),
-            },
+            EffectKey::Sample { .. } => {
+                Input::SampleEvent { key, event: SampleEvent::Item(Item::text(words)) }
+            }
             EffectKey::Call { .. } => Input::CallEnded { key, observation: done() },
             EffectKey::Hook { .. } => Input::HookReplied { key, reply: HookReply::pass() },
             EffectKey::Approval { .. } => Input::ApproverAnswered {

@@ -128,7 +128,7 @@ fn essentials(recorded: &RecordedFact) -> String {
                 + &fact.output_bound.map_or(String::new(), |most| format!(", answer up to {most}"))
         ),
         FactGroup::Sample(SampleFact::ItemAdded(fact)) => match &fact.item {
-            Item::Text { text } => format!(" text {:?}", short(text)),
+            Item::Text { text, .. } => format!(" text {:?}", short(text)),
             Item::Refusal { text } => format!(" refusal {:?}", short(text)),
             Item::Reasoning(item) => format!(" reasoning {:?}", short(&item.text)),
             Item::Call(call) => {

@@ -107,7 +107,7 @@ fn law_08_kills_a_re_ask_of_an_answer_that_is_not_empty_or_not_told_so() {
     kills_log(ONE_EMPTY, law, |log| {
         let at = find(log, "ItemAdded", 0);
         if let Fact::ItemAdded(fact) = &mut log[at].fact {
-            fact.item = Item::Text { text: "hmm".into() };
+            fact.item = Item::text("hmm");
         }
     });
     kills_log(ONE_EMPTY, law, |log| {

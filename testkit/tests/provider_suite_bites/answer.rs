@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use windlass_core::{FailureKind, Opaque, Retry, StopReason, StreamEvent, Usage};
+use windlass_core::{
+    Citation, FailureKind, Opaque, Retry, SpanUnit, StopReason, StreamEvent, TextSpan, Usage,
+};
 use windlass_ports::ProviderError;
 
 use crate::fault::Fault;
@@ -97,6 +99,20 @@ impl Answer {
         if let Some(text) = said("refusal") {
             let (slot, _) = self.slot("refusal");
             out.push(StreamEvent::Refusal { slot, text });
+        }
+        for cited in delta["annotations"].as_array().into_iter().flatten() {
+            if fault == Fault::DropsSources {
+                continue;
+            }
+            let cited = &cited["url_citation"];
+            let (slot, _) = self.slot("content");
+            let text = |key: &str| cited[key].as_str().unwrap_or_default().to_owned();
+            let (start, end) = (cited["start_index"].as_u64(), cited["end_index"].as_u64());
+            let span = start.zip(end).map(|(start, end)| TextSpan { start, end });
+            let bytes = fault == Fault::CountsSourcesInBytes;
+            let unit = if bytes { SpanUnit::Bytes } else { SpanUnit::Characters };
+            let citation = Citation { url: text("url"), title: text("title"), span };
+            out.push(StreamEvent::Citation { slot, citation, unit });
         }
         for call in delta["tool_calls"].as_array().into_iter().flatten() {
             self.call(call, fault, out)?;

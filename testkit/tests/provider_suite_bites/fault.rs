@@ -64,4 +64,6 @@ pub(crate) enum Fault {
     RefusesWhatItDeclares,
     DropsToolsThatItDeclares,
     DeclaresReasoningThatItHasNot,
+    DropsSources,
+    CountsSourcesInBytes,
 }

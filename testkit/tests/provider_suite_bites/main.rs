@@ -78,6 +78,8 @@ const BITES: &[(&str, Fault, &str)] = &[
     ("what_is_declared_is_done", Fault::RefusesWhatItDeclares, "declared and refused"),
     ("what_is_declared_is_done", Fault::DropsToolsThatItDeclares, "declared and not sent"),
     ("what_is_not_declared_is_unsupported", Fault::DeclaresNoToolsAndSendsThem, "not declared and"),
+    ("sources_are_told_where_searches_are_declared", Fault::DropsSources, "one source was given"),
+    ("sources_are_told_where_searches_are_declared", Fault::CountsSourcesInBytes, "was told as one of"),
     ("reasoning_comes_back_as_declared", Fault::DeclaresReasoningThatItHasNot, "declared and not"),
 ];
 

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use windlass_core::{FailureKind, Retry, StreamEvent};
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
-    StreamState,
+    StreamState, WebSearchSupport,
 };
 use windlass_testkit::http::Protocol;
 use windlass_testkit::provider::suite::{Endpoint, ProviderFixture};
@@ -64,6 +64,12 @@ struct Shared {
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
+/// What it can do where it has no fault.
+fn all() -> ProviderCapabilities {
+    let all = ProviderCapabilities::default().with_tools().with_effort();
+    all.with_web_search(WebSearchSupport::default())
+}
+
 #[async_trait]
 impl Provider for Reference {
     fn name(&self) -> &str {
@@ -71,7 +77,7 @@ impl Provider for Reference {
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
-        let all = ProviderCapabilities::default().with_tools().with_effort();
+        let all = all();
         match self.0.fault {
             Fault::DeclaresNoToolsAndSendsThem => ProviderCapabilities::default(),
             Fault::DeclaresReasoningThatItHasNot => all.with_reasoning(),
@@ -106,7 +112,7 @@ impl Shared {
         match self.fault {
             Fault::DeclaresNoToolsAndSendsThem => {}
             Fault::RefusesWhatItDeclares => ProviderCapabilities::default().check(&request)?,
-            _ => ProviderCapabilities::default().with_tools().with_effort().check(&request)?,
+            _ => all().check(&request)?,
         }
         if self.sulks.load(Ordering::SeqCst) {
             return Err(error(FailureKind::Unavailable, "it failed before"));

@@ -66,6 +66,9 @@ pub(crate) fn body(request: &SampleRequest, images: &Images, fault: Fault) -> St
     if let Some(choice) = choice(&request.choice).filter(|_| fault != Fault::IgnoresTheChoice) {
         body["tool_choice"] = choice;
     }
+    if settings.options.web_search.is_some() {
+        body["web_search_options"] = json!({});
+    }
     if let Some(effort) = &settings.effort {
         let one = fault == Fault::SendsOneEffort;
         body["reasoning_effort"] = if one { "high" } else { effort.as_str() }.into();
@@ -125,7 +128,7 @@ fn add(
             let text = program_report_text(observation);
             messages.push(json!({ "role": "system", "content": text }));
         }
-        PromptItem::Text { sample: by, text } | PromptItem::Refusal { sample: by, text } => {
+        PromptItem::Text { sample: by, text, .. } | PromptItem::Refusal { sample: by, text } => {
             let said = of_sample(*by, sample, messages);
             let before = said["content"].as_str().unwrap_or_default();
             said["content"] = format!("{before}{text}").into();

@@ -179,7 +179,7 @@ fn take(told: &mut Told, fact: &Fact) -> anyhow::Result<bool> {
     } else if let Fact::SampleEnded(_) = fact {
         told.tally.samples += 1;
     } else if let Fact::ItemAdded(added) = fact {
-        if let Item::Text { text } = &added.item {
+        if let Item::Text { text, .. } = &added.item {
             told.answer.push_str(text);
         }
     } else if let Fact::CallObserved(observed) = fact {

@@ -8,11 +8,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use windlass_core::{Opaque, StreamEvent};
 use windlass_kit_http::DecodeError;
-use windlass_kit_http::json::{BorrowedText, is_json, non_empty};
+use windlass_kit_http::json::{is_json, non_empty};
 
+use super::block::{Block, BlockKind, kind, protocol};
+use super::hosted::{BlockCitations, SentBlock};
 use super::wire::{WireBlock, WireDelta};
 use crate::DIALECT;
 
@@ -31,39 +32,6 @@ pub(super) struct ContentBlocks {
     count: u32,
     /// Events that wait until they are certain, each with true if it is certain by itself.
     held: VecDeque<(StreamEvent, bool)>,
-}
-
-#[derive(Debug)]
-struct Block {
-    slot: u32,
-    kind: BlockKind,
-    open: bool,
-    /// True once anything followed its start.
-    grown: bool,
-}
-
-#[derive(Debug)]
-enum BlockKind {
-    Text,
-    Thinking {
-        text: String,
-        signature: String,
-    },
-    Redacted {
-        data: String,
-    },
-    Call(CallBlock),
-    /// A server's own affair: calls that it runs itself, their results, what is not known here.
-    Other,
-}
-
-#[derive(Debug)]
-struct CallBlock {
-    id: String,
-    name: String,
-    arguments: String,
-    /// The arguments in the block's start, which count where none stream.
-    input: Option<String>,
 }
 
 /// A thinking block as it goes back.
@@ -104,9 +72,10 @@ impl ContentBlocks {
         &mut self,
         index: Option<u64>,
         block: WireBlock<'_>,
+        sent: SentBlock<'_>,
         out: &mut Vec<StreamEvent>,
     ) -> Result<(), DecodeError> {
-        let kind = kind(&block)?;
+        let kind = kind(&block, sent)?;
         let index = index.unwrap_or_else(|| match self.count {
             0 => 0,
             _ => self.latest.saturating_add(1),
@@ -126,11 +95,12 @@ impl ContentBlocks {
                 id: call.id.clone(),
                 name: call.name.clone(),
             }),
-            Some(BlockKind::Redacted { .. }) => {
-                out.push(StreamEvent::Reasoning { slot, text: String::new() })
-            }
-            Some(BlockKind::Text | BlockKind::Thinking { .. } | BlockKind::Other) | None => {}
+            Some(
+                BlockKind::Redacted { .. } | BlockKind::Hosted(_) | BlockKind::HostedResult(_),
+            ) => out.push(StreamEvent::Reasoning { slot, text: String::new() }),
+            Some(BlockKind::Text(_) | BlockKind::Thinking { .. } | BlockKind::Other) | None => {}
         }
+        let citations = block.citations;
         // Some servers put the beginning of a block into its start.
         let begun = WireDelta {
             text: block.text,
@@ -139,13 +109,23 @@ impl ContentBlocks {
             ..WireDelta::default()
         };
         if let Some(block) = self.list.get_mut(&index) {
-            match block.kind {
-                BlockKind::Text => block.text(begun.text, out)?,
+            let slot = block.slot;
+            match &mut block.kind {
+                BlockKind::Text(cited) => {
+                    if let Some(list) = citations {
+                        cited.extend(slot, list, out);
+                    }
+                    block.text(begun.text, out)?;
+                }
                 BlockKind::Thinking { .. } => {
                     block.thinking(begun.thinking, out)?;
                     block.signature(begun.signature)?;
                 }
-                BlockKind::Redacted { .. } | BlockKind::Call(_) | BlockKind::Other => {}
+                BlockKind::Redacted { .. }
+                | BlockKind::Call(_)
+                | BlockKind::Hosted(_)
+                | BlockKind::HostedResult(_)
+                | BlockKind::Other => {}
             }
             block.grown = false;
         }
@@ -168,6 +148,8 @@ impl ContentBlocks {
                     "thinking_delta"
                 } else if delta.signature.is_some() {
                     "signature_delta"
+                } else if delta.citation.is_some() {
+                    "citations_delta"
                 } else if delta.text.is_some() {
                     "text_delta"
                 } else {
@@ -178,7 +160,7 @@ impl ContentBlocks {
         );
         if !self.list.contains_key(&index) {
             match what {
-                "text_delta" => self.open(index, BlockKind::Text)?,
+                "text_delta" => self.open(index, BlockKind::Text(BlockCitations::default()))?,
                 "thinking_delta" => self.open(index, BlockKind::thinking())?,
                 "input_json_delta" if non_empty(delta.partial_json).is_some() => {
                     return Err(protocol("arguments of a call that was never opened"));
@@ -197,6 +179,7 @@ impl ContentBlocks {
             "thinking_delta" => block.thinking(delta.thinking, out)?,
             "signature_delta" => block.signature(delta.signature)?,
             "input_json_delta" => block.arguments(delta.partial_json, out)?,
+            "citations_delta" => return Ok(block.cite(delta.citation, out)),
             _ => return Ok(false),
         }
         Ok(true)
@@ -273,7 +256,16 @@ impl ContentBlocks {
         let slot = block.slot;
         let (payload, sure) = match &mut block.kind {
             BlockKind::Other => return Ok(()),
-            BlockKind::Text => (None, true),
+            BlockKind::Text(cited) => (cited.finish().map(Ok), true),
+            BlockKind::Hosted(call) => {
+                // One that was cut off, or is broken, is not kept.
+                let Some((payload, query)) = call.finish().filter(|_| stopped) else {
+                    return Ok(());
+                };
+                out.extend(query.map(|query| StreamEvent::Search { slot, query }));
+                (Some(Ok(payload)), true)
+            }
+            BlockKind::HostedResult(payload) => (Some(Ok(std::mem::take(payload))), true),
             BlockKind::Thinking { text, signature } => {
                 let (thinking, signature) = (std::mem::take(text), std::mem::take(signature));
                 let whole = stopped && !signature.is_empty();
@@ -325,158 +317,4 @@ impl ContentBlocks {
         let held = self.held.drain(..).filter(|(_, sure)| *sure || !cut);
         out.extend(held.map(|(done, _)| done));
     }
-}
-
-impl BlockKind {
-    fn thinking() -> Self {
-        Self::Thinking { text: String::new(), signature: String::new() }
-    }
-}
-
-impl Block {
-    /// Returns true if a start only repeats this block's start.
-    fn repeats(&self, kind: &BlockKind) -> bool {
-        match (&self.kind, kind) {
-            (BlockKind::Call(known), BlockKind::Call(call)) => {
-                known.id == call.id
-                    && known.name == call.name
-                    && !(known.id.is_empty() && self.grown)
-            }
-            (BlockKind::Text, BlockKind::Text)
-            | (BlockKind::Thinking { .. }, BlockKind::Thinking { .. })
-            | (BlockKind::Other, BlockKind::Other) => !self.grown,
-            (BlockKind::Redacted { data }, BlockKind::Redacted { data: other }) => data == other,
-            (
-                BlockKind::Text
-                | BlockKind::Thinking { .. }
-                | BlockKind::Redacted { .. }
-                | BlockKind::Call(_)
-                | BlockKind::Other,
-                _,
-            ) => false,
-        }
-    }
-
-    fn text(
-        &mut self,
-        text: Option<BorrowedText<'_>>,
-        out: &mut Vec<StreamEvent>,
-    ) -> Result<(), DecodeError> {
-        let Some(text) = non_empty(text) else {
-            return Ok(());
-        };
-        match (&self.kind, self.open) {
-            (BlockKind::Text, true) => {
-                self.grown = true;
-                out.push(StreamEvent::Text { slot: self.slot, text });
-                Ok(())
-            }
-            _ => Err(self.misplaced("text")),
-        }
-    }
-
-    fn thinking(
-        &mut self,
-        text: Option<BorrowedText<'_>>,
-        out: &mut Vec<StreamEvent>,
-    ) -> Result<(), DecodeError> {
-        let Some(text) = non_empty(text) else {
-            return Ok(());
-        };
-        match (&mut self.kind, self.open) {
-            (BlockKind::Thinking { text: known, .. }, true) => {
-                self.grown = true;
-                known.push_str(&text);
-                out.push(StreamEvent::Reasoning { slot: self.slot, text });
-                Ok(())
-            }
-            _ => Err(self.misplaced("thinking")),
-        }
-    }
-
-    fn signature(&mut self, text: Option<BorrowedText<'_>>) -> Result<(), DecodeError> {
-        let Some(text) = non_empty(text) else {
-            return Ok(());
-        };
-        match (&mut self.kind, self.open) {
-            (BlockKind::Thinking { signature, .. }, true) => {
-                self.grown = true;
-                signature.push_str(&text);
-                Ok(())
-            }
-            _ => Err(self.misplaced("a signature")),
-        }
-    }
-
-    fn arguments(
-        &mut self,
-        text: Option<BorrowedText<'_>>,
-        out: &mut Vec<StreamEvent>,
-    ) -> Result<(), DecodeError> {
-        let Some(text) = non_empty(text) else {
-            return Ok(());
-        };
-        match (&mut self.kind, self.open) {
-            (BlockKind::Call(call), true) => {
-                self.grown = true;
-                call.arguments.push_str(&text);
-                out.push(StreamEvent::CallArguments { slot: self.slot, text });
-                Ok(())
-            }
-            _ => Err(self.misplaced("arguments")),
-        }
-    }
-
-    fn misplaced(&self, what: &str) -> DecodeError {
-        let of = if self.open { "of another kind" } else { "that has ended" };
-        protocol(&format!("{what} for a part of the answer {of}"))
-    }
-}
-
-/// Returns the kind of block that a start opens.
-fn kind(block: &WireBlock<'_>) -> Result<BlockKind, DecodeError> {
-    let owned = |text: &Option<BorrowedText<'_>>| {
-        let text = text.as_ref();
-        text.map(|text| text.0.clone().into_owned()).unwrap_or_default()
-    };
-    let kind = block.kind.as_ref().map_or("", |kind| &kind.0);
-    Ok(match kind {
-        "text" => BlockKind::Text,
-        "thinking" => BlockKind::thinking(),
-        "redacted_thinking" => BlockKind::Redacted { data: owned(&block.data) },
-        "tool_use" => {
-            let name = owned(&block.name);
-            if name.is_empty() {
-                return Err(protocol("a call without the name of a tool"));
-            }
-            BlockKind::Call(CallBlock {
-                id: owned(&block.id),
-                name,
-                arguments: String::new(),
-                input: block.input.and_then(input),
-            })
-        }
-        // Not sent back either: the calls and results of tools that the provider runs itself.
-        other => {
-            let kind = other.get(..64).unwrap_or(other);
-            tracing::warn!(kind, "the answer has a block of a kind that is left out");
-            BlockKind::Other
-        }
-    })
-}
-
-/// The arguments in a block's start: an empty object stands there where they are yet to come.
-fn input(raw: &RawValue) -> Option<String> {
-    match serde_json::from_str(raw.get()).ok()? {
-        serde_json::Value::Object(fields) => (!fields.is_empty()).then(|| raw.get().to_owned()),
-        serde_json::Value::String(text) => (!text.trim().is_empty()).then_some(text),
-        serde_json::Value::Null
-        | serde_json::Value::Bool(_)
-        | serde_json::Value::Number(_)
-        | serde_json::Value::Array(_) => None,
-    }
-}
-
-fn protocol(what: &str) -> DecodeError {
-    DecodeError::Protocol(format!("the stream is not as documented: {what}"))
 }

@@ -4,7 +4,9 @@
 //! data has none. An answer is whole with `message_stop`, or, where that is missing, once the
 //! reason to stop is known.
 
+mod block;
 mod blocks;
+mod hosted;
 mod wire;
 
 use serde_json::Value;
@@ -14,6 +16,7 @@ use windlass_kit_http::{DecodeError, DeltaTemplate, Dialect, ReportedError, acce
 use windlass_ports::StreamState;
 
 use self::blocks::ContentBlocks;
+use self::hosted::SentBlock;
 use self::wire::{
     WholeContent, WholeMessage, WireBlock, WireEvent, WireMessage, WireUsage, repair_block,
     repair_event, repair_whole,
@@ -61,7 +64,7 @@ impl MessagesDecoder {
             "message_start" => self.begin(event.message.unwrap_or_default(), out)?,
             "content_block_start" => {
                 let block = event.content_block.unwrap_or_default();
-                self.blocks.start(event.index, block, out)?;
+                self.blocks.start(event.index, block, SentBlock::Event(data), out)?;
             }
             "content_block_delta" => {
                 let delta = event.delta.unwrap_or_default();
@@ -206,7 +209,7 @@ impl Dialect for MessagesDecoder {
         self.begin(WireMessage { id: message.id, model: message.model, usage }, out)?;
         for (index, block) in (0..).zip(blocks) {
             let text = fit::<WireBlock<'_>>(&block, repair_block)?;
-            self.blocks.start(Some(index), parse(&text)?, out)?;
+            self.blocks.start(Some(index), parse(&text)?, SentBlock::Whole(&block), out)?;
             self.blocks.stop(Some(index), out)?;
         }
         self.stop = non_empty(message.stop_reason);

@@ -134,6 +134,8 @@ fn thinking_is_kept_as_it_goes_back() {
             | StreamEvent::Text { .. }
             | StreamEvent::Refusal { .. }
             | StreamEvent::Reasoning { .. }
+            | StreamEvent::Citation { .. }
+            | StreamEvent::Search { .. }
             | StreamEvent::CallOpened { .. }
             | StreamEvent::CallArguments { .. }
             | StreamEvent::Usage(_)
@@ -153,6 +155,8 @@ fn closed(events: &[&str]) -> Vec<u32> {
         | StreamEvent::Text { .. }
         | StreamEvent::Refusal { .. }
         | StreamEvent::Reasoning { .. }
+        | StreamEvent::Citation { .. }
+        | StreamEvent::Search { .. }
         | StreamEvent::CallOpened { .. }
         | StreamEvent::CallArguments { .. }
         | StreamEvent::Usage(_)
@@ -215,7 +219,7 @@ fn arguments_may_stand_in_the_start() {
 }
 
 #[test]
-fn what_the_server_runs_itself_is_read_over() {
+fn a_search_of_the_server_is_kept_and_other_blocks_are_read_over() {
     let search = r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#;
     let found = r#"{"type":"web_search_tool_result","tool_use_id":"s","content":[{"x":1}]}"#;
     let cited = delta(0, r#"{"type":"citations_delta","citation":{}}"#);
@@ -231,7 +235,22 @@ fn what_the_server_runs_itself_is_read_over() {
         &delta(2, r#"{"type":"text_delta","text":"no"}"#),
         &ended("pause_turn"),
     ]);
-    assert_eq!(got.unwrap()[1..], [finished(StopReason::Unfinished)]);
+    let kept = |payload: &str| {
+        let (provider, endpoint) = (DIALECT.into(), "http://host/v1".into());
+        Some(Opaque { provider, endpoint, model: "c".into(), payload: payload.into() })
+    };
+    let step = |slot| StreamEvent::Reasoning { slot, text: String::new() };
+    let ends = |slot, opaque| StreamEvent::Done { slot, text: None, opaque };
+    let whole = search.replace("{}}", r#"{"query":"x"}}"#);
+    let expected = [
+        step(0),
+        StreamEvent::Search { slot: 0, query: "x".into() },
+        ends(0, kept(&whole)),
+        step(1),
+        ends(1, kept(found)),
+        finished(StopReason::Unfinished),
+    ];
+    assert_eq!(got.unwrap()[1..], expected);
 }
 
 #[test]

@@ -101,6 +101,8 @@ pub(super) struct WireBlock<'a> {
     pub(super) signature: Option<BorrowedText<'a>>,
     #[serde(borrow)]
     pub(super) data: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    pub(super) citations: Option<&'a RawValue>,
 }
 
 /// Increment of a block, or, in a `message_delta`, the stop reason.
@@ -119,6 +121,8 @@ pub(super) struct WireDelta<'a> {
     pub(super) partial_json: Option<BorrowedText<'a>>,
     #[serde(borrow)]
     pub(super) stop_reason: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    pub(super) citation: Option<&'a RawValue>,
 }
 
 /// Token usage, as far as it has been told: each number stands until another is sent.

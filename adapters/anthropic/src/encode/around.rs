@@ -22,7 +22,7 @@ struct RequestHead<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheControl>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<ToolDefinition<'a>>,
+    tools: Vec<OfferedTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<[SystemBlock<'a>; 1]>,
 }
@@ -31,6 +31,26 @@ struct RequestHead<'a> {
 #[derive(Serialize)]
 struct CacheControl {
     r#type: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OfferedTool<'a> {
+    Own(ToolDefinition<'a>),
+    Search(SearchTool<'a>),
+}
+
+/// The search, which the server runs itself.
+#[derive(Serialize)]
+struct SearchTool<'a> {
+    r#type: &'static str,
+    name: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_uses: Option<u32>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    allowed_domains: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    blocked_domains: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -120,19 +140,30 @@ pub(super) fn head(
     let last = settings.tools.len();
     let tool = |(number, tool): (usize, _)| {
         let tool: &ToolSpec = tool;
-        Ok(ToolDefinition {
+        Ok(OfferedTool::Own(ToolDefinition {
             name: &tool.name,
             description: &tool.description,
             input_schema: schema(tool)?,
             cache_control: mark(marks && number == last),
-        })
+        }))
     };
+    // Before the others, so that the mark of the cache stays on the last one.
+    let search = settings.options.web_search.iter().map(|search| {
+        Ok(OfferedTool::Search(SearchTool {
+            r#type: "web_search_20250305",
+            name: "web_search",
+            max_uses: search.max_searches,
+            allowed_domains: &search.allowed_domains,
+            blocked_domains: &search.blocked_domains,
+        }))
+    });
+    let own = (1..).zip(&settings.tools).map(tool);
     let instructions = settings.instructions.as_str();
     let head = RequestHead {
         model: &settings.model,
         stream: true,
         cache_control: mark(caching == Caching::Automatic),
-        tools: (1..).zip(&settings.tools).map(tool).collect::<Result<_, ProviderError>>()?,
+        tools: search.chain(own).collect::<Result<_, ProviderError>>()?,
         system: (!instructions.trim().is_empty()).then(|| {
             [SystemBlock { r#type: "text", text: instructions, cache_control: mark(marks) }]
         }),

@@ -33,11 +33,12 @@ pub(super) fn input(call: &CallItem) -> Result<Box<RawValue>, Value> {
 }
 
 /// Returns true if a reasoning block is self-contained: it carries its signature, or content that
-/// only the provider can read.
+/// only the provider can read. So is a search of the server.
 pub(super) fn is_whole(payload: &str) -> bool {
     match serde_json::from_str(payload) {
         Ok(ReasoningPayload::Thinking { signature }) => !signature.is_empty(),
         Ok(ReasoningPayload::RedactedThinking { data }) => !data.is_empty(),
+        Ok(ReasoningPayload::ServerToolUse {} | ReasoningPayload::WebSearchToolResult {}) => true,
         Err(_) => false,
     }
 }
@@ -48,4 +49,6 @@ pub(super) fn is_whole(payload: &str) -> bool {
 enum ReasoningPayload {
     Thinking { signature: String },
     RedactedThinking { data: String },
+    ServerToolUse {},
+    WebSearchToolResult {},
 }

@@ -16,15 +16,16 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_core::{
-    AppendListIter, CallItem, Image, LoweredPart, LoweringReason, Observation, ObservationStatus,
-    PromptItem, ReasoningItem, Seq, program_report_text,
+    AppendList, CallItem, Image, LoweredPart, LoweringReason, Observation, ObservationStatus,
+    Opaque, PromptItem, ReasoningItem, Seq, program_report_text,
 };
 use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
 use windlass_kit_http::request::{image_placeholder, tool_name, write};
-use windlass_kit_http::{EncodedImage, EncodedImages, EncodedItems};
+use windlass_kit_http::{EncodedImage, EncodedImages, EncodedItems, misconfigured};
 use windlass_ports::ProviderError;
 
 use super::fit::{call_id, input, is_whole};
+use super::hosted::{goes_back, hosted};
 
 /// The most bytes of an image in base64.
 const MOST_IMAGE: usize = 5 * 1024 * 1024;
@@ -45,6 +46,8 @@ const SILENT: &str = "[There is no output.]";
 struct TextBlock<'a> {
     r#type: &'static str,
     text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    citations: Option<&'a RawValue>,
 }
 
 #[derive(Serialize)]
@@ -102,7 +105,8 @@ enum ToolResultPart<'a> {
 
 /// Writes the conversation on, up to the closing of its list.
 pub(super) fn items(
-    items: AppendListIter<'_, PromptItem>,
+    items: &AppendList<PromptItem>,
+    from: usize,
     here: RequestTarget<'_>,
     pictures: &EncodedImages,
     out: &mut Vec<u8>,
@@ -119,8 +123,10 @@ pub(super) fn items(
         report: LoweringReport::default(),
         here,
         pictures,
+        items,
+        from,
     };
-    for (before, item) in items.enumerate() {
+    for (before, item) in items.iter_from(from).enumerate() {
         page.item(item, before)?;
     }
     page.finish()
@@ -140,6 +146,8 @@ enum OpenMessage {
         spoken: usize,
         /// Number of thinking blocks behind that index.
         thoughts: u32,
+        /// True if the last other block is a search of the server: the model goes on after it.
+        paused: bool,
     },
 }
 
@@ -151,6 +159,8 @@ struct MessageWriter<'a> {
     report: LoweringReport,
     here: RequestTarget<'a>,
     pictures: &'a EncodedImages,
+    items: &'a AppendList<PromptItem>,
+    from: usize,
 }
 
 impl MessageWriter<'_> {
@@ -169,12 +179,14 @@ impl MessageWriter<'_> {
             PromptItem::Result { id, observation, edited } => {
                 self.result(id, observation, edited.as_deref(), before)
             }
-            PromptItem::Text { sample, text } => self.text(*sample, text),
+            PromptItem::Text { sample, text, opaque } => {
+                self.text(*sample, text, opaque.as_deref())
+            }
             PromptItem::Refusal { sample, text } => {
                 self.report.downgraded(LoweredPart::Refusal, LoweringReason::Unsupported);
-                self.text(*sample, text)
+                self.text(*sample, text, None)
             }
-            PromptItem::Reasoning { sample, item } => self.reasoning(*sample, item),
+            PromptItem::Reasoning { sample, item } => self.reasoning(*sample, item, before),
             PromptItem::Call { sample, id, call } => self.call(*sample, id, call),
         }
     }
@@ -190,7 +202,9 @@ impl MessageWriter<'_> {
         match self.at {
             OpenMessage::User => {}
             OpenMessage::Start => self.write_placeholder(BEGIN)?,
-            OpenMessage::Assistant { .. } => self.write_placeholder(GO_ON)?,
+            // The server goes on with the answer that it paused.
+            OpenMessage::Assistant { paused: true, .. } => {}
+            OpenMessage::Assistant { paused: false, .. } => self.write_placeholder(GO_ON)?,
         }
         self.out.extend_from_slice(b"]}]");
         let (lowered, open) = self.report.into_parts();
@@ -232,14 +246,26 @@ impl MessageWriter<'_> {
         self.write_user_block(&block, before)
     }
 
-    fn text(&mut self, sample: Seq, text: &str) -> Result<(), ProviderError> {
+    fn text(
+        &mut self,
+        sample: Seq,
+        text: &str,
+        opaque: Option<&Opaque>,
+    ) -> Result<(), ProviderError> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        self.write_model_block(sample, &text_block(text))
+        let own = opaque.filter(|opaque| self.here.produced(opaque));
+        let citations = own.and_then(|opaque| serde_json::from_str(&opaque.payload).ok());
+        self.write_model_block(sample, &TextBlock { citations, ..text_block(text) }, false)
     }
 
-    fn reasoning(&mut self, sample: Seq, item: &ReasoningItem) -> Result<(), ProviderError> {
+    fn reasoning(
+        &mut self,
+        sample: Seq,
+        item: &ReasoningItem,
+        before: usize,
+    ) -> Result<(), ProviderError> {
         let payload = match lowering::reasoning(item, &self.here, is_whole) {
             Ok(payload) => payload,
             Err(why) => {
@@ -247,6 +273,16 @@ impl MessageWriter<'_> {
                 return Ok(());
             }
         };
+        if let Some(block) = hosted(payload) {
+            if !goes_back(self.items, self.from.saturating_add(before), &block) {
+                self.report.dropped(LoweredPart::Reasoning, LoweringReason::Invalid);
+                return Ok(());
+            }
+            let raw: &RawValue = serde_json::from_str(payload).map_err(|error| {
+                misconfigured(format!("writing a search of the server: {error}"))
+            })?;
+            return self.write_model_block(sample, raw, true);
+        }
         self.turn_to_model(sample)?;
         self.out.extend_from_slice(payload.as_bytes());
         if let OpenMessage::Assistant { thoughts, .. } = &mut self.at {
@@ -271,7 +307,7 @@ impl MessageWriter<'_> {
             }
         };
         let block = ToolUseBlock { r#type: "tool_use", id, name, input };
-        self.write_model_block(sample, &block)
+        self.write_model_block(sample, &block, false)
     }
 
     /// Writes a block of the user, which closes all before it.
@@ -321,15 +357,16 @@ impl MessageWriter<'_> {
     }
 
     /// Writes a block of the model.
-    fn write_model_block<T: Serialize>(
+    fn write_model_block<T: Serialize + ?Sized>(
         &mut self,
         sample: Seq,
         block: &T,
+        paused: bool,
     ) -> Result<(), ProviderError> {
         self.turn_to_model(sample)?;
         write(self.out, block)?;
         let spoken = self.out.len();
-        self.at = OpenMessage::Assistant { sample, spoken, thoughts: 0 };
+        self.at = OpenMessage::Assistant { sample, spoken, thoughts: 0, paused };
         Ok(())
     }
 
@@ -340,6 +377,12 @@ impl MessageWriter<'_> {
                 self.out.push(b',');
                 return Ok(());
             }
+            // One message in several samples.
+            OpenMessage::Assistant { paused: true, spoken, thoughts, .. } => {
+                self.out.push(b',');
+                self.at = OpenMessage::Assistant { sample, spoken, thoughts, paused: true };
+                return Ok(());
+            }
             OpenMessage::Assistant { .. } => self.write_placeholder(GO_ON)?,
             OpenMessage::Start => self.write_placeholder(BEGIN)?,
             OpenMessage::User => {}
@@ -347,7 +390,7 @@ impl MessageWriter<'_> {
         let spoken = self.out.len();
         self.out.extend_from_slice(b"]},");
         self.open("assistant");
-        self.at = OpenMessage::Assistant { sample, spoken, thoughts: 0 };
+        self.at = OpenMessage::Assistant { sample, spoken, thoughts: 0, paused: false };
         Ok(())
     }
 
@@ -372,5 +415,5 @@ fn image_block<'a>(image: &'a Image, data: &'a str) -> ImageBlock<'a> {
 }
 
 fn text_block(text: &str) -> TextBlock<'_> {
-    TextBlock { r#type: "text", text }
+    TextBlock { r#type: "text", text, citations: None }
 }

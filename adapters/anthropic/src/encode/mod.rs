@@ -2,6 +2,7 @@
 
 mod around;
 mod fit;
+mod hosted;
 mod messages;
 mod shape;
 
@@ -59,7 +60,7 @@ impl Encoder for MessagesEncoder {
             endpoint: &self.endpoint,
             model: &prompt.settings.model,
         };
-        messages::items(prompt.items.iter_from(from), here, pictures, out)
+        messages::items(&prompt.items, from, here, pictures, out)
     }
 
     fn tail(&self, request: &SampleRequest, out: &mut Vec<u8>) -> Result<(), ProviderError> {

@@ -31,9 +31,14 @@ struct TextPart<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Tool<'a> {
-    function_declarations: Vec<FunctionDeclaration<'a>>,
+enum Tool<'a> {
+    FunctionDeclarations(Vec<FunctionDeclaration<'a>>),
+    GoogleSearch(GoogleSearch),
 }
+
+/// Search with the defaults of the server.
+#[derive(Serialize)]
+struct GoogleSearch {}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -55,7 +60,11 @@ struct RequestTail<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolConfig<'a> {
-    function_calling_config: FunctionCalling<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_calling_config: Option<FunctionCalling<'a>>,
+    /// Returns the search beside the calls of other tools, as a part that goes back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    include_server_side_tool_invocations: bool,
 }
 
 #[derive(Serialize)]
@@ -113,14 +122,14 @@ pub(super) fn head(
             Ok(FunctionDeclaration { name, description, parameters_json_schema })
         })
         .collect::<Result<_, ProviderError>>()?;
+    let own = (!tools.is_empty()).then_some(Tool::FunctionDeclarations(tools));
+    let search = settings.options.web_search.as_ref();
+    let search = search.map(|_| Tool::GoogleSearch(GoogleSearch {}));
     let system = instructions(settings, traits);
     let head = RequestHead {
         system_instruction: (!system.trim().is_empty())
             .then_some(SystemInstruction { parts: [TextPart { text: &system }] }),
-        tools: match tools.is_empty() {
-            true => Vec::new(),
-            false => vec![Tool { function_declarations: tools }],
-        },
+        tools: own.into_iter().chain(search).collect(),
     };
     write(out, &head)?;
     // The list of contents is the last field before the tail, so that it can grow.
@@ -190,9 +199,14 @@ fn answer_schema(shape: &OutputSchema) -> Result<Box<RawValue>, ProviderError> {
 fn choice(request: &SampleRequest) -> Result<Option<ToolConfig<'_>>, ProviderError> {
     let settings = &request.prompt.settings;
     let none = settings.tools.is_empty();
+    let searches = !none && settings.options.web_search.is_some();
+    let free = searches.then_some(ToolConfig {
+        function_calling_config: None,
+        include_server_side_tool_invocations: true,
+    });
     let (mode, name) = match &request.choice {
-        ToolChoice::Auto => return Ok(None),
-        ToolChoice::None if none => return Ok(None),
+        ToolChoice::Auto => return Ok(free),
+        ToolChoice::None if none => return Ok(free),
         ToolChoice::None => ("NONE", None),
         ToolChoice::Required => ("ANY", None),
         ToolChoice::Tool(name) => ("ANY", Some([name.as_str()])),
@@ -206,7 +220,10 @@ fn choice(request: &SampleRequest) -> Result<Option<ToolConfig<'_>>, ProviderErr
         return Err(misconfigured(context));
     }
     let function_calling_config = FunctionCalling { mode, allowed_function_names: name };
-    Ok(Some(ToolConfig { function_calling_config }))
+    Ok(Some(ToolConfig {
+        function_calling_config: Some(function_calling_config),
+        include_server_side_tool_invocations: searches,
+    }))
 }
 
 /// The thinking that the settings ask for: an effort, or a summary of it.

@@ -174,7 +174,7 @@ impl<'a> ContentWriter<'a, '_> {
                 self.context(at, &program_report_text(observation))
             }
             PromptItem::Image { image } => self.image(at, image),
-            PromptItem::Text { sample, text } => self.text(at, *sample, text),
+            PromptItem::Text { sample, text, .. } => self.text(at, *sample, text),
             PromptItem::Refusal { sample, text } => {
                 self.report.downgraded(LoweredPart::Refusal, LoweringReason::Unsupported);
                 self.text(at, *sample, text)
@@ -221,6 +221,9 @@ impl<'a> ContentWriter<'a, '_> {
         sample: Seq,
         item: &ReasoningItem,
     ) -> Result<(), ProviderError> {
+        if item.text.is_empty() && item.opaque.is_none() {
+            return Ok(());
+        }
         match lowering::reasoning(item, &self.here, windlass_kit_http::json::is_json) {
             Ok(payload) => {
                 self.begin_model(at, sample)?;

@@ -84,7 +84,7 @@ async fn a_request_begins_as_the_last_one_did() {
     let all = [
         call("a", "f"),
         result("a", ObservationStatus::Done),
-        PromptItem::Text { sample: Seq(9), text: "Done.".into() },
+        PromptItem::text(Seq(9), "Done."),
         PromptItem::User { text: "more".into() },
         PromptItem::User { text: "and more".into() },
     ];
@@ -101,7 +101,7 @@ async fn a_request_begins_as_the_last_one_did() {
 
 #[tokio::test]
 async fn the_model_speaks_neither_first_nor_last() {
-    let said = |sample| PromptItem::Text { sample: Seq(sample), text: "A".into() };
+    let said = |sample| PromptItem::text(Seq(sample), "A");
     let (sent, _) = body(&bodies(), &request("gemini-2.5-pro", &[said(2), said(5)])).await;
     let contents = sent["contents"].as_array().unwrap();
     let roles: Vec<&str> = contents.iter().filter_map(|one| one["role"].as_str()).collect();
@@ -121,4 +121,21 @@ async fn each_generation_is_asked_to_think_in_its_form() {
         let (sent, _) = body(&bodies(), &asked).await;
         assert_eq!(sent["generationConfig"]["thinkingConfig"], wanted);
     }
+}
+
+#[tokio::test]
+async fn the_search_stands_beside_the_tools_of_newer_models() {
+    let mut request = request("gemini-3-pro", &[PromptItem::User { text: "hi".into() }]);
+    let settings = Arc::make_mut(&mut request.prompt.settings);
+    settings.options.web_search = Some(windlass_core::WebSearch::default());
+    settings.tools.clear();
+    let (alone, _) = body(&bodies(), &request).await;
+    assert_eq!(alone["tools"], json!([{ "googleSearch": {} }]));
+    assert!(alone.get("toolConfig").is_none());
+    let tool = windlass_testkit::tool_spec("f", "F.", r#"{"type":"object"}"#);
+    Arc::make_mut(&mut request.prompt.settings).tools.push(tool);
+    let (both, _) = body(&bodies(), &request).await;
+    assert_eq!(both["tools"][0]["functionDeclarations"][0]["name"], "f");
+    assert_eq!(both["tools"][1], json!({ "googleSearch": {} }));
+    assert_eq!(both["toolConfig"], json!({ "includeServerSideToolInvocations": true }));
 }

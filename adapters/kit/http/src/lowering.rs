@@ -200,7 +200,7 @@ mod tests {
 
     fn of(opaque: Option<Opaque>) -> ReasoningItem {
         let text = String::from("hm");
-        ReasoningItem { text, opaque }
+        ReasoningItem { text, opaque, ..Default::default() }
     }
 
     #[test]

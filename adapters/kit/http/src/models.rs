@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
-use windlass_core::{FailureKind, Retry};
+use windlass_core::{FailureKind, Retry, Settings};
 use windlass_ports::glob;
 use windlass_ports::sync::Mutex;
-use windlass_ports::{ModelCapabilities, ProviderError, SampleRequest};
+use windlass_ports::{ModelCapabilities, ProviderError};
 
 use crate::address::misconfigured;
 
@@ -67,6 +67,8 @@ struct ModelEntry {
     patches: Option<bool>,
     #[serde(default)]
     grammars: Option<bool>,
+    #[serde(default)]
+    web_search: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -80,8 +82,8 @@ impl Models {
     /// Creates a table with the user's own entries before the built-in ones. It is TOML, with a
     /// `[[model]]` for each kind of model. An entry has `name`, in which `*` matches any text, and
     /// those of `provider`, `window`, `max_output` (tokens), `tools`, `parallel_calls`,
-    /// `reasoning`, `images`, `structured_output`, `patches` and `grammars` that are known. The first entry that matches a
-    /// model's name applies.
+    /// `reasoning`, `images`, `structured_output`, `patches`, `grammars` and `web_search` (the adapters in whose
+    /// protocol it searches the web) that are known. The first entry that matches a model's name applies.
     ///
     /// # Errors
     /// [`ProviderError`] of kind `InvalidRequest` when it is no such table.
@@ -139,19 +141,19 @@ impl Models {
             structured_output: entry.structured_output.unwrap_or(unknown.structured_output),
             patches: entry.patches.unwrap_or(unknown.patches),
             grammars: entry.grammars.unwrap_or(unknown.grammars),
+            web_search: entry.web_search.iter().any(|name| name == provider),
         }
     }
 }
 
 impl Models {
-    /// Rejects a request that needs a capability which its model is known to lack. The provider
+    /// Rejects settings whose requests need a capability which its model is known to lack. The provider
     /// would reject such a request or ignore a part of it, so the error comes before anything is
     /// sent. A request to an unknown model is never rejected.
     ///
     /// # Errors
     /// [`ProviderError`] of kind `Unsupported`, which is never worth a retry.
-    pub fn admit(&self, provider: &str, request: &SampleRequest) -> Result<(), ProviderError> {
-        let settings = &request.prompt.settings;
+    pub fn admit(&self, provider: &str, settings: &Settings) -> Result<(), ProviderError> {
         let known = self.of(provider, &settings.model);
         let missing = if !known.known {
             return Ok(());
@@ -161,6 +163,8 @@ impl Models {
             "takes no effort"
         } else if !known.parallel_calls && settings.options.parallel_calls == Some(true) {
             "cannot be told to ask for several calls at once"
+        } else if !known.web_search && settings.options.web_search.is_some() {
+            "does not search the web"
         } else {
             return Ok(());
         };
@@ -180,6 +184,8 @@ fn parse(text: &str) -> Result<Vec<ModelEntry>, toml::de::Error> {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::WebSearch;
+
     use super::*;
 
     #[test]
@@ -253,7 +259,7 @@ mod tests {
             if tools {
                 settings.tools.push(crate::bodies::tests::tool());
             }
-            Models::default().admit("openai", &request).err()
+            Models::default().admit("openai", &request.prompt.settings).err()
         };
         assert!(refused("gpt-4o", true, None).is_none());
         assert!(refused("o3", true, Some("low")).is_none());
@@ -262,5 +268,20 @@ mod tests {
         assert_eq!((error.kind, error.retry), (FailureKind::Unsupported, Retry::Never));
         let error = refused("o1-mini", true, None).unwrap();
         assert!(error.context.contains("o1-mini") && error.context.contains("tools"));
+    }
+
+    #[test]
+    fn a_known_model_searches_only_in_the_protocols_that_the_table_names() {
+        let searches = |provider: &str, model: &str| {
+            let settings = Settings::new(provider, model);
+            let settings = settings.with(|it| it.options.web_search = Some(WebSearch::default()));
+            Models::default().admit(provider, &settings).is_ok()
+        };
+        assert!(searches("openai", "gpt-5.1") && !searches("openai-chat", "gpt-5.1"));
+        assert!(searches("openai-chat", "gpt-5-search-api"));
+        assert!(!searches("openai", "gpt-4.1-nano"));
+        assert!(searches("anthropic", "claude-sonnet-4-5"));
+        assert!(!searches("anthropic", "claude-3-opus-20240229"));
+        assert!(searches("openai", "my-own"));
     }
 }

@@ -4,7 +4,7 @@
 //! `finish_reason`): some servers repeat the reason and send more after it.
 
 use serde_json::Value;
-use windlass_core::{Opaque, StopReason, StreamEvent};
+use windlass_core::{Citation, Opaque, StopReason, StreamEvent};
 use windlass_ports::StreamState;
 
 use super::DIALECT;
@@ -12,6 +12,7 @@ use super::calls::StreamedCalls;
 use super::details::ReasoningDetails;
 use super::messages::CONTENT;
 use super::wire::{ChatChunk, WireChoice, WireDelta, completion_as_chunk, repair_chunk};
+use crate::citations;
 use crate::quirks::{CallExtra, Quirks, ReasoningBack};
 use windlass_kit_http::DecodeError;
 use windlass_kit_http::DeltaTemplate;
@@ -36,6 +37,8 @@ pub(crate) struct ChatDecoder {
     refusal: Option<u32>,
     reasoning: Option<u32>,
     calls: StreamedCalls,
+    /// Sources of the text.
+    cited: Vec<Citation>,
     finish: Option<String>,
     /// Template of the last event, if it was a delta of text and nothing else.
     like: Option<DeltaTemplate>,
@@ -58,6 +61,7 @@ impl ChatDecoder {
             refusal: None,
             reasoning: None,
             calls: StreamedCalls::default(),
+            cited: Vec::new(),
             finish: None,
             like: None,
             ignored: 0,
@@ -244,6 +248,9 @@ impl ChatDecoder {
             let slot = slot(&mut self.refusal, &mut self.next_slot);
             out.push(StreamEvent::Refusal { slot, text });
         }
+        if let Some(annotations) = delta.annotations {
+            citations::extend(&mut self.cited, citations::citations(annotations));
+        }
         for call in delta.tool_calls.into_iter().flatten() {
             self.calls.push(call, &mut self.next_slot, out);
         }
@@ -289,6 +296,8 @@ impl ChatDecoder {
             done.push((slot, kept.then(|| self.opaque(extra))));
         }
         done.sort_unstable_by_key(|(slot, _)| *slot);
+        let cited = std::mem::take(&mut self.cited);
+        out.extend(self.text.into_iter().flat_map(|slot| citations::events(slot, cited.clone())));
         let event = |(slot, opaque)| StreamEvent::Done { slot, text: None, opaque };
         out.extend(done.into_iter().map(event));
         out.push(StreamEvent::Finished { reason: stop });

@@ -142,7 +142,7 @@ impl<'a> MessageWriter<'a, '_> {
             PromptItem::ProgramReport { observation, .. } => {
                 self.context(at, Cow::Owned(program_report_text(observation)))
             }
-            PromptItem::Text { sample, text } => {
+            PromptItem::Text { sample, text, .. } => {
                 self.begin_assistant(at, *sample)?;
                 self.assistant.text(text);
                 Ok(())

@@ -25,9 +25,15 @@ struct ChatRequestHead<'a> {
     parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    web_search_options: Option<SearchOptions>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<ChatTool<'a>>,
 }
+
+/// Asks for a web search, with the defaults of the server.
+#[derive(Serialize)]
+struct SearchOptions {}
 
 #[derive(Serialize)]
 struct StreamOptions {
@@ -88,6 +94,7 @@ pub(crate) fn head(
         parallel_tool_calls: options::parallel(settings, quirks)?,
         response_format: field
             .map(|json_schema| ResponseFormat { r#type: "json_schema", json_schema }),
+        web_search_options: settings.options.web_search.as_ref().map(|_| SearchOptions {}),
         tools: settings
             .tools
             .iter()

@@ -73,6 +73,8 @@ pub(super) struct WireDelta<'a> {
     pub(super) reasoning_details: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) tool_calls: Option<Vec<ToolDelta<'a>>>,
+    #[serde(borrow)]
+    pub(super) annotations: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -129,6 +131,7 @@ impl ChatChunk<'_> {
             && none(&delta.thinking)
             && delta.reasoning_details.is_none()
             && delta.tool_calls.is_none()
+            && delta.annotations.is_none()
     }
 }
 

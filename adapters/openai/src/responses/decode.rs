@@ -150,6 +150,14 @@ impl ResponsesDecoder {
                     call.whole(arguments, out);
                 }
             }
+            "response.output_text.annotation.added" => {
+                let at = event.content_index.unwrap_or(0);
+                if let Some(annotation) = event.annotation
+                    && let Some(piece) = self.items.piece(name_of(&event), at, false)?
+                {
+                    piece.cite(annotation);
+                }
+            }
             "response.output_item.added" => self.added(&event, out)?,
             "response.output_item.done" => self.done(event.output_index, event.item, out)?,
             "response.created" | "response.in_progress" | "response.queued" if !self.opened => {
@@ -176,7 +184,6 @@ impl ResponsesDecoder {
             | "response.content_part.done"
             | "response.reasoning_summary_part.added"
             | "response.reasoning_summary_part.done"
-            | "response.output_text.annotation.added"
             | "keepalive" => {}
             _ => {
                 let value: Option<Value> = match kind {

@@ -34,6 +34,8 @@ fn closed(events: &[StreamEvent]) -> Vec<u32> {
         | StreamEvent::Text { .. }
         | StreamEvent::Refusal { .. }
         | StreamEvent::Reasoning { .. }
+        | StreamEvent::Citation { .. }
+        | StreamEvent::Search { .. }
         | StreamEvent::CallOpened { .. }
         | StreamEvent::CallArguments { .. }
         | StreamEvent::Usage(_)

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use windlass_core::{Opaque, Settings, StreamEvent};
 
 use super::parts::{CallPart, MessagePart, ReasoningPart, SlotCounter, close_pieces};
+use super::returned::queries;
 use super::wire::{ItemKind, WireItem};
 use windlass_kit_http::DecodeError;
 use windlass_kit_http::json::non_empty;
@@ -214,6 +215,8 @@ impl OutputItems {
                 self.unreported.remove(&key);
                 let slot = self.slots.next();
                 out.push(StreamEvent::Reasoning { slot, text: String::new() });
+                let queries = queries(&opaque.payload).into_iter();
+                out.extend(queries.map(|query| StreamEvent::Search { slot, query }));
                 let opaque = Some(opaque);
                 ItemStage::Closed(vec![StreamEvent::Done { slot, text: None, opaque }])
             }
@@ -284,6 +287,9 @@ impl OutputItems {
                 }
                 if let Some(piece) = pieces.get_mut(known) {
                     piece.whole(text, out);
+                    if let (false, Some(annotations)) = (refusal, content.annotations) {
+                        piece.whole_citations(annotations);
+                    }
                     whole.push((at, refusal));
                 }
             }

@@ -2,10 +2,12 @@
 //!
 //! What counts is, in this order: the whole item, the part's own closing event, the deltas.
 
-use windlass_core::{Opaque, Settings, StreamEvent};
+use serde_json::value::RawValue;
+use windlass_core::{Citation, Opaque, Settings, StreamEvent};
 
 use super::text_calls::{TextArgument, argument};
 use super::wire::WireItem;
+use crate::citations;
 use windlass_kit_http::json::{BorrowedText, non_empty};
 
 /// Hands out slots. Each part gets its own when it first shows.
@@ -28,11 +30,12 @@ pub(super) struct MessagePart {
     slot: u32,
     streamed: bool,
     whole: Option<String>,
+    cited: Vec<Citation>,
 }
 
 impl MessagePart {
     pub(super) fn new(at: u64, refusal: bool, slots: &mut SlotCounter) -> Self {
-        Self { at, refusal, slot: slots.next(), streamed: false, whole: None }
+        Self { at, refusal, slot: slots.next(), streamed: false, whole: None, cited: Vec::new() }
     }
 
     pub(super) fn delta(&mut self, text: String, out: &mut Vec<StreamEvent>) {
@@ -54,7 +57,21 @@ impl MessagePart {
         self.whole = Some(text);
     }
 
+    /// Adds a source that came by itself.
+    pub(super) fn cite(&mut self, annotation: &RawValue) {
+        citations::extend(&mut self.cited, citations::citation(annotation));
+    }
+
+    /// Takes the sources of the whole item, if it has any.
+    pub(super) fn whole_citations(&mut self, annotations: &RawValue) {
+        let cited = citations::citations(annotations);
+        if !cited.is_empty() {
+            self.cited = cited;
+        }
+    }
+
     fn close(self, closing: &mut Vec<StreamEvent>) {
+        closing.extend(citations::events(self.slot, self.cited));
         closing.push(StreamEvent::Done { slot: self.slot, text: self.whole, opaque: None });
     }
 }

@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use windlass_core::{
-    Image, LoweredPart, LoweringReason, PromptItem, Seq, Settings, ToolSpec, program_report_text,
+    Image, LoweredPart, LoweringReason, PromptItem, Seq, Settings, ToolSpec, WebSearch,
+    program_report_text,
 };
 use windlass_kit_http::lowering::{self, LoweredResult, LoweringReport, RequestTarget};
 use windlass_kit_http::request::{arguments, image_placeholder, separate, tool_name, write};
@@ -31,14 +32,16 @@ struct ResponsesRequestHead<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<bool>,
     store: bool,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    include: &'a [&'a str],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    include: Vec<&'static str>,
     #[serde(skip_serializing_if = "String::is_empty")]
     instructions: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<ResponsesReasoning<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tool_calls: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<TextOptions<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -50,6 +53,32 @@ struct ResponsesRequestHead<'a> {
 enum OfferedTool<'a> {
     Function(ResponsesTool<'a>),
     Text(TextTool<'a>),
+    Search(SearchTool<'a>),
+}
+
+/// The tool that the server runs itself.
+#[derive(Serialize)]
+struct SearchTool<'a> {
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filters: Option<SearchFilters<'a>>,
+}
+
+#[derive(Serialize)]
+struct SearchFilters<'a> {
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    allowed_domains: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    blocked_domains: &'a [String],
+}
+
+impl<'a> SearchTool<'a> {
+    fn of(search: &'a WebSearch) -> Self {
+        let WebSearch { allowed_domains, blocked_domains, .. } = search;
+        let filtered = !allowed_domains.is_empty() || !blocked_domains.is_empty();
+        let filters = filtered.then_some(SearchFilters { allowed_domains, blocked_domains });
+        Self { r#type: "web_search", filters }
+    }
 }
 
 /// A tool that takes a text of a grammar.
@@ -167,6 +196,9 @@ pub(crate) fn head(
         Some(OutputRequest::Words(words)) => (None, Some(words)),
         None => (None, None),
     };
+    let search = settings.options.web_search.as_ref();
+    let tools = settings.tools.iter().map(|one| tool(one, quirks));
+    let searches = search.map(|search| Ok(OfferedTool::Search(SearchTool::of(search))));
     let reasoning = ResponsesReasoning {
         effort: settings.effort.as_deref(),
         summary: settings.options.reasoning_summary.as_deref(),
@@ -182,13 +214,21 @@ pub(crate) fn head(
         model: &settings.model,
         stream,
         store: false,
-        include: if encrypted { &["reasoning.encrypted_content"] } else { &[] },
+        include: [
+            encrypted.then_some("reasoning.encrypted_content"),
+            search.map(|_| "web_search_call.action.sources"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         instructions: options::instructions(settings, words),
         reasoning: asked.then_some(reasoning),
         parallel_tool_calls: options::parallel(settings, quirks)?,
+        // Counts the calls that the server runs; the search is its only one.
+        max_tool_calls: search.and_then(|search| search.max_searches),
         text: field
             .map(|shape| TextOptions { format: TextFormat { r#type: "json_schema", shape } }),
-        tools: settings.tools.iter().map(|one| tool(one, quirks)).collect::<Result<_, _>>()?,
+        tools: tools.chain(searches).collect::<Result<_, _>>()?,
     };
     write(out, &head)?;
     // The list of items is the last field before the tail, so that it can grow.

@@ -40,6 +40,32 @@ struct ItemHead<'a> {
     content: Option<Vec<serde::de::IgnoredAny>>,
 }
 
+/// A search of the web that the server ran.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SearchItem {
+    r#type: String,
+    action: SearchAction,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SearchAction {
+    query: Option<String>,
+    queries: Vec<String>,
+}
+
+/// Returns the queries of an item, none unless it is a search of the web.
+pub(super) fn queries(payload: &str) -> Vec<String> {
+    let item: SearchItem = serde_json::from_str(payload).unwrap_or_default();
+    let SearchAction { query, queries } = item.action;
+    match item.r#type.as_str() {
+        "web_search_call" if queries.is_empty() => query.into_iter().collect(),
+        "web_search_call" => queries,
+        _ => Vec::new(),
+    }
+}
+
 /// Returns an item of this server as it goes back.
 ///
 /// # Errors

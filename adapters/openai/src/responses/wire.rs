@@ -31,6 +31,8 @@ pub(super) struct ResponsesEvent<'a> {
     pub(super) item: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) response: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) annotation: Option<&'a RawValue>,
 }
 
 impl ResponsesEvent<'_> {
@@ -135,6 +137,8 @@ pub(super) struct WirePart<'a> {
     pub(super) text: Option<BorrowedText<'a>>,
     #[serde(borrow)]
     pub(super) refusal: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    pub(super) annotations: Option<&'a RawValue>,
 }
 
 /// Rewrites an event whose fields are not of the documented types.

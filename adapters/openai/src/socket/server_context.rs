@@ -52,7 +52,7 @@ impl ServerContext {
 /// Returns true if an item of a prompt is the model's own, under the id that the model gave it.
 fn is(item: &PromptItem, said: &Item) -> bool {
     match (item, said) {
-        (PromptItem::Text { text, .. }, Item::Text { text: said })
+        (PromptItem::Text { text, .. }, Item::Text { text: said, .. })
         | (PromptItem::Refusal { text, .. }, Item::Refusal { text: said }) => text == said,
         (PromptItem::Reasoning { item, .. }, Item::Reasoning(said)) => item == said,
         (PromptItem::Call { id, call, .. }, Item::Call(said)) => {

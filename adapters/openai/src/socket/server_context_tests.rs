@@ -35,6 +35,7 @@ fn thought(payload: &str) -> Arc<ReasoningItem> {
             model: "m".into(),
             payload: payload.into(),
         }),
+        ..ReasoningItem::default()
     })
 }
 
@@ -69,7 +70,7 @@ fn known(settings: &Arc<Settings>) -> ServerContext {
         },
         items: vec![
             Item::Reasoning(thought("x")),
-            Item::Text { text: "I look.".into() },
+            Item::text("I look."),
             Item::Call(call("c", "f", "{}")),
         ],
     }
@@ -77,12 +78,12 @@ fn known(settings: &Arc<Settings>) -> ServerContext {
 
 /// What goes on from it.
 fn on() -> Vec<PromptItem> {
-    let (sample, text) = (SAMPLE, "I look.".into());
+    let (sample, text) = (SAMPLE, "I look.");
     vec![
         user("a"),
         user("b"),
         PromptItem::Reasoning { sample, item: thought("x") },
-        PromptItem::Text { sample, text },
+        PromptItem::text(sample, text),
         called("c", call("c", "f", "{}")),
         result("c"),
     ]
@@ -142,7 +143,7 @@ fn a_call_counts_by_the_id_that_the_model_gave_it() {
     assert!(!is(&item, &Item::Call(call(&long, "f", "{}"))));
     let refusal = PromptItem::Refusal { sample: SAMPLE, text: "No.".into() };
     assert!(is(&refusal, &Item::Refusal { text: "No.".into() }));
-    assert!(!is(&refusal, &Item::Text { text: "No.".into() }));
+    assert!(!is(&refusal, &Item::text("No.")));
 }
 
 #[test]
@@ -160,7 +161,7 @@ fn only_a_whole_answer_with_a_name_is_known() {
     let whole = [opened("r"), text("a"), text("b"), done.clone(), ended(StopReason::Stop)];
     let told = known(&whole).unwrap();
     assert_eq!(told.response_id, "r");
-    assert_eq!(told.items, [Item::Text { text: "ab".into() }]);
+    assert_eq!(told.items, [Item::text("ab")]);
     let short = [opened("r"), text("a"), done.clone(), ended(StopReason::Length)];
     assert!(known(&short).is_none());
     assert!(known(&whole[..4]).is_none());

@@ -38,7 +38,7 @@ pub(crate) fn reasoning(endpoint: &str, payload: &str) -> PromptItem {
         model: "o9".into(),
         payload: payload.into(),
     };
-    let item = ReasoningItem { text: "hm".into(), opaque: Some(opaque) };
+    let item = ReasoningItem { text: "hm".into(), opaque: Some(opaque), ..Default::default() };
     PromptItem::Reasoning { sample: Seq(3), item: Arc::new(item) }
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn user(text: &str) -> PromptItem {
 }
 
 pub(crate) fn model_text(sample: u64, text: &str) -> PromptItem {
-    PromptItem::Text { sample: Seq(sample), text: text.into() }
+    PromptItem::text(Seq(sample), text)
 }
 
 pub(crate) const ENCRYPTED: &str =

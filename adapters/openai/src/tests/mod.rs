@@ -3,3 +3,4 @@
 pub(crate) mod expected;
 pub(crate) mod fixtures;
 mod one_body;
+mod web_search;

@@ -130,7 +130,7 @@ impl Session {
         let (sample, mut results) = (Seq(2), Vec::new());
         for item in self.told.clone() {
             let item = match item {
-                Item::Text { text } => PromptItem::Text { sample, text },
+                Item::Text { text, .. } => PromptItem::text(sample, text),
                 Item::Refusal { text } => PromptItem::Refusal { sample, text },
                 Item::Reasoning(item) => PromptItem::Reasoning { sample, item },
                 Item::Call(call) => {

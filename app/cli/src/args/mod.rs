@@ -14,6 +14,7 @@ mod skills;
 mod stores;
 mod timeouts;
 mod trust;
+mod web_search;
 
 use std::path::PathBuf;
 
@@ -46,6 +47,7 @@ pub(crate) use skills::{SkillsArgs, SkillsCommand};
 pub(crate) use stores::{CopyArgs, RekeyArgs, VacuumArgs};
 pub(crate) use timeouts::{TimeoutArgs, TimeoutFields};
 pub(crate) use trust::TrustArgs;
+pub(crate) use web_search::{WebSearchArgs, WebSearchFields};
 
 /// Run durable agent turns: kill it at any moment, and `windlass resume` continues the session.
 ///

@@ -13,7 +13,7 @@ use super::parse::{
     strategy, transport, words,
 };
 use super::sandbox::{EscalationMode, SandboxFlag};
-use super::{ProcessLimitArgs, ProgramLimitArgs, TimeoutArgs};
+use super::{ProcessLimitArgs, ProgramLimitArgs, TimeoutArgs, WebSearchArgs};
 
 /// Workspace and store of a command.
 #[derive(Debug, Clone, ClapArgs)]
@@ -142,6 +142,8 @@ pub(crate) struct SettingsArgs {
     /// Remove the session's answer schema.
     #[arg(long, conflicts_with_all = ["answer_schema", "answer_signature", "answer_retries"])]
     pub(crate) no_answer_schema: bool,
+    #[command(flatten)]
+    pub(crate) web_search: WebSearchArgs,
     /// Have the model write programs that call the tools.
     #[arg(long, value_name = "ptclisp|javascript", value_parser = ["ptclisp", "javascript"])]
     pub(crate) program: Option<String>,

@@ -13,6 +13,7 @@ use windlass_engine::{Event, LiveKind, TurnReport, strip_fence};
 use windlass_interaction::{ASK_USER_TOOL, UPDATE_PLAN_TOOL};
 
 use super::plan::plan_lines;
+use super::sources::{Sources, search_words};
 use super::story::{hook, program};
 use super::streamed_text::StreamedText;
 use super::words::{
@@ -41,6 +42,8 @@ pub(crate) struct HumanPresenter {
     parts: StreamedText,
     /// Other model that the user was told of.
     other_model: Option<String>,
+    /// Sources of the turn's answer.
+    sources: Sources,
     view: View,
 }
 
@@ -54,12 +57,19 @@ impl HumanPresenter {
             streamed: String::new(),
             parts: StreamedText::default(),
             other_model: None,
+            sources: Sources::default(),
             view: View::default(),
         }
     }
 
     fn fact(&mut self, recorded: &RecordedFact) -> io::Result<()> {
-        match self.view.apply(recorded) {
+        let entry = self.view.apply(recorded);
+        if let TimelineEntry::Sample(SampleEntry::Content { part, .. }) = entry
+            && let ContentPart::Text { citations, .. } = part
+        {
+            self.sources.add(citations);
+        }
+        match entry {
             TimelineEntry::Program(run) => self.aside(&program(run)),
             TimelineEntry::Sample(SampleEntry::Started(started)) => {
                 self.end_line();
@@ -68,8 +78,16 @@ impl HumanPresenter {
                 }
             }
             TimelineEntry::Sample(SampleEntry::Content {
+                part: ContentPart::Reasoning(step),
+                ..
+            }) => {
+                if !step.searches.is_empty() {
+                    self.interject(&search_words(&step.searches));
+                }
+            }
+            TimelineEntry::Sample(SampleEntry::Content {
                 started,
-                part: ContentPart::Text(text) | ContentPart::Refusal(text),
+                part: ContentPart::Text { text, .. } | ContentPart::Refusal(text),
             }) if self.streams => {
                 let rest = self.parts.on_item(started, text);
                 self.show(rest)?;
@@ -133,6 +151,21 @@ impl HumanPresenter {
             self.end_line();
             print_notice(&format!("! {}", other_model_words(request, other)));
             self.other_model = Some(other.to_owned());
+        }
+    }
+
+    /// Prints a line in the middle of an answer, which goes on after it.
+    fn interject(&mut self, words: &str) {
+        if !self.streamed.is_empty() {
+            let _ = print_line("");
+        }
+        print_notice(&format!("  {}", first_words(words, 600)));
+    }
+
+    /// Lists the sources of the answer, on standard error: standard output has the answer alone.
+    fn list_sources(&mut self) {
+        for line in std::mem::take(&mut self.sources).lines() {
+            print_notice(&line);
         }
     }
 
@@ -310,6 +343,7 @@ impl Presenter for HumanPresenter {
         if !shown && !report.answer.is_empty() {
             print_notice(&readable_answer(report));
         }
+        self.list_sources();
         print_notice("  the goal is not met yet: another turn begins");
         Ok(())
     }
@@ -330,6 +364,7 @@ impl Presenter for HumanPresenter {
             self.end_line();
             print_line(answer)?;
         }
+        self.list_sources();
         if report.outcome != TurnOutcome::Completed {
             print_notice(&format!("windlass: {}", outcome_words(&report.outcome)));
             let session = &report.settled.session;

@@ -4,6 +4,7 @@
 mod human;
 mod json;
 mod plan;
+mod sources;
 mod story;
 mod streamed_text;
 mod words;

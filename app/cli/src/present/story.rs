@@ -8,6 +8,7 @@ use windlass_engine::core::{
     SessionEntry, SessionId, TimelineEntry, TurnEntry, TurnSettled, Verdict, result_text,
 };
 
+use super::sources::{Sources, search_words};
 use super::words::{
     compacted_words, goal_words, mode_name, other_model_words, outcome_words, permissions_name,
     status_words, trigger_words, visible,
@@ -152,8 +153,16 @@ fn compaction(entry: CompactionEntry<'_>) -> String {
 
 fn content(part: ContentPart<'_>) -> Option<String> {
     match part {
-        ContentPart::Text(text) => Some(format!("model: {text}")),
+        ContentPart::Text { text, citations } => {
+            let mut sources = Sources::default();
+            sources.add(citations);
+            let lines = [format!("model: {text}")].into_iter().chain(sources.lines());
+            Some(lines.collect::<Vec<_>>().join("\n"))
+        }
         ContentPart::Refusal(text) => Some(format!("model refuses: {text}")),
+        ContentPart::Reasoning(item) if !item.searches.is_empty() => {
+            Some(format!("model {}", search_words(&item.searches)))
+        }
         ContentPart::Reasoning(item) if item.text.is_empty() => None,
         ContentPart::Reasoning(item) => Some(format!("model thinks: {}", item.text)),
     }

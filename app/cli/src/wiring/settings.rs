@@ -56,6 +56,7 @@ pub(crate) fn new_settings(
     }
     warn_of_window(&settings, chosen);
     programs::runtimes().write_guide(&mut settings);
+    check_search(&settings, chosen)?;
     Ok(settings)
 }
 
@@ -84,7 +85,17 @@ pub(crate) fn changed_settings(
         warn_of_window(&settings, chosen);
     }
     programs::runtimes().write_guide(&mut settings);
+    check_search(&settings, chosen)?;
     Ok(settings)
+}
+
+/// Rejects a web search that the provider or the model does not have.
+fn check_search(settings: &Settings, chosen: &ProviderChoice) -> Result<(), Failure> {
+    if settings.options.web_search.is_none() {
+        return Ok(());
+    }
+    let checked = chosen.port.check_settings(settings);
+    checked.map_err(|error| Failure::usage(format!("--web-search: {}", error.context)))
 }
 
 /// Returns the tools that suit a model, with those for edits that a command names.
@@ -202,6 +213,7 @@ fn with(mut settings: Settings, shape: &SettingsArgs) -> Result<Settings, Failur
     settings.max_output_tokens = shape.max_answer_tokens.or(settings.max_output_tokens);
     output_schema::set(&mut settings.options.output_schema, shape)?;
     programs::set(&mut settings.options.program, shape)?;
+    shape.web_search.set(&mut settings.options.web_search).map_err(Failure::usage)?;
     limits(&mut settings.limits, shape);
     if settings.limits.cost_micros > 0 && settings.price.is_none() {
         return Err(Failure::usage(

@@ -171,7 +171,7 @@ fn item(fact: &RecordedFact) -> Option<String> {
         return None;
     };
     match &added.item {
-        Item::Text { text } | Item::Refusal { text } => Some(text.to_string()),
+        Item::Text { text, .. } | Item::Refusal { text } => Some(text.to_string()),
         Item::Reasoning(reasoning) => Some(reasoning.text.to_string()),
         Item::Call(call) => Some(format!("{}{}", call.name, call.arguments)),
     }

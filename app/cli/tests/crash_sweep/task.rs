@@ -173,7 +173,7 @@ impl Task {
     pub(crate) fn wrong(self, log: &[RecordedFact]) -> Vec<String> {
         let said = log.iter().rev().find_map(|recorded| match &recorded.fact {
             Fact::ItemAdded(fact) => match &fact.item {
-                Item::Text { text } => Some(text.to_string()),
+                Item::Text { text, .. } => Some(text.to_string()),
                 _ => None,
             },
             _ => None,

@@ -172,7 +172,7 @@ async fn answered(
         };
         let sample = Seq(sample);
         rendered.push(match item {
-            Item::Text { text } => PromptItem::Text { sample, text },
+            Item::Text { text, .. } => PromptItem::text(sample, text),
             Item::Refusal { text } => PromptItem::Refusal { sample, text },
             Item::Reasoning(item) => PromptItem::Reasoning { sample, item },
             Item::Call(call) => {
@@ -232,7 +232,7 @@ fn context(text: &str) -> PromptItem {
 }
 
 fn said(sample: u64, text: &str) -> PromptItem {
-    PromptItem::Text { sample: Seq(sample), text: text.into() }
+    PromptItem::text(Seq(sample), text)
 }
 
 fn refusal(sample: u64, text: &str) -> PromptItem {
@@ -275,7 +275,7 @@ fn foreign(payload: &str) -> Opaque {
 fn thought(sample: u64, opaque: Option<Opaque>) -> PromptItem {
     PromptItem::Reasoning {
         sample: Seq(sample),
-        item: Arc::new(ReasoningItem { text: "Hm.".into(), opaque }),
+        item: Arc::new(ReasoningItem { text: "Hm.".into(), opaque, ..Default::default() }),
     }
 }
 

@@ -147,7 +147,7 @@ impl CompactEffect {
             }
             for part in out.drain(..) {
                 match part {
-                    AssemblerOutput::Item(Item::Text { text }) => said.push_str(&text),
+                    AssemblerOutput::Item(Item::Text { text, .. }) => said.push_str(&text),
                     AssemblerOutput::Ended { stop, .. } => ended = Some(stop),
                     AssemblerOutput::Item(
                         Item::Refusal { .. } | Item::Reasoning(_) | Item::Call(_),

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use windlass_core::{Opaque, StreamEvent};
+use windlass_core::{Citation, Opaque, SpanUnit, StreamEvent};
 use windlass_ports::{Hooks, Redactor};
 
 /// Returns the reason why the model must not be asked here, if there is one: its text would not be
@@ -68,6 +68,13 @@ impl Redaction {
             StreamEvent::Reasoning { slot, text } => {
                 self.add_text(RedactedPart::Reasoning, slot, text, out)
             }
+            StreamEvent::Citation { slot, citation, unit } => {
+                self.kept.entry(slot).or_default().cite(citation, unit);
+            }
+            StreamEvent::Search { slot, query } => {
+                self.parts.entry(slot).or_insert(RedactedPart::Reasoning);
+                out.push(StreamEvent::Search { slot, query: self.redactor.redact(&query) });
+            }
             StreamEvent::CallOpened { slot, id, name } => {
                 self.parts.entry(slot).or_insert(RedactedPart::Untouched);
                 out.push(StreamEvent::CallOpened { slot, id, name });
@@ -90,6 +97,14 @@ impl Redaction {
                     }
                     None => text,
                 };
+                for (citation, unit) in std::mem::take(&mut kept.citations) {
+                    let cited = self.citation(citation, kept.changed);
+                    out.extend(cited.map(|citation| StreamEvent::Citation {
+                        slot,
+                        citation,
+                        unit,
+                    }));
+                }
                 let opaque = opaque.filter(|opaque| !kept.changed && self.leaves(opaque));
                 out.push(StreamEvent::Done { slot, text, opaque });
             }
@@ -116,6 +131,14 @@ impl Redaction {
             self.kept.entry(slot).or_default().add(&text, &shown);
             out.push(part.event(slot, shown));
         }
+    }
+
+    /// Returns a citation with its title redacted. One whose address the redactor changes is left out,
+    /// and so is a span of a changed text, whose offsets no longer hold.
+    fn citation(&self, citation: Citation, changed: bool) -> Option<Citation> {
+        let title = self.redactor.redact(&citation.title);
+        let span = citation.span.filter(|_| !changed);
+        self.leaves_text(&citation.url).then_some(Citation { title, span, ..citation })
     }
 
     /// Returns true if the redactor leaves a payload unchanged, both as it is written and in its
@@ -148,9 +171,17 @@ struct PartRedaction {
     ahead: String,
     /// True if the output differs from the input.
     changed: bool,
+    /// Citations, which follow once it is known what became of the text.
+    citations: Vec<(Citation, SpanUnit)>,
 }
 
 impl PartRedaction {
+    fn cite(&mut self, citation: Citation, unit: SpanUnit) {
+        if self.citations.len() < Citation::MAX_PER_TEXT && citation.is_link() {
+            self.citations.push((citation, unit));
+        }
+    }
+
     fn add(&mut self, said: &str, shown: &str) {
         if self.changed {
             return;
@@ -185,7 +216,9 @@ impl RedactedPart {
 mod tests {
     use std::collections::HashMap;
 
-    use windlass_core::{Assembler, AssemblerLimits, AssemblerOutput, Delta, Item, StopReason};
+    use windlass_core::{
+        Assembler, AssemblerLimits, AssemblerOutput, Delta, Item, StopReason, TextSpan,
+    };
 
     use super::*;
 
@@ -259,9 +292,37 @@ mod tests {
                 let events = vec![text(0, head), text(0, tail), done(0, whole), end];
                 let (live, items) = answer(events);
                 assert_eq!(live, wanted, "cut at {cut}");
-                assert_eq!(items, [Item::Text { text: wanted.into() }]);
+                assert_eq!(items, [Item::text(wanted)]);
             }
         }
+    }
+
+    #[test]
+    fn sources_and_queries_are_redacted_and_a_changed_text_has_no_spans() {
+        let cited = |url: &str| StreamEvent::Citation {
+            slot: 0,
+            citation: Citation {
+                url: url.into(),
+                title: "the secret".into(),
+                span: Some(TextSpan { start: 0, end: 1 }),
+            },
+            unit: SpanUnit::Bytes,
+        };
+        let spans = |said: &str| {
+            let links = [cited("https://a.example/"), cited("https://a.example/secret")];
+            let search = StreamEvent::Search { slot: 1, query: "a secret".into() };
+            let events = [text(0, said)].into_iter().chain(links).chain([done(0, None), search]);
+            let (_, items) = answer(events.chain([done(1, None)]).collect());
+            let [Item::Text { citations, .. }, Item::Reasoning(step)] = &items[..] else {
+                panic!("{items:?}");
+            };
+            assert_eq!(step.searches, ["a [redacted]"]);
+            let [citation] = &citations[..] else { panic!("{citations:?}") };
+            assert_eq!(citation.title, "the [redacted]");
+            citation.span.is_some()
+        };
+        assert!(spans("all is open"));
+        assert!(!spans("a secret"));
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl SampleEffect {
                 AssemblerOutput::Delta(delta) => deltas.push(delta),
                 AssemblerOutput::Item(item) => {
                     let reads = self.checker.answer().is_some() || self.inline_programs.is_some();
-                    if let (Item::Text { text }, true) = (&item, reads) {
+                    if let (Item::Text { text, .. }, true) = (&item, reads) {
                         answer.text.push_str(text);
                     }
                     news.push(SampleEvent::Item(self.checked(item)));
@@ -254,6 +254,8 @@ fn done(event: &StreamEvent) -> Option<u32> {
         | StreamEvent::Text { .. }
         | StreamEvent::Refusal { .. }
         | StreamEvent::Reasoning { .. }
+        | StreamEvent::Citation { .. }
+        | StreamEvent::Search { .. }
         | StreamEvent::CallOpened { .. }
         | StreamEvent::CallArguments { .. }
         | StreamEvent::Usage(_)

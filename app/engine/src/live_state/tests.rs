@@ -71,9 +71,8 @@ fn answer(dice: &mut TestRng) -> (Vec<String>, Vec<TestEvent>) {
             let item = !said.is_empty();
             happens.push(TestEvent::Says(Vec::new(), vec![(slot, item)]));
             if item {
-                let text = said.as_str().into();
-                let added =
-                    ItemAdded { started: Seq(3), item: Item::Text { text }, surplus: false };
+                let text = said.as_str();
+                let added = ItemAdded { started: Seq(3), item: Item::text(text), surplus: false };
                 waiting.push(recorded(next, Fact::ItemAdded(added)));
                 texts.push(said);
                 next += 1;
@@ -117,7 +116,7 @@ impl Screen {
             }
             Event::Fact(fact) => {
                 if let Fact::ItemAdded(added) = &fact.fact {
-                    let Item::Text { text } = &added.item else {
+                    let Item::Text { text, .. } = &added.item else {
                         panic!("nothing is said but text")
                     };
                     let (_, shown) = self.live.pop_first().unwrap();

@@ -85,7 +85,7 @@ async fn what_a_redactor_takes_out_is_in_no_delta_no_fact_and_no_request() {
     assert_eq!(soon(watching).await.unwrap(), "a fo_ and an o_e_it");
     let texts = world.picked(|fact| match fact {
         Fact::ItemAdded(added) => match &added.item {
-            Item::Text { text } | Item::Refusal { text } => Some(text.to_string()),
+            Item::Text { text, .. } | Item::Refusal { text } => Some(text.to_string()),
             Item::Reasoning(item) => Some(item.text.clone()),
             Item::Call(call) => Some(call.arguments.clone()),
         },

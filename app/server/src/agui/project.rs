@@ -294,7 +294,7 @@ impl Projection {
                     return;
                 };
                 match part {
-                    ContentPart::Text(text) => {
+                    ContentPart::Text { text, .. } => {
                         sample.on_item(fact.seq, AguiPartKind::Text, text, out)
                     }
                     ContentPart::Refusal(text) => {

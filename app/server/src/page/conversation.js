@@ -5,7 +5,7 @@ import { call_part } from "./call.js";
 import { children, h, text } from "./dom.js";
 import { streaming } from "./fold.js";
 import { clock, count, counted, duration, first, money, outcome, who, words } from "./format.js";
-import { show } from "./markdown.js";
+import { link, show } from "./markdown.js";
 import { visible } from "./visible.js";
 
 /** How many turns are shown at first, and how many more at a time. */
@@ -179,8 +179,9 @@ export class Conversation {
 
   item(item) {
     if (item.type === "call") return this.part(item, () => call_part(item.call, this.context));
+    if (item.searches?.length) return this.part(item, () => searches(item.searches));
     if (item.type === "reasoning") return this.part(item, () => reasoning(item.text, false));
-    return this.part(item, () => still(item.text, item.type === "refusal"));
+    return this.part(item, () => still(item.text, item.type === "refusal", item.citations));
   }
 }
 
@@ -204,11 +205,25 @@ function sample_words(sample) {
   return "";
 }
 
-/** Words that do not change any more. */
-function still(words, refusal = false) {
+/** Words that do not change any more, with their sources. */
+function still(words, refusal = false, citations = []) {
   const element = h("div", { class: refusal ? "prose refusal" : "prose", dir: "auto" });
   show(element, words);
-  return { element, update() {} };
+  if (!citations?.length) return { element, update() {} };
+  return { element: h("div", null, element, sources(citations)), update() {} };
+}
+
+/** The pages that a text cites, each once; only those of the web are links. */
+function sources(citations) {
+  const pages = new Map(citations.map(({ url, title }) => [url, title]));
+  const line = ([url, title]) => h("li", null, link(title || url, url) ?? visible(title || url));
+  return h("ol", { class: "sources", "aria-label": "Sources" }, ...[...pages].map(line));
+}
+
+/** What the provider searched for. */
+function searches(queries) {
+  const named = queries.map((query) => `\u201c${visible(first(query, 200))}\u201d`).join(", ");
+  return { element: h("p", { class: "note searches" }, `Searched the web for ${named}.`), update() {} };
 }
 
 /** Words that still come. */

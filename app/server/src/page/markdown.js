@@ -129,7 +129,7 @@ export function inline(line) {
 }
 
 /** A link that says where it goes, or null where that is not http or https. */
-function link(label, target) {
+export function link(label, target) {
   let url;
   try {
     url = new URL(target);

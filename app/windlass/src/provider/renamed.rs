@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_engine::core::{RequestRecord, StreamEvent};
+use windlass_engine::core::{RequestRecord, Settings, StreamEvent};
 use windlass_engine::ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
     StreamState,
@@ -39,6 +39,10 @@ impl Provider for RenamedProvider {
 
     fn model(&self, model: &str) -> ModelCapabilities {
         self.provider.model(model)
+    }
+
+    fn check_settings(&self, settings: &Settings) -> Result<(), ProviderError> {
+        self.provider.check_settings(settings)
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {

@@ -79,6 +79,10 @@ fn event_to_json(event: &StreamEvent) -> Value {
         StreamEvent::Text { slot, text } => slotted("text", *slot, text),
         StreamEvent::Refusal { slot, text } => slotted("refusal", *slot, text),
         StreamEvent::Reasoning { slot, text } => slotted("reasoning", *slot, text),
+        StreamEvent::Citation { slot, citation, unit } => {
+            json!({ "citation": { "slot": slot, "citation": citation, "unit": unit } })
+        }
+        StreamEvent::Search { slot, query } => slotted("search", *slot, query),
         StreamEvent::CallOpened { slot, id, name } => {
             json!({ "call": { "slot": slot, "id": id, "name": name } })
         }
@@ -111,6 +115,12 @@ fn event_from_json(value: &Value) -> Result<StreamEvent, String> {
         "reasoning" => {
             StreamEvent::Reasoning { slot: field(body, "slot")?, text: field(body, "text")? }
         }
+        "citation" => StreamEvent::Citation {
+            slot: field(body, "slot")?,
+            citation: field(body, "citation")?,
+            unit: field(body, "unit")?,
+        },
+        "search" => StreamEvent::Search { slot: field(body, "slot")?, query: field(body, "text")? },
         "call" => StreamEvent::CallOpened {
             slot: field(body, "slot")?,
             id: field(body, "id")?,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{FailureKind, Retry, StreamEvent};
+use windlass_core::{FailureKind, Retry, Settings, StreamEvent};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
@@ -161,6 +161,13 @@ impl Provider for RecordedProvider {
         match &self.shared.mode {
             Mode::Records { real, .. } => real.model(model),
             Mode::Replays { .. } => ModelCapabilities::unknown(),
+        }
+    }
+
+    fn check_settings(&self, settings: &Settings) -> Result<(), ProviderError> {
+        match &self.shared.mode {
+            Mode::Records { real, .. } => real.check_settings(settings),
+            Mode::Replays { .. } => Ok(()),
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) fn user(text: &str) -> PromptItem {
 }
 
 pub(super) fn said(sample: u64, text: &str) -> PromptItem {
-    PromptItem::Text { sample: Seq(sample), text: text.into() }
+    PromptItem::text(Seq(sample), text)
 }
 
 pub(super) fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
@@ -60,7 +60,11 @@ pub(super) fn thought(sample: u64, by: &str) -> PromptItem {
     };
     PromptItem::Reasoning {
         sample: Seq(sample),
-        item: Arc::new(ReasoningItem { text: "hm".into(), opaque: Some(opaque) }),
+        item: Arc::new(ReasoningItem {
+            text: "hm".into(),
+            opaque: Some(opaque),
+            ..Default::default()
+        }),
     }
 }
 

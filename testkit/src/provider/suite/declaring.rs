@@ -1,12 +1,14 @@
 //! Cases about what a provider declares: a wrong declaration fails either way.
 
 use serde_json::json;
-use windlass_core::{CallItem, FailureKind, Item, ObservationStatus, PromptItem, Seq, Settings};
+use windlass_core::{
+    CallItem, FailureKind, Item, ObservationStatus, PromptItem, Seq, Settings, WebSearch,
+};
 
 use super::ProviderFixture;
 use super::asking::{result, thought, user, with_tools};
 use super::talk::{Talk, classed, request, settings};
-use crate::answer::Answer;
+use crate::answer::{Answer, WebSource};
 use crate::http::{ModelRequest, Reply, RequestPart, Script};
 use crate::store::{Checked, Violation, ensure, run};
 
@@ -20,13 +22,19 @@ type Says = fn(&ModelRequest) -> bool;
 
 /// Settings that need a capability, with its name, its declaration, and a check that a request says
 /// it.
-fn needs(talk: &Talk) -> [(&'static str, bool, Settings, Says); 2] {
+fn needs(talk: &Talk) -> [(&'static str, bool, Settings, Says); 3] {
     let declared = talk.provider.capabilities();
     let effort = settings().with(|it| it.effort = Some(EFFORT.into()));
     [
         ("tools", declared.tools, with_tools(), |sent| !sent.tools.is_empty()),
         ("an effort", declared.effort, effort, |sent| sent.effort.is_some()),
+        ("a web search", declared.web_search.is_some(), searching(), |sent| sent.web_search),
     ]
+}
+
+/// Settings that let the provider search the web.
+fn searching() -> Settings {
+    settings().with(|it| it.options.web_search = Some(WebSearch::default()))
 }
 
 /// What is declared goes out.
@@ -72,6 +80,84 @@ pub fn what_is_not_declared_is_unsupported(fixture: &dyn ProviderFixture) -> Che
     })
 }
 
+/// The sources of an answer are told where web search is declared: each with its address and its title,
+/// and with a part of the text that the text has. What the provider wants back goes back.
+///
+/// # Errors
+/// A violation when a source is missing or another, or when a part of the search does not go back.
+pub fn sources_are_told_where_searches_are_declared(fixture: &dyn ProviderFixture) -> Checked {
+    let source = WebSource {
+        query: "age of winches".into(),
+        url: "https://example.org/winch?a=1&b=2".into(),
+        title: "Winches \u{2014} a history".into(),
+    };
+    let text = "\u{c9}\u{1f600} Winches are old.";
+    let answer = Answer::new().cited_text(text, source.clone());
+    run(async {
+        let talk = Talk::new(fixture, [Reply::answer(answer.clone()), Reply::say("Bye.")])?;
+        if talk.provider.capabilities().web_search.is_none() {
+            return Ok(());
+        }
+        let told = talk.ask_for(request(searching(), &[user("how old?")])?).await?;
+        let items = told.items;
+        told.end.map_err(|error| Violation::new(format!("a search failed: {error}")))?;
+        let cited = items.iter().find_map(|item| match item {
+            Item::Text { text, citations, .. } => Some((text.clone(), citations.to_vec())),
+            Item::Refusal { .. } | Item::Reasoning(_) | Item::Call(_) => None,
+        });
+        let (said, cited) = cited.unwrap_or_default();
+        ensure!(*said == *text, "the text {text:?} was told as {said:?}");
+        let [citation] = &cited[..] else {
+            return Err(Violation::new(format!("one source was given, and {cited:?} was told")));
+        };
+        let same = (&citation.url, &citation.title) == (&source.url, &source.title);
+        ensure!(same, "the source {source:?} was told as {citation:?}");
+        let whole =
+            citation.span.is_none_or(|span| (span.start, span.end) == (0, text.len() as u64));
+        ensure!(
+            whole,
+            "a source of all {} bytes was told as one of {:?}",
+            text.len(),
+            citation.span
+        );
+        goes_back(&talk, &items).await
+    })
+}
+
+/// Holds a provider to sending back what it told in its own form.
+async fn goes_back(talk: &Talk, items: &[Item]) -> Checked {
+    let sample = Seq(2);
+    let shown = items.iter().cloned().map(|item| match item {
+        Item::Text { text, opaque, .. } => PromptItem::Text { sample, text, opaque },
+        Item::Refusal { text } => PromptItem::Refusal { sample, text },
+        Item::Reasoning(item) => PromptItem::Reasoning { sample, item },
+        Item::Call(call) => PromptItem::Call { sample, id: "c".into(), call },
+    });
+    let items: Vec<PromptItem> =
+        [user("how old?")].into_iter().chain(shown).chain([user("and now?")]).collect();
+    let told = talk.ask_for(request(searching(), &items)?).await?;
+    told.is(&Answer::new().text("Bye."), "the answer after a search")?;
+    let body = talk.server.samples().pop().map(|sent| sent.body).unwrap_or_default();
+    let body = String::from_utf8_lossy(&body);
+    let opaque = items.iter().filter_map(|item| match item {
+        PromptItem::Text { opaque, .. } => opaque.as_deref(),
+        PromptItem::Reasoning { item, .. } => item.opaque.as_ref(),
+        PromptItem::User { .. }
+        | PromptItem::Image { .. }
+        | PromptItem::Context { .. }
+        | PromptItem::Refusal { .. }
+        | PromptItem::Call { .. }
+        | PromptItem::Result { .. }
+        | PromptItem::CallReport { .. }
+        | PromptItem::ProgramReport { .. } => None,
+    });
+    for opaque in opaque {
+        let sent = body.contains(&opaque.payload);
+        ensure!(sent, "{} was told in the provider's form and does not go back", opaque.payload);
+    }
+    Ok(())
+}
+
 /// Reasoning in the provider's own form is told, and goes back byte for byte, exactly where that
 /// is declared.
 ///
@@ -96,11 +182,11 @@ pub fn reasoning_comes_back_as_declared(fixture: &dyn ProviderFixture) -> Checke
             return Err(Violation::new("the reasoning of an answer is not told"));
         };
         let sample = Seq(2);
-        let text = "Hello.".into();
+        let text = "Hello.";
         let items = [
             user("hi"),
             PromptItem::Reasoning { sample, item },
-            PromptItem::Text { sample, text },
+            PromptItem::text(sample, text),
             user("and now?"),
         ];
         let foreign = [&[user("hi"), thought(2, "another")], &items[2..]].concat();

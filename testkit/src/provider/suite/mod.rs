@@ -139,6 +139,7 @@ macro_rules! provider_cases {
             calls_keep_their_names,
             what_is_declared_is_done,
             what_is_not_declared_is_unsupported,
+            sources_are_told_where_searches_are_declared,
             reasoning_comes_back_as_declared,
             the_opaque_part_of_a_call_comes_back,
         }

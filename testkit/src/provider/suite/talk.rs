@@ -229,7 +229,7 @@ pub(super) fn told(
 /// The parts that items stand for, without what only the provider can read.
 pub(super) fn parts(items: &[Item]) -> Vec<Part> {
     let part = |item: &Item| match item {
-        Item::Text { text } => Part::Text(text.to_string()),
+        Item::Text { text, .. } => Part::Text(text.to_string()),
         Item::Refusal { text } => Part::Refusal(text.to_string()),
         Item::Reasoning(item) => Part::Reasoning { text: item.text.clone(), encrypted: None },
         Item::Call(call) => Part::Call {

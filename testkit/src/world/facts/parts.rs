@@ -7,7 +7,7 @@ use proptest::sample::select;
 use windlass_core::{
     ArgumentsDigest, Digest, Edit, InputId, InterruptSource, LoweredPart, LoweringAction,
     LoweringReason, LoweringRecord, Opaque, Reason, RequestRecord, RequestRoute, ResultForm, Scope,
-    Seq, SessionId, Settings, Sha256, ToolChoice, Usage,
+    Seq, SessionId, Settings, Sha256, ToolChoice, Usage, WebSearch,
 };
 
 use crate::world::random::posture;
@@ -83,6 +83,11 @@ pub(super) fn settings() -> impl Strategy<Value = Settings> {
         let options = settings.options.clone().with(|it| {
             it.tool_choice = choice;
             it.parallel_calls = parallel_calls;
+            it.web_search = reasoning_summary.clone().map(|domain| WebSearch {
+                max_searches: Some(3),
+                allowed_domains: vec![domain.clone()],
+                blocked_domains: vec![domain],
+            });
             it.reasoning_summary = reasoning_summary;
         });
         settings.with(|it| {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    CallItem, Digest, Fact, FailureKind, Item, ItemAdded, LoweredPart, LoweringAction,
+    CallItem, Citation, Digest, Fact, FailureKind, Item, ItemAdded, LoweredPart, LoweringAction,
     LoweringReason, LoweringRecord, Opaque, Reason, ReasoningItem, RequestRecord, RequestRoute,
     Reservation, Retained, Retry, SampleCut, SampleEnded, SampleFailure, SampleKind, SampleStarted,
-    Seq, Sha256, StopReason, Timestamp, Usage,
+    Seq, Sha256, StopReason, TextSpan, Timestamp, Usage,
 };
 
 use super::parts::{asked, because, digest, number, text, usage};
@@ -130,13 +130,22 @@ fn sample_cut() -> impl Strategy<Value = Fact> {
 
 fn item() -> impl Strategy<Value = Item> {
     prop_oneof![
-        text().prop_map(|text| Item::Text { text: text.into() }),
+        text().prop_map(Item::text),
+        (text(), text(), opaques()).prop_map(|(text, title, opaque)| cited(&text, title, opaque)),
         text().prop_map(|text| Item::Refusal { text: text.into() }),
         (text(), opaques()).prop_map(|(text, opaque)| {
-            Item::Reasoning(Arc::new(ReasoningItem { text, opaque }))
+            let searches = vec![text.clone()];
+            Item::Reasoning(Arc::new(ReasoningItem { text, opaque, searches }))
         }),
         call_item().prop_map(|call| Item::Call(Arc::new(call))),
     ]
+}
+
+fn cited(text: &str, title: String, opaque: Option<Opaque>) -> Item {
+    let span = Some(TextSpan { start: 0, end: text.len() as u64 });
+    let citation = Citation { url: format!("https://{text}"), title, span };
+    let (citations, opaque) = (Arc::from([citation]), opaque.map(Arc::new));
+    Item::Text { text: text.into(), citations, opaque }
 }
 
 pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
@@ -158,9 +167,14 @@ pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
         opaque: Some(opaque.clone()),
         inline: false,
     };
-    let reasoning = ReasoningItem { text: text.into(), opaque: Some(opaque) };
+    let reasoning = ReasoningItem {
+        text: text.into(),
+        opaque: Some(opaque.clone()),
+        searches: vec![text.into()],
+    };
     let items = [
-        Item::Text { text: text.into() },
+        Item::text(text),
+        cited(text, text.into(), Some(opaque)),
         Item::Refusal { text: text.into() },
         Item::Reasoning(Arc::new(reasoning)),
         Item::Call(Arc::new(call)),

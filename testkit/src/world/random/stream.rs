@@ -1,7 +1,7 @@
 //! Random streams of a provider, well-formed or not, for the assembler.
 
 use proptest::prelude::*;
-use windlass_core::{Opaque, StopReason, StreamEvent, Usage};
+use windlass_core::{Citation, Opaque, SpanUnit, StopReason, StreamEvent, TextSpan, Usage};
 
 /// A stream of any events in any order.
 pub fn stream() -> impl Strategy<Value = Vec<StreamEvent>> {
@@ -11,6 +11,8 @@ pub fn stream() -> impl Strategy<Value = Vec<StreamEvent>> {
         4 => (slot(), words()).prop_map(|(slot, text)| StreamEvent::Text { slot, text }),
         1 => (slot(), words()).prop_map(|(slot, text)| StreamEvent::Refusal { slot, text }),
         1 => (slot(), words()).prop_map(|(slot, text)| StreamEvent::Reasoning { slot, text }),
+        1 => (slot(), words(), 0..12_u64, 0..12_u64, any::<bool>()).prop_map(citation),
+        1 => (slot(), words()).prop_map(|(slot, query)| StreamEvent::Search { slot, query }),
         2 => (slot(), words(), words())
             .prop_map(|(slot, id, name)| StreamEvent::CallOpened { slot, id, name }),
         3 => (slot(), words()).prop_map(|(slot, text)| StreamEvent::CallArguments { slot, text }),
@@ -24,6 +26,12 @@ pub fn stream() -> impl Strategy<Value = Vec<StreamEvent>> {
         1 => Just(StreamEvent::Finished { reason: StopReason::Stop }),
     ];
     prop::collection::vec(event, 0..20)
+}
+
+fn citation((slot, title, start, end, bytes): (u32, String, u64, u64, bool)) -> StreamEvent {
+    let unit = if bytes { SpanUnit::Bytes } else { SpanUnit::Characters };
+    let (url, span) = (format!("https://{title}.example/"), Some(TextSpan { start, end }));
+    StreamEvent::Citation { slot, citation: Citation { url, title, span }, unit }
 }
 
 fn done((slot, text, opaque): (u32, Option<String>, bool)) -> StreamEvent {

@@ -41,7 +41,7 @@ fn opaque(endpoint: &str, model: &str, payload: &str) -> PromptItem {
         model: model.into(),
         payload: payload.into(),
     };
-    let item = ReasoningItem { text: "hm".into(), opaque: Some(opaque) };
+    let item = ReasoningItem { text: "hm".into(), opaque: Some(opaque), ..Default::default() };
     PromptItem::Reasoning { sample: Seq(3), item: Arc::new(item) }
 }
 
@@ -82,7 +82,7 @@ fn user(text: &str) -> PromptItem {
 }
 
 fn said(sample: u64, text: &str) -> PromptItem {
-    PromptItem::Text { sample: Seq(sample), text: text.into() }
+    PromptItem::text(Seq(sample), text)
 }
 
 fn image() -> PromptItem {

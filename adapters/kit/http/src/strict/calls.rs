@@ -71,6 +71,8 @@ impl StrictCalls {
             | StreamEvent::Text { .. }
             | StreamEvent::Refusal { .. }
             | StreamEvent::Reasoning { .. }
+            | StreamEvent::Citation { .. }
+            | StreamEvent::Search { .. }
             | StreamEvent::Usage(_)
             | StreamEvent::Finished { .. } => out.push(event),
         }

@@ -76,7 +76,7 @@ pub(crate) fn assembled(events: Vec<StreamEvent>, error: Option<FailureKind>) ->
     for assembled in out {
         match assembled {
             AssemblerOutput::Delta(_) => {}
-            AssemblerOutput::Item(Item::Text { text }) => decoded.text.push_str(&text),
+            AssemblerOutput::Item(Item::Text { text, .. }) => decoded.text.push_str(&text),
             AssemblerOutput::Item(Item::Refusal { text }) => decoded.refusal.push_str(&text),
             AssemblerOutput::Item(Item::Reasoning(item)) => {
                 decoded.reasoning.push_str(&item.text);

@@ -8,8 +8,8 @@ use windlass_server::Quota;
 use super::tenant_settings::SessionChoices;
 use crate::args::{
     CallPattern, ProcessLimitArgs, ProgramLimitFields, SandboxFlag, SettingsArgs, TimeoutFields,
-    age, amount, duration, edit_tools, mode, pattern, permissions, price, size, strategy,
-    transport,
+    WebSearchArgs, WebSearchFields, age, amount, duration, edit_tools, mode, pattern, permissions,
+    price, size, strategy, transport,
 };
 use crate::wiring::runtime;
 
@@ -69,6 +69,8 @@ pub(super) struct TenantEntry {
     compaction: Option<String>,
     /// Same as the flag `--edit-tool`.
     edit_tool: Option<String>,
+    /// Lets the provider search the web, as the flag `--web-search` does.
+    web_search: Option<WebSearchFields>,
     /// Same as the flag `--program`.
     program: Option<String>,
     /// Same as the flag `--program-transport`.
@@ -149,6 +151,10 @@ impl TenantEntry {
             window: self.window,
             compaction: read("compaction", self.compaction.as_ref(), strategy)?,
             edit_tool: read("edit_tool", self.edit_tool.as_ref(), edit_tools)?,
+            web_search: match &self.web_search {
+                Some(search) => search.args()?,
+                None => WebSearchArgs::default(),
+            },
             program: read("program", self.program.as_ref(), runtime)?,
             program_transport: read(
                 "program_transport",

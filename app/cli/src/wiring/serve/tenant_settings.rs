@@ -115,6 +115,10 @@ impl TenantSettings {
             let known = self.chosen.port.model(model);
             settings.window.tokens = known.window.unwrap_or(0);
         }
+        if settings.options.web_search.is_some() {
+            let checked = self.chosen.port.check_settings(settings);
+            checked.map_err(|error| Refusal(error.context))?;
+        }
         Ok(())
     }
 }

@@ -70,8 +70,8 @@ impl Node {
             return;
         }
         for (started, slot) in std::mem::take(&mut self.unsent) {
-            let text = self.truth.parts[&(started, slot)].as_str().into();
-            let item = Item::Text { text };
+            let text = self.truth.parts[&(started, slot)].as_str();
+            let item = Item::text(text);
             self.append(vec![Fact::ItemAdded(ItemAdded { started, item, surplus: false })]).await;
             self.truth.items.insert(self.end(), (started, slot));
         }

@@ -45,15 +45,15 @@ impl PendingInput {
     ///
     /// # Errors
     /// What is asked for, if it is nothing that a person can answer.
-    pub(crate) fn new(requests: InputRequests) -> Result<Self, String> {
+    pub(crate) fn new(requests: Option<&InputRequests>) -> Result<Self, String> {
         let mut pending = Self::default();
-        for (name, request) in requests {
+        for (name, request) in requests.into_iter().flatten() {
             let InputRequest::Elicitation(request) = request else {
-                let asked = serde_json::to_string(&request).unwrap_or_default();
+                let asked = serde_json::to_string(request).unwrap_or_default();
                 return Err(clipped(&asked, MAX_TEXT));
             };
             let params = serde_json::to_value(&request.params).unwrap_or_default();
-            pending.requests.insert(name, params);
+            pending.requests.insert(name.clone(), params);
         }
         Ok(pending)
     }
@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     fn pending(requests: Value) -> PendingInput {
-        PendingInput::new(serde_json::from_value(requests).unwrap()).unwrap()
+        PendingInput::new(Some(&serde_json::from_value(requests).unwrap())).unwrap()
     }
 
     fn form(properties: Value, required: Value) -> Value {
@@ -388,6 +388,6 @@ mod tests {
     fn what_no_person_can_answer_is_told() {
         let roots = json!({"a": {"method": "roots/list"}});
         let requests = serde_json::from_value(roots).unwrap();
-        assert!(PendingInput::new(requests).unwrap_err().contains("roots/list"));
+        assert!(PendingInput::new(Some(&requests)).unwrap_err().contains("roots/list"));
     }
 }

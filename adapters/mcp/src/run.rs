@@ -121,23 +121,16 @@ impl Run<'_> {
 
     async fn wait(&self, mut call: RunningCall, within: Duration) -> Result<ToolEnd, ToolError> {
         let limits = (within, &self.context.cancel);
-        match call.wait(limits, self.context.progress.clone()).await {
-            CallEnd::Asks(question) => {
-                let key = (self.context.session.clone(), self.context.call);
-                let link = call.link.clone();
-                match self.held.hold(key, call, question) {
-                    Some(step) => Ok(ToolEnd::Suspended(step.suspension())),
-                    None => {
-                        let words = "it asks the user, and too many calls wait for answers".into();
-                        self.ended(&link, CallEnd::Refused(words), within).await
-                    }
-                }
+        let link = call.link.clone();
+        let mut end = call.wait(limits, self.context.progress.clone()).await;
+        if let CallEnd::Asks(question) = end {
+            let key = (self.context.session.clone(), self.context.call);
+            if let Some(step) = self.held.hold(key, call, question) {
+                return Ok(ToolEnd::Suspended(step.suspension()));
             }
-            end => {
-                let link = call.link.clone();
-                self.ended(&link, end, within).await
-            }
+            end = CallEnd::Refused("it asks the user, and too many calls wait for answers".into());
         }
+        self.ended(&link, end, within).await
     }
 
     /// Returns the connection of the server, which has the tool as it was offered. The inner error is
@@ -193,26 +186,15 @@ impl Run<'_> {
         end: CallEnd,
         within: Duration,
     ) -> Result<ToolEnd, ToolError> {
-        let end = match end {
-            CallEnd::Task(task) => {
-                return Ok(ToolEnd::Suspended(task::goes_on(&task.task_id).suspension()));
-            }
-            CallEnd::InputRequired(mut required) => {
-                let requests = required.input_requests.take().unwrap_or_default();
-                match PendingInput::new(requests.clone()) {
-                    Ok(input) => {
-                        let request_state = required.request_state.take();
-                        let step = NextStep::Call { input, request_state };
-                        return Ok(ToolEnd::Suspended(step.suspension()));
-                    }
-                    Err(_) => {
-                        required.input_requests = Some(requests);
-                        CallEnd::InputRequired(required)
-                    }
-                }
-            }
-            end => end,
-        };
+        if let CallEnd::Task(task) = &end {
+            return Ok(ToolEnd::Suspended(task::goes_on(&task.task_id).suspension()));
+        }
+        if let CallEnd::InputRequired(required) = &end
+            && let Ok(input) = PendingInput::new(required.input_requests.as_ref())
+        {
+            let request_state = required.request_state.clone();
+            return Ok(ToolEnd::Suspended(NextStep::Call { input, request_state }.suspension()));
+        }
         if let CallEnd::Lost { broken: true, .. } = end {
             self.server.report_broken(link);
         }

@@ -112,7 +112,7 @@ impl HeldCalls {
     ) -> Option<NextStep> {
         let request = InputRequest::Elicitation(ElicitRequest::new(question.params.clone()));
         let requests = InputRequests::from([(HELD.to_owned(), request)]);
-        let input = PendingInput::new(requests).ok()?;
+        let input = PendingInput::new(Some(&requests)).ok()?;
         let mut held = self.0.lock();
         if held.len() >= MAX_HELD {
             return None;

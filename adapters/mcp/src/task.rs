@@ -105,20 +105,26 @@ fn ended(payload: TaskPayload, id: &str) -> Result<TaskEnd, Option<PendingInput>
         TaskPayload::Cancelled => {
             refused(format!("it has cancelled its task {}", clipped(id, 200)))
         }
-        TaskPayload::InputRequired { input_requests } => match PendingInput::new(input_requests) {
-            Ok(input) => Err(Some(input)),
-            Err(asked) => refused(format!("its task asks for what cannot be given here: {asked}")),
-        },
-        _ => Err(None),
+        TaskPayload::InputRequired { input_requests } => {
+            match PendingInput::new(Some(&input_requests)) {
+                Ok(input) => Err(Some(input)),
+                Err(asked) => {
+                    refused(format!("its task asks for what cannot be given here: {asked}"))
+                }
+            }
+        }
+        // A state that this version does not know goes on, as far as it knows.
+        TaskPayload::Working | _ => Err(None),
     }
 }
 
 async fn state(link: &Link, id: &str) -> Result<DetailedTask, CallEnd> {
     let request = GetTaskRequest::new(GetTaskParams::new(id));
-    match ask(link, ClientRequest::GetTaskRequest(request)).await? {
-        ServerResult::GetTaskResult(result) => Ok(result.task),
-        _ => Err(CallEnd::Refused("something that is no state of a task".into())),
+    let answer = ask(link, ClientRequest::GetTaskRequest(request)).await?;
+    if let ServerResult::GetTaskResult(result) = answer {
+        return Ok(result.task);
     }
+    Err(CallEnd::Refused("something that is no state of a task".into()))
 }
 
 async fn update(link: &Link, id: &str, responses: InputResponses) -> Result<(), CallEnd> {

@@ -91,7 +91,7 @@ impl AgentEffect {
     pub(crate) async fn run(self, reporter: EffectReporter, signals: EffectSignals) {
         let _run = ToolRunGuard { stop: CancelSource::new(), reports: self.reports.clone() };
         let (key, size) = (self.key, self.size);
-        let report = match self.observe(&reporter, signals.cancel).await {
+        let report = match Box::pin(self.observe(&reporter, signals.cancel)).await {
             None => return,
             Some(AgentResult::Ended(observation, usage)) => {
                 Input::AgentEnded { key, observation: size.shorten(observation), usage }

@@ -246,7 +246,7 @@ pub enum Input {
     CallSuspended {
         /// Identifies the run.
         key: EffectKey,
-        /// What the run left for the next one.
+        /// State and question that the run left.
         suspension: Suspension,
     },
     /// An agent's run has ended.

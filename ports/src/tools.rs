@@ -230,7 +230,7 @@ pub struct ToolContext {
     pub program: Option<CallId>,
     /// Number of this run of the call, from 1.
     pub attempt: u32,
-    /// What the run before left, and its answer, if the call was suspended. A question may have no
+    /// State of the run before and the answer to its question, if the call was suspended. A question may have no
     /// answer: the run then asks it again.
     pub suspended: Option<Arc<SuspendedCall>>,
     /// Number of failed calls in a row with the same tool and arguments, which the turn made before this

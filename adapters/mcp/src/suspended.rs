@@ -1,4 +1,4 @@
-//! How a suspended call goes on: what its run leaves for the next one.
+//! Suspended calls: the state that a run leaves for the next one.
 
 use std::collections::HashMap;
 use std::sync::Arc;

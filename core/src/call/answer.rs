@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{Observation, ObservationStatus, Verdict, denial, programs, steps};
+use super::{Observation, ObservationStatus, Verdict, denial, programs, restarts};
 use crate::agent::BudgetUsage;
 use crate::arguments_digest::ArgumentsDigest;
 use crate::budget;
@@ -46,12 +46,12 @@ pub(crate) fn on_call_report(
         }
         // If the tool cannot report the outcome of its call, the outcome is unknown.
         EffectReport::CallReconciled(observation) => {
-            let observation = observation.unwrap_or_else(steps::unknown);
+            let observation = observation.unwrap_or_else(restarts::unknown);
             observed(turn, id, observation, None)
         }
-        EffectReport::NeverStarted if reconciles => observed(turn, id, steps::unknown(), None),
+        EffectReport::NeverStarted if reconciles => observed(turn, id, restarts::unknown(), None),
         EffectReport::NeverStarted => {
-            let observation = steps::never_started(plan, id);
+            let observation = restarts::never_started(plan, id);
             let fresh = observation.status == ObservationStatus::NotStarted;
             let fact = observed(turn, id, observation, fresh.then(BudgetUsage::default));
             if fresh { fact } else { detached(turn, fact) }

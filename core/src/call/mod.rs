@@ -8,6 +8,7 @@ pub(crate) mod facts;
 pub(crate) mod policy;
 pub(crate) mod programs;
 pub(crate) mod proposed;
+pub(crate) mod restarts;
 mod state;
 pub(crate) mod steps;
 pub(crate) mod suspension;

@@ -75,7 +75,7 @@ pub struct CallState {
     /// Program that made the call, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CallId>,
-    /// What a run of it left for the next one, if one was suspended.
+    /// State for its next run, if a run was suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<Arc<SuspendedCall>>,
 }

@@ -26,7 +26,7 @@ const ANSWER_MS: u64 = 24 * 60 * 60 * 1000;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suspension {
-    /// What the tool needs to go on, in its executor's own form, at most
+    /// State from which the tool goes on, in its executor's own form, at most
     /// [`MAX_STATE_BYTES`](Self::MAX_STATE_BYTES). It is part of the log, so it must hold no secret.
     pub state: Arc<str>,
     /// Question to a person; `None` if the call goes on at once.

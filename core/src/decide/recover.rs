@@ -1,7 +1,7 @@
 //! Recovery: how a new process handles the effects of the previous one.
 
 use super::{Plan, turn};
-use crate::call::steps;
+use crate::call::restarts;
 use crate::desired_effects::desired_effects;
 use crate::effect::{DesiredEffect, EffectKey};
 use crate::error::Reject;
@@ -47,8 +47,8 @@ pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
 fn recover_effect(plan: &Plan, one: &DesiredEffect, silent_ms: u64) -> Option<Fact> {
     match one.key {
         EffectKey::Sample { .. } | EffectKey::Compact { .. } => end_lost(plan, one.key),
-        EffectKey::Call { call, .. } => steps::after_restart(plan, call),
-        EffectKey::Reconcile { call, .. } => steps::reconcile_again(plan, call),
+        EffectKey::Call { call, .. } => restarts::after_restart(plan, call),
+        EffectKey::Reconcile { call, .. } => restarts::reconcile_again(plan, call),
         EffectKey::Hook { .. } => hooks::ask_again(plan, one),
         EffectKey::Approval { call, .. } => ask_again(plan, call, silent_ms),
     }

@@ -133,7 +133,7 @@ pub struct ReconcileStarted {
 pub struct CallSuspended {
     /// Id of the call.
     pub call: CallId,
-    /// What the run left for the next one.
+    /// State and question that the run left.
     pub suspension: Arc<Suspension>,
     /// Time after which no answer is awaited any more; none without a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -132,7 +132,7 @@ impl CallView {
 
     /// Returns true if a run of the call was suspended: a later one goes on with it.
     #[must_use]
-    pub fn was_suspended(&self) -> bool {
+    pub fn is_suspended(&self) -> bool {
         self.suspension.is_some()
     }
 

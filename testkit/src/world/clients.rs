@@ -1,9 +1,12 @@
-//! Results that clients return for the calls of their tools.
+//! Results that clients return for the calls of their tools, and runs that are suspended.
 
-use windlass_core::{CallId, CallProgress, Fact, Input, Observation, ObservationStatus, Session};
+use windlass_core::{
+    CallId, CallProgress, EffectKey, Fact, Input, Observation, ObservationStatus, Session,
+    Suspension, UserQuestion,
+};
 
 use super::driver::World;
-use super::happen::somebody;
+use super::happen::{pick, somebody};
 use crate::laws::Held;
 
 impl World {
@@ -24,6 +27,40 @@ impl World {
             Some(call) => self.take(Input::SubmitResult { call, scope: somebody(), observation }),
             None => Ok(()),
         }
+    }
+
+    /// A run of a tool is suspended; without one, nothing happens.
+    pub(super) fn suspend(&mut self, nth: usize, asks: bool, repeatable: bool) -> Held {
+        let question = UserQuestion { question: String::from("which?"), choices: Vec::new() };
+        let question = asks.then_some(question);
+        let suspension = Suspension { state: "here".into(), question, repeatable };
+        match self.plain_run(nth) {
+            Some(key) => self.take(Input::CallSuspended { key, suspension }),
+            None => Ok(()),
+        }
+    }
+
+    /// A run of a tool: no plan, no program and no agent.
+    fn plain_run(&self, nth: usize) -> Option<EffectKey> {
+        let calls = self.machine.session().turn().map_or(&[][..], |turn| turn.calls());
+        let plain = calls.iter().filter_map(|call| match call.progress {
+            CallProgress::Running { started, plan: false, .. }
+                if !call.is_program() && call.grant.is_none() =>
+            {
+                Some(EffectKey::Call { call: call.id, started })
+            }
+            CallProgress::Proposed
+            | CallProgress::AwaitingApproval { .. }
+            | CallProgress::Allowed
+            | CallProgress::Denied { .. }
+            | CallProgress::Running { .. }
+            | CallProgress::AwaitingResult { .. }
+            | CallProgress::Reconciling { .. }
+            | CallProgress::Done { .. } => None,
+        });
+        let runs: Vec<EffectKey> =
+            plain.filter(|key| self.machine.running().contains_key(key)).collect();
+        pick(&runs, nth)
     }
 }
 

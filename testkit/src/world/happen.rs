@@ -6,7 +6,7 @@ use windlass_core::{
     ApprovalAnswer, ArgumentsDigest, CallId, CallItem, CallProgress, CompactionResult, ContextPart,
     CutPoint, Edit, EffectKey, Fact, FailureKind, HookReply, Input, InputId, Item, Observation,
     ObservationStatus, ReasoningItem, RecordedFact, Retry, SampleEvent, SampleFailure, Scope, Seq,
-    Suspension, TurnId, Usage, UserQuestion, child_result, fallback_summary, plan_compaction,
+    TurnId, Usage, child_result, fallback_summary, plan_compaction,
 };
 use windlass_ports::arguments_sha256;
 
@@ -15,12 +15,6 @@ use super::driver::World;
 use super::programs::spoken;
 use super::script::{Compacted, Cost, Durability, Step, Word, picture};
 use crate::laws::Held;
-
-/// A run that goes on in another one.
-fn suspension(asks: bool, repeatable: bool) -> Suspension {
-    let question = UserQuestion { question: String::from("which?"), choices: Vec::new() };
-    Suspension { state: "here".into(), question: asks.then_some(question), repeatable }
-}
 
 impl World {
     /// Does what a step says.
@@ -157,13 +151,7 @@ impl World {
                     None => Ok(()),
                 }
             }
-            Step::Suspend { nth, asks, repeatable } => match self.plain_run(*nth) {
-                Some(key) => {
-                    let suspension = suspension(*asks, *repeatable);
-                    self.take(Input::CallSuspended { key, suspension })
-                }
-                None => Ok(()),
-            },
+            Step::Suspend { nth, asks, repeatable } => self.suspend(*nth, *asks, *repeatable),
             Step::Detach { nth, output } => {
                 match self.running(*nth, |key| matches!(key, EffectKey::Call { .. })) {
                     Some(key) => {
@@ -283,29 +271,6 @@ impl World {
     fn running(&self, nth: usize, kind: fn(&EffectKey) -> bool) -> Option<EffectKey> {
         let keys: Vec<EffectKey> = self.machine.running().keys().copied().filter(kind).collect();
         pick(&keys, nth)
-    }
-
-    /// A run of a tool: no plan, no program and no agent.
-    fn plain_run(&self, nth: usize) -> Option<EffectKey> {
-        let calls = self.machine.session().turn().map_or(&[][..], |turn| turn.calls());
-        let plain = calls.iter().filter_map(|call| match call.progress {
-            CallProgress::Running { started, plan: false, .. }
-                if !call.is_program() && call.grant.is_none() =>
-            {
-                Some(EffectKey::Call { call: call.id, started })
-            }
-            CallProgress::Proposed
-            | CallProgress::AwaitingApproval { .. }
-            | CallProgress::Allowed
-            | CallProgress::Denied { .. }
-            | CallProgress::Running { .. }
-            | CallProgress::AwaitingResult { .. }
-            | CallProgress::Reconciling { .. }
-            | CallProgress::Done { .. } => None,
-        });
-        let runs: Vec<EffectKey> =
-            plain.filter(|key| self.machine.running().contains_key(key)).collect();
-        pick(&runs, nth)
     }
 
     fn item(&mut self, item: Item) -> Held {

@@ -4,6 +4,7 @@
 //! Pure and synchronous, so that thousands of worlds run in a second. Absent: real time, threads,
 //! randomness; a script and a seed say all.
 
+mod amounts;
 mod clients;
 mod declared;
 mod driver;

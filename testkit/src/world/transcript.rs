@@ -1,14 +1,15 @@
 //! Transcripts: what happened in a simulated world, for people to read.
 
 use windlass_core::{
-    BudgetUsage, CallDecided, CallId, CallReport, Compacted, CompactionFact, ContextFact,
-    ContextSource, Decider, Delivery, Edit, EffectKey, EffectStart, Fact, FactGroup, GoalEnd,
-    HookDecided, HookFact, HookOccurrence, InputFact, InputQueued, InterruptSource, Item,
-    Observation, PermissionFact, PermissionsNarrowed, ProgramEnd, ProgramFact, ProgramOutcome,
-    Reason, RecordedFact, Reservation, Retained, Rule, RunFact, SampleCut, SampleFact, SampleKind,
-    Scope, SessionFact, StopReason, StopTiming, TurnFact, TurnOutcome, Usage, Verdict,
+    CallDecided, CallId, CallReport, Compacted, CompactionFact, ContextFact, ContextSource,
+    Decider, Delivery, Edit, EffectKey, EffectStart, Fact, FactGroup, GoalEnd, HookDecided,
+    HookFact, HookOccurrence, InputFact, InputQueued, InterruptSource, Item, Observation,
+    PermissionFact, PermissionsNarrowed, ProgramEnd, ProgramFact, ProgramOutcome, Reason,
+    RecordedFact, Retained, Rule, RunFact, SampleCut, SampleFact, SampleKind, Scope, SessionFact,
+    StopReason, StopTiming, TurnFact, TurnOutcome, Verdict,
 };
 
+use super::amounts::{budget, estimated, lost, money, set_aside, tokens};
 use super::declared::{spell_hooks, spell_rules};
 use super::programs::changes;
 use super::words::{short, spell};
@@ -227,15 +228,6 @@ fn essentials(recorded: &RecordedFact) -> String {
     }
 }
 
-fn budget(what: &str, took: BudgetUsage) -> String {
-    let tokens = match took.tokens {
-        0 => String::new(),
-        tokens => format!(", {tokens} tokens"),
-    };
-    let money = money(", cost ", took.cost_micros);
-    format!("{what}{} samples{tokens}{money}", took.samples)
-}
-
 fn came_to(outcome: &ProgramOutcome) -> String {
     let end = match &outcome.end {
         ProgramEnd::Value { value } => format!("value {}", short(value)),
@@ -250,34 +242,6 @@ fn came_to(outcome: &ProgramOutcome) -> String {
         false => format!(", retains {}", changes(&outcome.retained)),
     };
     format!("{end}{}{retained}", memory.unwrap_or_default())
-}
-
-fn set_aside(reserved: Reservation) -> String {
-    let tokens = match reserved.tokens {
-        0 => String::new(),
-        tokens => format!(", {tokens} tokens set aside"),
-    };
-    format!("{tokens}{}", money(", money set aside: ", reserved.cost_micros))
-}
-
-fn estimated(estimate: Option<Reservation>) -> String {
-    let estimate = estimate.unwrap_or_default();
-    let tokens = match estimate.tokens {
-        0 => String::new(),
-        tokens => format!(", about {tokens} tokens"),
-    };
-    format!("{tokens}{}", money(", about money: ", estimate.cost_micros))
-}
-
-fn lost(reserved: Reservation) -> String {
-    set_aside(reserved).replace("set aside", "lost")
-}
-
-fn money(before: &str, micros: u64) -> String {
-    match micros {
-        0 => String::new(),
-        micros => format!("{before}{micros}"),
-    }
 }
 
 fn queued(fact: &InputQueued) -> String {
@@ -442,10 +406,6 @@ fn telling(tells: &CallReport) -> String {
 fn observed(observation: &Observation) -> String {
     let lines: Vec<_> = observation.output.split('\n').map(short).collect();
     format!("{}: {}", spell(&observation.status), lines.join("\n"))
-}
-
-fn tokens(usage: Option<Usage>) -> String {
-    usage.map_or(String::new(), |usage| format!(", {} tokens", usage.tokens()))
 }
 
 fn edited(edit: Option<&Edit>) -> String {

@@ -184,7 +184,7 @@ impl HumanPresenter {
         // The plan itself is shown once it counts, and a question where it is asked.
         let call = match self.view.turn().and_then(|turn| turn.sample.find(id)) {
             // Shown when it began.
-            Some(call) if call.was_suspended() => return,
+            Some(call) if call.is_suspended() => return,
             Some(call) if is_shown_apart(&call.item.name) => call.item.name.clone(),
             Some(_) | None => self.call(id),
         };

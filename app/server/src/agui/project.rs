@@ -326,11 +326,9 @@ impl Projection {
             CallEntry::Proposed(source, item) => self.on_proposed(id, source, item, out),
             CallEntry::Asked(_) => self.pause(out),
             CallEntry::Started(started) if started.client => self.pause(out),
-            CallEntry::Suspended(suspended) => {
+            CallEntry::Suspended(_) => {
                 self.custom_fact(fact, out);
-                if suspended.suspension.question.is_some() {
-                    self.pause(out);
-                }
+                self.pause(out);
             }
             CallEntry::Answered(_) | CallEntry::Resumed(_) => self.custom_fact(fact, out),
             CallEntry::Observed(observed) => {

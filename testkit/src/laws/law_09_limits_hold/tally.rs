@@ -7,7 +7,7 @@ use windlass_core::{
     ContextSource, EffectStart, FactGroup, FailureKind, HookFact, HookOccurrence, HookVerdict,
     InputFact, Item, ItemAdded, Limits, PermissionFact, Price, ProgramFact, Reason, RecordedFact,
     Reservation, Retained, RunFact, SampleCut, SampleFact, SampleKind, SampleStarted, Seq,
-    Settings, StopReason, StopTiming, Timestamp, TurnFact, TurnUsage, Usage, Verdict,
+    Settings, StopReason, StopTiming, Timestamp, TurnFact, TurnUsage, Verdict,
 };
 
 mod beginning;
@@ -321,27 +321,6 @@ impl Tally {
             let seq = recorded.seq;
             format!("{seq} is call {} of the answer, and the limit is {most}", before + 1)
         })
-    }
-
-    /// Pays what the provider reports, and an estimate of what it does not; where there is neither
-    /// and it may have charged, what was set aside.
-    fn pay(&mut self, usage: Option<Usage>, estimate: Option<Reservation>, billed: bool) {
-        if let Some(usage) = usage {
-            self.spent.usage.add(&usage);
-            self.spent.cost_micros += self.price.map_or(0, |price| price.of(&usage));
-        }
-        let reserved = Some(self.reserved).filter(|_| billed && usage.is_none());
-        let estimate = estimate.or(reserved).unwrap_or_default();
-        self.spent.estimated_tokens += estimate.tokens;
-        self.spent.cost_micros += estimate.cost_micros;
-    }
-
-    /// Pays for a run whose process ended: all that was set aside for it.
-    fn lose(&mut self, recorded: &RecordedFact, lost: Reservation, ended: bool) -> Held {
-        let owed = if ended { self.reserved } else { Reservation::default() };
-        hold(9, lost == owed, || format!("{} gives up {lost:?} of {owed:?}", recorded.seq))?;
-        self.pay(None, None, ended);
-        Ok(())
     }
 
     /// Counts a denied answer with calls, once each of them has its observation.

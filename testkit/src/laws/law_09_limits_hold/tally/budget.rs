@@ -1,6 +1,6 @@
 //! The tokens and the money of a turn: kept before they are spent.
 
-use windlass_core::{RecordedFact, SampleStarted, TurnOutcome, TurnSettled};
+use windlass_core::{RecordedFact, Reservation, SampleStarted, TurnOutcome, TurnSettled, Usage};
 
 use super::Tally;
 use crate::laws::{Held, hold};
@@ -16,6 +16,32 @@ struct Sum {
 }
 
 impl Tally {
+    /// Pays what the provider reports, and an estimate of what it does not; where there is neither
+    /// and it may have charged, what was set aside.
+    pub(super) fn pay(
+        &mut self,
+        usage: Option<Usage>,
+        estimate: Option<Reservation>,
+        billed: bool,
+    ) {
+        if let Some(usage) = usage {
+            self.spent.usage.add(&usage);
+            self.spent.cost_micros += self.price.map_or(0, |price| price.of(&usage));
+        }
+        let reserved = Some(self.reserved).filter(|_| billed && usage.is_none());
+        let estimate = estimate.or(reserved).unwrap_or_default();
+        self.spent.estimated_tokens += estimate.tokens;
+        self.spent.cost_micros += estimate.cost_micros;
+    }
+
+    /// Pays for a run whose process ended: all that was set aside for it.
+    pub(super) fn lose(&mut self, recorded: &RecordedFact, lost: Reservation, ended: bool) -> Held {
+        let owed = if ended { self.reserved } else { Reservation::default() };
+        hold(9, lost == owed, || format!("{} gives up {lost:?} of {owed:?}", recorded.seq))?;
+        self.pay(None, None, ended);
+        Ok(())
+    }
+
     fn sums(&self, answer: u64) -> [Sum; 2] {
         let (spent, answer) = (self.spent.with_agents(), self.next.answers(answer));
         [

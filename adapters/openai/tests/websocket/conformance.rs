@@ -73,6 +73,7 @@ held! {
     a_conversation_keeps_its_order,
     calls_keep_their_names,
     the_opaque_part_of_a_call_comes_back,
+    sources_are_told_where_searches_are_declared,
     what_is_declared_is_done,
     what_is_not_declared_is_unsupported,
 }

@@ -9,7 +9,7 @@ use crate::Found;
 use crate::places::{Place, places};
 
 /// How many worlds are looked at.
-const WORLDS: u32 = 60;
+const WORLDS: u32 = 80;
 /// How long their scripts are.
 const STEPS: usize = 60;
 

@@ -126,7 +126,7 @@ export interface ChangedFileDiff {
   reason: string | null;
 }
 
-/** Call that a client runs. The session waits for its result. */
+/** Call that a client runs. The session waits for its result. A suspended call of another tool, which asks a person, is shown as a call of `ask_user`: its result is the answer. */
 export interface ClientCall {
   /** The exact arguments as JSON text. */
   arguments: string;
@@ -140,7 +140,7 @@ export interface ClientCall {
   idempotency_key: string;
   /** The session. */
   session: string;
-  /** The tool. */
+  /** The tool; `ask_user` for the question of a suspended call. */
   tool: string;
   /** The turn. */
   turn: number;
@@ -154,7 +154,7 @@ export interface ClientCalls {
 
 /** Result of a call that a client ran. */
 export interface ClientResult {
-  /** True if the call failed. The model is told so. */
+  /** True if the call failed: the model is told so. True for a question that nobody answers. */
   failed?: boolean;
   /** Output of the call, for the model. */
   output: string;
@@ -417,7 +417,7 @@ export interface InterruptRequest {
 export type Interrupter = "person" | "parent" | "shutdown" | "deadline";
 
 /** What happened. */
-export type Kind = "SessionOpened" | "SettingsChanged" | "PermissionsNarrowed" | "SessionRewound" | "FilesRestored" | "SessionResumed" | "ReconcileStarted" | "GoalSet" | "GoalEnded" | "InputQueued" | "InputAccepted" | "InputBlocked" | "InputEdited" | "InputMoved" | "InputWithdrawn" | "TurnOpened" | "InterruptRequested" | "TurnSettled" | "HooksAsked" | "HookDecided" | "ContextInjected" | "CompactionRequested" | "CompactionStarted" | "Compacted" | "CompactionFailed" | "SampleStarted" | "ItemAdded" | "SampleEnded" | "SampleCut" | "CallDecided" | "ApprovalAsked" | "ApprovalAnswered" | "CallStarted" | "CallObserved" | "ProgramCalled" | "ProgramRun";
+export type Kind = "SessionOpened" | "SettingsChanged" | "PermissionsNarrowed" | "SessionRewound" | "FilesRestored" | "SessionResumed" | "ReconcileStarted" | "GoalSet" | "GoalEnded" | "InputQueued" | "InputAccepted" | "InputBlocked" | "InputEdited" | "InputMoved" | "InputWithdrawn" | "TurnOpened" | "InterruptRequested" | "TurnSettled" | "HooksAsked" | "HookDecided" | "ContextInjected" | "CompactionRequested" | "CompactionStarted" | "Compacted" | "CompactionFailed" | "SampleStarted" | "ItemAdded" | "SampleEnded" | "SampleCut" | "CallDecided" | "ApprovalAsked" | "ApprovalAnswered" | "CallStarted" | "CallSuspended" | "CallResumed" | "CallObserved" | "ProgramCalled" | "ProgramRun";
 
 /** Limits of a turn; an omitted limit has its default. Times are milliseconds. 0 means no limit where stated, else zero. */
 export interface Limits {

@@ -135,7 +135,7 @@ fn answer(tools: &[WorldTool]) -> impl Strategy<Value = Step> + use<> {
     prop_oneof![
         12 => finish(),
         2 => suspended(),
-        1 => (0..2_usize, output()).prop_map(|(nth, output)| Step::Detach { nth, output }),
+        2 => (0..2_usize, output()).prop_map(|(nth, output)| Step::Detach { nth, output }),
         2 => (0..2_usize, words()).prop_map(|(nth, text)| Step::ChildEnded { nth, text }),
         12 => hook(),
         10 => program(tools),

@@ -79,6 +79,8 @@ Kind = Literal[
     "ApprovalAsked",
     "ApprovalAnswered",
     "CallStarted",
+    "CallSuspended",
+    "CallResumed",
     "CallObserved",
     "ProgramCalled",
     "ProgramRun",
@@ -347,7 +349,7 @@ class ChangedFileDiff(TypedDict):
 
 
 class ClientCall(TypedDict):
-    """Call that a client runs. The session waits for its result."""
+    """Call that a client runs. The session waits for its result. A suspended call of another tool, which asks a person, is shown as a call of `ask_user`: its result is the answer."""
 
     # The exact arguments as JSON text.
     arguments: str
@@ -367,7 +369,7 @@ class ClientCall(TypedDict):
     # The session.
     session: str
 
-    # The tool.
+    # The tool; `ask_user` for the question of a suspended call.
     tool: str
 
     # The turn.
@@ -384,7 +386,7 @@ class ClientCalls(TypedDict):
 class ClientResult(TypedDict):
     """Result of a call that a client ran."""
 
-    # True if the call failed. The model is told so.
+    # True if the call failed: the model is told so. True for a question that nobody answers.
     failed: NotRequired[bool]
 
     # Output of the call, for the model.

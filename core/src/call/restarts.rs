@@ -133,6 +133,11 @@ pub(crate) fn never_started(plan: &Plan, id: CallId) -> Observation {
             let words = "Stopped: the process that ran this call ended. The tool changes nothing.";
             Observation::new(ObservationStatus::Aborted, words)
         }
+        Some(false) if find(plan, id).is_some_and(|(_, call)| call.is_suspended()) => {
+            let words = "Unknown: this call had begun and waited, and it did not go on. It may have \
+                         taken effect in part. Check before you repeat it.";
+            Observation::new(ObservationStatus::Unknown, words)
+        }
         Some(false) => {
             let words = "Unknown: the process that ran this call ended before the call did, and it \
                          was not run again. It may have taken effect or not; check before you \

@@ -230,6 +230,16 @@ async fn where_no_lock_can_be_written_calls_run_without_one() {
     assert!(lock.hold(&RunMark::new()).await.unwrap().is_none());
 }
 
+/// The record of a machine's first process may come before its lock, which makes the folder.
+#[test]
+fn a_record_needs_no_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let locks = RunLocks::new(dir.path().join("state/runs"));
+    locks.record(&session(), CallId(7)).unwrap();
+    let recorded = RecordedProcess { call: CallId(7), running: false };
+    assert_eq!(locks.recorded(&session()).unwrap(), [recorded]);
+}
+
 /// A record stays when its process has gone, until it is forgotten.
 #[tokio::test]
 async fn a_record_outlives_its_process() {

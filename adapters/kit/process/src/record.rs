@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::{Error, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
@@ -34,10 +34,18 @@ impl RunLocks {
     /// # Errors
     /// When the record cannot be written.
     pub fn record(&self, session: &SessionId, call: CallId) -> Result<(), Error> {
-        let mut options = fs::OpenOptions::new();
-        let made = options.write(true).create_new(true).mode(0o600);
-        match made.open(self.record_path(session, call)) {
+        let make = || {
+            let mut options = fs::OpenOptions::new();
+            options.write(true).create_new(true).mode(0o600);
+            options.open(self.record_path(session, call))
+        };
+        match make() {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            // The lock makes the folder too, and may not have been taken yet.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                fs::DirBuilder::new().recursive(true).mode(0o700).create(self.folder())?;
+                make().map(drop)
+            }
             made => made.map(drop),
         }
     }

@@ -86,6 +86,7 @@ async fn run() -> Result<(), String> {
     };
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let options = McpOptions::new(std::env::temp_dir())
+        .with_questions()
         .with_logins(folder.path().to_owned())
         .with_wire(|url| http_wire(url).map_err(|error| McpError::new(error.to_string())));
     let name = ServerName::new("kit").map_err(|error| error.to_string())?;

@@ -50,6 +50,8 @@ pub(crate) struct Target {
     pub(crate) wire: MakeWire,
     /// Longest time until the head of a response over HTTP, in milliseconds.
     pub(crate) head_ms: u64,
+    /// True if somebody answers its questions.
+    pub(crate) answers: bool,
     /// Login at it, if it can have one.
     pub(crate) login: Option<Arc<Login>>,
 }
@@ -118,7 +120,7 @@ pub(crate) async fn connect(
     target: &Target,
     attempt: &Attempt,
 ) -> Result<Connection, ConnectFailure> {
-    let handler = Handler::default();
+    let handler = Handler { answers: target.answers, ..Handler::default() };
     let faults = Faults::default();
     let (mut process, mut service) = (None, None);
     let connecting = async {

@@ -24,6 +24,8 @@ const MESSAGE: usize = 1_000;
 /// Receives the messages that a server sends by itself.
 #[derive(Clone, Default)]
 pub(crate) struct Handler {
+    /// True if somebody answers questions of the server.
+    pub(crate) answers: bool,
     /// Notified when the list of tools has changed.
     pub(crate) changed: Arc<Notify>,
     pub(crate) progress: ProgressSinks,
@@ -116,7 +118,8 @@ impl ClientHandler for Handler {
         capabilities.extensions = Some(ExtensionCapabilities::from([tasks]));
         let (form, url) =
             (FormElicitationCapability::default(), UrlElicitationCapability::default());
-        capabilities.elicitation = Some(ElicitationCapability::new().with_form(form).with_url(url));
+        let asks = || ElicitationCapability::new().with_form(form).with_url(url);
+        capabilities.elicitation = self.answers.then(asks);
         ClientConfig::new(capabilities, client)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
@@ -127,7 +130,7 @@ impl ClientHandler for Handler {
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let dismissed = ElicitResult::new(ElicitationAction::Cancel);
-        let Some(call) = self.questions.only() else {
+        let Some(call) = self.questions.only().filter(|_| self.answers) else {
             return Ok(dismissed);
         };
         let (reply, answer) = oneshot::channel();

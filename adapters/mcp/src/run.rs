@@ -190,6 +190,7 @@ impl Run<'_> {
             return Ok(ToolEnd::Suspended(task::goes_on(&task.task_id).suspension()));
         }
         if let CallEnd::InputRequired(required) = &end
+            && (link.handler.answers || required.input_requests.is_none())
             && let Ok(input) = PendingInput::new(required.input_requests.as_ref())
         {
             let request_state = required.request_state.clone();

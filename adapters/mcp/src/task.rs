@@ -49,7 +49,7 @@ pub(crate) async fn follow(
             if let Some(words) = &task.task.status_message {
                 context.report(&clipped(words, MAX_WORDS));
             }
-            match ended(task.payload, id) {
+            match ended(task.payload, id, link.handler.answers) {
                 Ok(end) => return end,
                 Err(Some(requests)) => match responses.take() {
                     Some(answers) => {
@@ -88,7 +88,7 @@ fn asks(id: &str, input: PendingInput) -> NextStep {
 }
 
 /// Returns the end of a task; an error if it goes on, with what it asks for.
-fn ended(payload: TaskPayload, id: &str) -> Result<TaskEnd, Option<PendingInput>> {
+fn ended(payload: TaskPayload, id: &str, answers: bool) -> Result<TaskEnd, Option<PendingInput>> {
     let refused = |words: String| Ok(TaskEnd::Ended(CallEnd::Refused(words)));
     match payload {
         TaskPayload::Completed { result } => {
@@ -107,7 +107,8 @@ fn ended(payload: TaskPayload, id: &str) -> Result<TaskEnd, Option<PendingInput>
         }
         TaskPayload::InputRequired { input_requests } => {
             match PendingInput::new(Some(&input_requests)) {
-                Ok(input) => Err(Some(input)),
+                Ok(input) if answers => Err(Some(input)),
+                Ok(_) => refused("its task asks the user, and nobody can be asked here".into()),
                 Err(asked) => {
                     refused(format!("its task asks for what cannot be given here: {asked}"))
                 }

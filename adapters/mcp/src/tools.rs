@@ -32,6 +32,8 @@ pub struct McpOptions {
     pub(crate) logins: Option<PathBuf>,
     pub(crate) wire: MakeWire,
     check: CheckTool,
+    /// True if somebody answers questions of servers.
+    pub(crate) answers: bool,
     /// Most estimated tokens of the tools of all servers that are offered at once; 0 for no limit.
     defer_above_tokens: u64,
 }
@@ -50,6 +52,7 @@ impl McpOptions {
             logins: None,
             wire: none,
             check: Arc::new(|_| Ok(())),
+            answers: false,
             defer_above_tokens: 0,
         }
     }
@@ -68,6 +71,14 @@ impl McpOptions {
     #[must_use]
     pub fn with_deferred_over(self, above_tokens: u64) -> Self {
         Self { defer_above_tokens: above_tokens, ..self }
+    }
+
+    /// Declares to servers that they may ask the user in a call. Use it only if somebody returns the
+    /// answers: such a call is suspended and waits, for a day if no limit says otherwise. Without it a
+    /// call that needs input fails with its question.
+    #[must_use]
+    pub fn with_questions(self) -> Self {
+        Self { answers: true, ..self }
     }
 
     /// Remembers eras and tools in this record.
@@ -234,6 +245,7 @@ fn start(name: ServerName, config: McpServer, options: &McpOptions) -> Server {
         transport: config.transport.clone(),
         workspace: options.workspace.clone(),
         label,
+        answers: options.answers,
         wire: options.wire.clone(),
         head_ms: u64::try_from(head.as_millis()).unwrap_or(u64::MAX),
         login,

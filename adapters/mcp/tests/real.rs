@@ -60,7 +60,9 @@ impl Real {
         };
         let server = McpServer { trusted: true, ..McpServer::new(transport) };
         let servers = [(ServerName::new(self.name).unwrap(), server)];
-        McpTools::start(servers, McpOptions::new(std::env::temp_dir())).await.unwrap()
+        McpTools::start(servers, McpOptions::new(std::env::temp_dir()).with_questions())
+            .await
+            .unwrap()
     }
 
     async fn run(

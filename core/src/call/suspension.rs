@@ -12,7 +12,7 @@ use crate::decide::Plan;
 use crate::effect::EffectKey;
 use crate::error::{InvalidFact, Reject};
 use crate::evolve::{invalid_fact, turn_of};
-use crate::fact::{CallResumed, CallSuspended, Fact};
+use crate::fact::{CallResumed, CallSuspended, Fact, Lineage};
 use crate::id::CallId;
 use crate::record::RecordedFact;
 use crate::scope::Scope;
@@ -138,7 +138,7 @@ fn can_suspend(call: &CallState) -> bool {
     runs && !call.is_program() && call.grant.is_none()
 }
 
-/// Records that a run of a call ended without a result.
+/// Records that a run of a call ended without a result. Nobody is asked in the session of an agent.
 pub(crate) fn on_suspended(
     plan: &mut Plan,
     key: EffectKey,
@@ -156,12 +156,20 @@ pub(crate) fn on_suspended(
     let limit = turn.limits.approval_ms;
     let wait = if limit > 0 { limit } else { ANSWER_MS };
     let deadline = suspension.question.as_ref().map(|_| plan.at.plus_ms(wait));
-    plan.push(Fact::CallSuspended(CallSuspended {
-        call,
-        suspension: Arc::new(suspension),
-        deadline,
-    }))
+    let suspension = Arc::new(suspension);
+    plan.push(Fact::CallSuspended(CallSuspended { call, suspension, deadline }))?;
+    let is_agents = matches!(*plan.session.lineage, Lineage::Child { .. });
+    match deadline {
+        Some(_) if is_agents => {
+            let by = Scope::system("the session of an agent");
+            plan.push(answered(call, by, Observation::new(ObservationStatus::Failed, NOBODY), None))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
+
+/// Answer to a question in the session of an agent, which nobody watches.
+const NOBODY: &str = "Nobody can be asked: the session of an agent has no user.";
 
 /// Returns the fact that records an answer for a suspended call.
 pub(super) fn answered(

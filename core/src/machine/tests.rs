@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::call::{Observation, ObservationStatus};
+use crate::call::{Observation, ObservationStatus, Suspension, UserQuestion};
 use crate::compact::kit;
 use crate::decide::{decide, decide_open};
 use crate::effect::DesiredEffect;
@@ -19,7 +19,7 @@ use crate::item::{CallItem, Item, StopReason};
 use crate::outcome::InterruptSource;
 use crate::record::Draft;
 use crate::scope::Scope;
-use crate::session::Delivery;
+use crate::session::{CallProgress, Delivery};
 use crate::settings::{Concurrency, EffectClass, Settings, ToolSpec};
 
 pub(super) const WHO: &str = "somebody";
@@ -45,15 +45,14 @@ pub(super) fn settings() -> Settings {
 
 /// Returns the setup of a new session whose opening is not appended yet.
 pub(super) fn setup(settings: Settings) -> MachineSetup {
+    setup_of(settings, Lineage::Root)
+}
+
+fn setup_of(settings: Settings, lineage: Lineage) -> MachineSetup {
     let draft = decide_open(Incoming {
         at: Timestamp(1),
         entropy: 0,
-        input: OpenSession {
-            owner: Scope::local(WHO),
-            workspace: None,
-            settings,
-            lineage: Lineage::Root,
-        },
+        input: OpenSession { owner: Scope::local(WHO), workspace: None, settings, lineage },
     });
     let first = draft.number(&SessionId::new("s").unwrap(), Seq(1));
     MachineSetup {
@@ -120,7 +119,11 @@ impl Shell {
     /// Creates one whose model has called the tool. Everything is durable except the consequences
     /// of the sample's end.
     pub(super) fn calling() -> Self {
-        let mut shell = Self::new(setup(settings()));
+        Self::calling_in(Lineage::Root)
+    }
+
+    fn calling_in(lineage: Lineage) -> Self {
+        let mut shell = Self::new(setup_of(settings(), lineage));
         shell.command(0, send("hello", None));
         shell.appended();
         shell.sampled(SampleEvent::Item(call()));
@@ -383,4 +386,27 @@ fn what_cannot_come_to_rest_is_a_defect() {
     shell.machine.transitions.desired_effects = winds;
     let ticked = shell.handle(MachineEvent::Tick);
     assert!(contains(&ticked, "exit Defect(NeverStarted"), "{ticked:?}");
+}
+
+#[test]
+fn nobody_is_asked_in_the_session_of_an_agent() {
+    let parent = SessionId::new("p").unwrap();
+    let child = Lineage::Child { of: parent, call: crate::id::CallId(7) };
+    for (lineage, asks) in [(Lineage::Root, true), (child, false)] {
+        let mut shell = Shell::calling_in(lineage);
+        shell.sampled(ended());
+        shell.appended();
+        let key = shell.running(|key| matches!(key, EffectKey::Call { .. }));
+        let question = UserQuestion { question: "Which?".into(), choices: Vec::new() };
+        let suspension =
+            Suspension { state: "s".into(), question: Some(question), repeatable: false };
+        shell.report(key, Input::CallSuspended { key, suspension }, true);
+        let call = &shell.machine.session().turn().unwrap().calls()[0];
+        assert_eq!(matches!(call.progress, CallProgress::AwaitingResult { .. }), asks);
+        let suspended = call.suspended.as_ref().unwrap();
+        assert_eq!(
+            suspended.answer.as_ref().map(|answer| answer.declined),
+            (!asks).then_some(true)
+        );
+    }
 }

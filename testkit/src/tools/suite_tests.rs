@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 use windlass_core::{CallId, EffectClass, SessionId, Timestamp};
-use windlass_ports::{ToolErrorKind, ToolProcess, ToolProcessState};
+use windlass_ports::{ToolEnd, ToolErrorKind, ToolProcess, ToolProcessState};
 
 use super::suite::{Talkative, ToolFixture};
 use super::*;
@@ -62,6 +62,7 @@ enum Fault {
     WaitEndsAtOnce,
     StopsAll,
     StopsNone,
+    BeginsAnew,
 }
 
 /// Scripted tools, with a fault where one is planted.
@@ -163,6 +164,17 @@ impl ToolExecutor for Faulty {
             }
             error
         })
+    }
+
+    async fn run_or_suspend(
+        &self,
+        call: ToolCall,
+        context: ToolContext,
+    ) -> Result<ToolEnd, ToolError> {
+        if context.suspended.is_some() && self.1 != Fault::BeginsAnew {
+            return self.0.run_or_suspend(call, context).await;
+        }
+        self.run(call, context).await.map(ToolEnd::Observed)
     }
 
     async fn plan(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
@@ -351,6 +363,7 @@ fn every_case_finds_its_fault() -> Checked {
         (RELEASED, Fault::ListsNoProcess, "[] are listed, and [CallId(1)] run"),
         (RELEASED, Fault::WaitEndsAtOnce, "ended while it ran"),
         (RELEASED, Fault::ReleaseLeaves, "[CallId(1)] run after the release"),
+        ("a_suspended_call_is_not_begun_anew", Fault::BeginsAnew, "look was begun anew"),
         ("a_process_is_stopped_alone", Fault::StopsAll, "[] run, and only 2 is to"),
         ("a_process_is_stopped_alone", Fault::StopsNone, "[CallId(1), CallId(2)] run"),
     ];

@@ -171,6 +171,7 @@ impl LoginFlow {
 async fn challenge(login: &Login, server: &McpServer, workspace: &Path) -> Option<String> {
     let login = login.anonymous();
     let target = Target {
+        answers: false,
         transport: server.transport.clone(),
         workspace: workspace.to_owned(),
         label: String::new(),

@@ -182,11 +182,17 @@ async fn a_question_in_the_middle_of_a_call_is_answered_in_its_process() {
 
 #[tokio::test]
 async fn what_no_person_can_give_and_callers_that_cannot_ask_are_failures() {
-    let bench = Bench::plain("asks");
+    let mut bench = Bench::plain("asks");
     let tools = bench.start().await;
     for (tool, words) in [("roots", "roots/list"), ("book", "Whom for?")] {
         let ended = call(&tools, tool, json!({})).await.unwrap();
         assert_eq!(ended.status, ObservationStatus::Failed);
         assert!(ended.output.contains(words), "{}", ended.output);
     }
+    drop(tools);
+    bench.answers = false;
+    let tools = bench.start().await;
+    let ended = Asking::new("book").ends(&tools).await;
+    assert_eq!(ended.status, ObservationStatus::Failed, "nothing waits for nobody");
+    assert!(ended.output.contains("Whom for?"), "{}", ended.output);
 }

@@ -27,6 +27,8 @@ pub(crate) fn program(name: &str) -> PathBuf {
 pub(crate) struct Bench {
     pub(crate) dir: TempDir,
     pub(crate) server: McpServer,
+    /// True if somebody answers questions of the server.
+    pub(crate) answers: bool,
 }
 
 impl Bench {
@@ -51,7 +53,7 @@ impl Bench {
         });
         let server =
             McpServer { trusted: true, startup_timeout: Duration::from_secs(20), ..server };
-        Self { dir, server }
+        Self { dir, server, answers: true }
     }
 
     pub(crate) fn folder(&self) -> PathBuf {
@@ -70,8 +72,9 @@ impl Bench {
     }
 
     pub(crate) fn options(&self) -> McpOptions {
-        McpOptions::new(self.dir.path().to_owned())
-            .with_record(McpRecord::at(self.dir.path().join("state")))
+        let options = McpOptions::new(self.dir.path().to_owned());
+        let options = if self.answers { options.with_questions() } else { options };
+        options.with_record(McpRecord::at(self.dir.path().join("state")))
     }
 
     pub(crate) async fn try_start(&self) -> Result<McpTools, McpError> {

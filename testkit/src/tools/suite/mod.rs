@@ -7,6 +7,7 @@
 mod asking;
 mod fixture;
 mod lasting;
+mod suspending;
 
 use std::collections::BTreeSet;
 use std::future::{Future, ready};
@@ -24,6 +25,7 @@ use crate::suite::not_run;
 pub use asking::*;
 pub use fixture::*;
 pub use lasting::*;
+pub use suspending::*;
 
 /// How long a run may take in the case about deadlines.
 const TIMEOUT_MS: u64 = 200;
@@ -137,6 +139,7 @@ macro_rules! tool_cases {
             a_plan_changes_nothing,
             asking_what_became_of_a_call_changes_nothing,
             asking_what_became_of_a_call_is_supported_as_declared,
+            a_suspended_call_is_not_begun_anew,
             a_process_ends_with_the_release_of_its_session,
             a_process_is_stopped_alone,
         }

@@ -124,6 +124,7 @@ pub(crate) fn options(setup: &ToolSetup<'_>) -> Result<McpOptions, Failure> {
         .with_record(McpRecord::at(state_folder()?.join(RECORD)))
         .with_logins(logins()?)
         .with_check(windlass_engine::check_parameters)
+        .with_questions()
         .with_deferred_over(file::deferral()?)
         .with_wire(|url| http_wire(url).map_err(|error| McpError::new(error.to_string()))))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass_engine::core::{CallEntry, CallId, CallProgress, Session, TimelineEntry, View};
+use windlass_engine::core::{CallEntry, CallId, CallProgress, Seq, Session, TimelineEntry, View};
 use windlass_engine::ports::CancelSource;
 use windlass_engine::{AwaitedCall, Event, SendError, SessionCommand, SessionHandle};
 use windlass_interaction::{ASK_USER_TOOL, Question};
@@ -20,6 +20,8 @@ pub(crate) struct PersonAnswers {
     session: SessionHandle,
     terminal: Arc<TerminalApprover>,
     view: View,
+    /// Position behind the facts that the questions of the beginning were read from.
+    next: Seq,
     asked: BTreeMap<CallId, CancelSource>,
 }
 
@@ -28,10 +30,10 @@ impl PersonAnswers {
     pub(crate) fn new(
         session: &SessionHandle,
         terminal: Arc<TerminalApprover>,
-        open: Vec<AwaitedCall>,
+        (open, next): (Vec<AwaitedCall>, Seq),
     ) -> Self {
         let (session, view) = (session.clone(), View::default());
-        let mut answers = Self { session, terminal, view, asked: BTreeMap::new() };
+        let mut answers = Self { session, terminal, view, next, asked: BTreeMap::new() };
         for call in open.into_iter().filter(|call| call.tool == ASK_USER_TOOL) {
             answers.ask(call.call, &call.arguments);
         }
@@ -44,6 +46,10 @@ impl PersonAnswers {
             return;
         };
         let entry = self.view.apply(fact);
+        // What these say is asked already, or was answered long ago.
+        if fact.seq < self.next {
+            return;
+        }
         let TimelineEntry::Call(id, entry) = entry else {
             return;
         };

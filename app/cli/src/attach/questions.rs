@@ -59,8 +59,7 @@ impl Questions {
         if let TimelineEntry::Call(call, CallEntry::Suspended(fact)) = entry
             && fact.suspension.question.is_some()
         {
-            // Its tool may have asked something else before.
-            self.stop(call);
+            // Asked already if it was open at the beginning.
             self.ask_for_model(call);
         }
         if let TimelineEntry::Call(

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_engine::core::{ContextPart, Lineage, OpenSession, Session, SessionId, Settings};
+use windlass_engine::core::{ContextPart, Lineage, OpenSession, Seq, Session, SessionId, Settings};
 use windlass_engine::ports::{Clock as _, LogStore, StoreErrorKind};
 use windlass_engine::{
     AwaitedCall, Engine, Loaded, RecoveredCalls, SessionHandle, Start, StartError,
@@ -179,7 +179,8 @@ struct OpenedTurn {
     /// Person at the terminal.
     approver: Arc<TerminalApprover>,
     /// Calls whose clients were to return results in the log.
-    awaited: Vec<AwaitedCall>,
+    /// Calls that wait for a person, and the position behind the log that they were read from.
+    awaited: (Vec<AwaitedCall>, Seq),
     /// Prompt, with what it names of MCP servers.
     prompt: Option<PromptText>,
 }
@@ -245,7 +246,9 @@ async fn open_turn(
             handle,
             recorded,
             approver,
-            awaited: loaded.as_ref().map(windlass_engine::awaited_calls).unwrap_or_default(),
+            awaited: loaded.as_ref().map_or((Vec::new(), Seq::ZERO), |loaded| {
+                (windlass_engine::awaited_calls(loaded), loaded.session.next)
+            }),
             prompt,
         }),
         Err(StartError::Exists(_)) => Err(OpenFailure::Exists),

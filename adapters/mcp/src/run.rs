@@ -62,6 +62,7 @@ impl Run<'_> {
                 return Err(ToolError::new(ToolErrorKind::Failed, words));
             }
         };
+        self.held.release_earlier(self.context);
         let within = limit(&self.server.config, self.context);
         if let Some(NextStep::Held { input }) = step {
             return self.answer_held(input, within).await;
@@ -79,6 +80,15 @@ impl Run<'_> {
                 match task::follow(&link, &id, input, (left, self.context)).await {
                     TaskEnd::Ended(end) => self.ended(&link, end, within).await,
                     TaskEnd::GoesOn(step) => Ok(ToolEnd::Suspended(step.suspension())),
+                    TaskEnd::Disconnected(step) => {
+                        self.server.report_broken(&link);
+                        Ok(ToolEnd::Suspended(step.suspension()))
+                    }
+                    TaskEnd::Gone(words) => {
+                        let name = &self.server.name;
+                        let words = format!("the MCP server {name} says of its task: {words}");
+                        Err(ToolError::new(ToolErrorKind::Failed, words))
+                    }
                 }
             }
             Some(NextStep::Call { input, request_state }) => {
@@ -124,8 +134,7 @@ impl Run<'_> {
         let link = call.link.clone();
         let mut end = call.wait(limits, self.context.progress.clone()).await;
         if let CallEnd::Asks(question) = end {
-            let key = (self.context.session.clone(), self.context.call);
-            if let Some(step) = self.held.hold(key, call, question) {
+            if let Some(step) = self.held.hold(self.context, call, question) {
                 return Ok(ToolEnd::Suspended(step.suspension()));
             }
             end = CallEnd::Refused("it asks the user, and too many calls wait for answers".into());

@@ -7,7 +7,8 @@ use rmcp::model::{
     ElicitRequest, ElicitResult, ElicitationAction, InputRequest, InputRequests, InputResponses,
 };
 use serde::{Deserialize, Serialize};
-use windlass_core::{CallId, SessionId, SuspendedCall, Suspension};
+use windlass_core::{CallId, SessionId, SuspendedCall, Suspension, TurnId};
+use windlass_ports::ToolContext;
 use windlass_ports::sync::Mutex;
 
 use crate::call::RunningCall;
@@ -89,6 +90,7 @@ pub(crate) struct HeldCalls(Mutex<HashMap<(SessionId, CallId), HeldCall>>);
 
 /// A call whose server waits for an answer. Dropping it cancels its request.
 pub(crate) struct HeldCall {
+    turn: TurnId,
     pub(crate) call: RunningCall,
     question: LiveQuestion,
 }
@@ -106,7 +108,7 @@ impl HeldCalls {
     /// answer: the question is dismissed then.
     pub(crate) fn hold(
         &self,
-        key: (SessionId, CallId),
+        context: &ToolContext,
         call: RunningCall,
         question: LiveQuestion,
     ) -> Option<NextStep> {
@@ -117,13 +119,22 @@ impl HeldCalls {
         if held.len() >= MAX_HELD {
             return None;
         }
-        held.insert(key, HeldCall { call, question });
+        let key = (context.session.clone(), context.call);
+        held.insert(key, HeldCall { turn: context.turn, call, question });
         Some(NextStep::Held { input })
     }
 
     /// Takes a call that is to go on.
     pub(crate) fn take(&self, session: &SessionId, call: CallId) -> Option<HeldCall> {
         self.0.lock().remove(&(session.clone(), call))
+    }
+
+    /// Cancels the calls of a session's earlier turns: nobody waits for them any more.
+    pub(crate) fn release_earlier(&self, context: &ToolContext) {
+        let is_over = |session: &SessionId, held: &HeldCall| {
+            *session == context.session && held.turn != context.turn
+        };
+        self.0.lock().retain(|(session, _), held| !is_over(session, held));
     }
 
     /// Cancels the calls of a session.

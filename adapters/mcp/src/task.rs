@@ -1,11 +1,12 @@
 //! Tasks: a server goes on with a call by itself, and is asked how far it is.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rmcp::model::{
     CallToolResult, CancelTaskParams, CancelTaskRequest, ClientRequest, DetailedTask,
-    GetTaskParams, GetTaskRequest, InputResponses, ServerResult, TaskPayload, UpdateTaskParams,
-    UpdateTaskRequest,
+    GetTaskParams, GetTaskRequest, InputRequests, InputResponses, ServerResult, TaskPayload,
+    UpdateTaskParams, UpdateTaskRequest,
 };
 use tokio::time::timeout;
 use windlass_ports::ToolContext;
@@ -18,6 +19,8 @@ use crate::suspended::NextStep;
 
 /// Least and most time between two questions for the state of a task.
 const POLL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
+/// Time between two questions where the server names none, and after a connection was lost.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Longest time to send a cancellation.
 const CANCEL: Duration = Duration::from_secs(1);
 /// Longest message of an error, in bytes.
@@ -29,6 +32,10 @@ pub(crate) enum TaskEnd {
     Ended(CallEnd),
     /// It goes on in another run: with an answer, or since the time of this run is over.
     GoesOn(NextStep),
+    /// The connection is lost, and the task is not: another run goes on with it.
+    Disconnected(NextStep),
+    /// The server says nothing of the task any more, for this reason.
+    Gone(String),
 }
 
 /// Follows a task, after it has the responses that it waits for.
@@ -38,32 +45,12 @@ pub(crate) async fn follow(
     input: Option<PendingInput>,
     (within, context): (Duration, &ToolContext),
 ) -> TaskEnd {
-    let followed = async {
-        let mut responses = input.map(PendingInput::into_responses);
-        loop {
-            let task = match state(link, id).await {
-                Ok(task) => task,
-                Err(end) => return TaskEnd::Ended(end),
-            };
-            let polled = task.task.poll_interval_ms.map(Duration::from_millis);
-            if let Some(words) = &task.task.status_message {
-                context.report(&clipped(words, MAX_WORDS));
-            }
-            match ended(task.payload, id, link.handler.answers) {
-                Ok(end) => return end,
-                Err(Some(requests)) => match responses.take() {
-                    Some(answers) => {
-                        if let Err(end) = update(link, id, answers).await {
-                            return TaskEnd::Ended(end);
-                        }
-                    }
-                    None => return TaskEnd::GoesOn(asks(id, requests)),
-                },
-                Err(None) => {}
-            }
-            let pause = polled.unwrap_or(Duration::from_secs(1)).clamp(POLL.0, POLL.1);
-            tokio::time::sleep(pause).await;
-        }
+    let again = NextStep::Task { id: id.to_owned(), input: input.clone() };
+    let mut task = FollowedTask {
+        link,
+        id,
+        responses: input.map(PendingInput::into_responses).unwrap_or_default(),
+        sent: BTreeSet::new(),
     };
     tokio::select! {
         biased;
@@ -72,9 +59,73 @@ pub(crate) async fn follow(
             let _ = timeout(CANCEL, ask(link, ClientRequest::CancelTaskRequest(request))).await;
             TaskEnd::Ended(CallEnd::Cancelled)
         }
-        end = followed => end,
+        end = task.run_to_end(context) => match end {
+            TaskEnd::Ended(CallEnd::Lost { .. }) => {
+                tokio::time::sleep(PAUSE).await;
+                TaskEnd::Disconnected(again)
+            }
+            TaskEnd::Ended(_) | TaskEnd::GoesOn(_) | TaskEnd::Disconnected(_) | TaskEnd::Gone(_) => end,
+        },
         // The task is not at its end, and this run has no more time: the next one asks again.
-        () = tokio::time::sleep(within) => TaskEnd::GoesOn(goes_on(id)),
+        () = tokio::time::sleep(within) => TaskEnd::GoesOn(again),
+    }
+}
+
+/// A task, and the responses to its requests for input.
+struct FollowedTask<'a> {
+    link: &'a Link,
+    id: &'a str,
+    responses: InputResponses,
+    /// Names of the requests that have their response. Names are unique over the time of a task.
+    sent: BTreeSet<String>,
+}
+
+impl FollowedTask<'_> {
+    async fn run_to_end(&mut self, context: &ToolContext) -> TaskEnd {
+        loop {
+            let task = match state(self.link, self.id).await {
+                Ok(task) => task,
+                Err(CallEnd::Refused(words)) => return TaskEnd::Gone(words),
+                Err(end) => return TaskEnd::Ended(end),
+            };
+            let polled = task.task.poll_interval_ms.map(Duration::from_millis);
+            if let Some(words) = &task.task.status_message {
+                context.report(&clipped(words, MAX_WORDS));
+            }
+            let end = if let TaskPayload::InputRequired { input_requests } = task.payload {
+                self.on_requests(input_requests).await
+            } else {
+                ended(task.payload, self.id)
+            };
+            if let Some(end) = end {
+                return end;
+            }
+            tokio::time::sleep(polled.unwrap_or(PAUSE).clamp(POLL.0, POLL.1)).await;
+        }
+    }
+
+    /// Sends the responses to requests for input, or returns the end of the run, which asks for them. A
+    /// request stays listed for a while after its response.
+    async fn on_requests(&mut self, mut requests: InputRequests) -> Option<TaskEnd> {
+        requests.retain(|name, _| !self.sent.contains(name));
+        if requests.is_empty() {
+            return None;
+        }
+        if requests.keys().all(|name| self.responses.contains_key(name)) {
+            self.responses.retain(|name, _| requests.contains_key(name));
+            let responses = std::mem::take(&mut self.responses);
+            self.sent.extend(responses.keys().cloned());
+            return update(self.link, self.id, responses).await.err().map(TaskEnd::Ended);
+        }
+        let refused = |words: String| Some(TaskEnd::Ended(CallEnd::Refused(words)));
+        match PendingInput::new(Some(&requests)) {
+            Ok(input) if self.link.handler.answers => {
+                let id = self.id.to_owned();
+                Some(TaskEnd::GoesOn(NextStep::Task { id, input: Some(input) }))
+            }
+            Ok(_) => refused("its task asks the user, and nobody can be asked here".into()),
+            Err(asked) => refused(format!("its task asks for what cannot be given here: {asked}")),
+        }
     }
 }
 
@@ -83,18 +134,14 @@ pub(crate) fn goes_on(id: &str) -> NextStep {
     NextStep::Task { id: id.to_owned(), input: None }
 }
 
-fn asks(id: &str, input: PendingInput) -> NextStep {
-    NextStep::Task { id: id.to_owned(), input: Some(input) }
-}
-
-/// Returns the end of a task; an error if it goes on, with what it asks for.
-fn ended(payload: TaskPayload, id: &str, answers: bool) -> Result<TaskEnd, Option<PendingInput>> {
-    let refused = |words: String| Ok(TaskEnd::Ended(CallEnd::Refused(words)));
+/// Returns the end of a task that asks nothing; `None` if it goes on.
+fn ended(payload: TaskPayload, id: &str) -> Option<TaskEnd> {
+    let refused = |words: String| Some(TaskEnd::Ended(CallEnd::Refused(words)));
     match payload {
         TaskPayload::Completed { result } => {
             let result = serde_json::Value::Object(result);
             match serde_json::from_value::<CallToolResult>(result) {
-                Ok(result) => Ok(TaskEnd::Ended(CallEnd::Result(result))),
+                Ok(result) => Some(TaskEnd::Ended(CallEnd::Result(result))),
                 Err(error) => refused(format!("the result of its task is none of a call: {error}")),
             }
         }
@@ -105,17 +152,8 @@ fn ended(payload: TaskPayload, id: &str, answers: bool) -> Result<TaskEnd, Optio
         TaskPayload::Cancelled => {
             refused(format!("it has cancelled its task {}", clipped(id, 200)))
         }
-        TaskPayload::InputRequired { input_requests } => {
-            match PendingInput::new(Some(&input_requests)) {
-                Ok(input) if answers => Err(Some(input)),
-                Ok(_) => refused("its task asks the user, and nobody can be asked here".into()),
-                Err(asked) => {
-                    refused(format!("its task asks for what cannot be given here: {asked}"))
-                }
-            }
-        }
         // A state that this version does not know goes on, as far as it knows.
-        TaskPayload::Working | _ => Err(None),
+        TaskPayload::Working | TaskPayload::InputRequired { .. } | _ => None,
     }
 }
 

@@ -75,21 +75,36 @@ fn task(status: &str, more: Value) -> Value {
     task
 }
 
-/// Answers a request about the task: it works, asks, works, and is done.
-pub(crate) fn tasks(folder: &Path, method: &str, params: &Value) -> Value {
+/// Answers a request about the task: it works, asks, works, and is done. Its files make it forget the
+/// task, or end once while it works.
+pub(crate) fn tasks(
+    folder: &Path,
+    method: &str,
+    params: &Value,
+) -> Result<Value, (i64, &'static str)> {
+    if folder.join("forgets").exists() {
+        return Err((-32602, "no such task"));
+    }
     let log = fs::read_to_string(folder.join("task")).unwrap_or_default();
     let polls = log.lines().filter(|line| *line == "asked").count();
-    match method {
+    let asking = || task("input_required", json!({"inputRequests": {"who": form()}}));
+    Ok(match method {
         "tasks/get" if log.contains("cancelled") => task("cancelled", json!({})),
         "tasks/get" => {
             append(folder, "task", "asked");
+            if folder.join("dies").exists() && polls == 1 {
+                std::process::exit(9);
+            }
+            let just_updated = log.lines().last().is_some_and(|line| line.starts_with("updated"));
             match (polls, log.contains("updated")) {
+                // The response is not seen at once.
+                (_, true) if just_updated => asking(),
                 (_, true) => {
                     let result = json!({"content": [{"type": "text", "text": log}]});
                     task("completed", json!({"result": result}))
                 }
                 (0..=2, false) => task("working", json!({"statusMessage": "compiling"})),
-                (_, false) => task("input_required", json!({"inputRequests": {"who": form()}})),
+                (_, false) => asking(),
             }
         }
         "tasks/update" => {
@@ -100,5 +115,5 @@ pub(crate) fn tasks(folder: &Path, method: &str, params: &Value) -> Value {
             append(folder, "task", "cancelled");
             json!({"resultType": "complete"})
         }
-    }
+    })
 }

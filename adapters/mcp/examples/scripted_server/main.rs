@@ -77,7 +77,8 @@ impl Server {
                 asks::call(&self.folder, &message["params"]).map(Ok)
             }
             other if other.starts_with("tasks/") => {
-                Some(Ok(asks::tasks(&self.folder, other, &message["params"])))
+                let answer = asks::tasks(&self.folder, other, &message["params"]);
+                Some(answer.map_err(|(code, words)| (code, words.into())))
             }
             "tools/list" => Some(Ok(self.list(&message["params"]))),
             other if self.mode == "shares" && other.starts_with("resources/") => {

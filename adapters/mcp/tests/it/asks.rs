@@ -1,9 +1,12 @@
 //! Calls whose servers ask the user, in both eras, and tasks: suspended, and gone on with.
 
+use std::fs;
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_core::{Observation, ObservationStatus, SuspendedCall, Suspension, UserAnswer};
+use windlass_core::{
+    CallId, Observation, ObservationStatus, SuspendedCall, Suspension, TurnId, UserAnswer,
+};
 use windlass_mcp::McpTools;
 use windlass_ports::{
     CancelSource, ToolCall, ToolContext, ToolEnd, ToolErrorKind, ToolExecutor as _,
@@ -126,6 +129,38 @@ async fn a_task_is_followed_and_asks_and_outlives_the_process() {
     let lines = bench.lines("task");
     assert_eq!(lines.iter().filter(|line| **line == updated).count(), 1, "{lines:?}");
     assert_eq!(lines.iter().filter(|line| *line == "created").count(), 1, "{lines:?}");
+}
+
+#[tokio::test]
+async fn a_task_outlives_its_connection_and_one_that_is_gone_is_unknown() {
+    let bench = Bench::plain("asks");
+    fs::write(bench.folder().join("dies"), "").unwrap();
+    let tools = bench.start().await;
+    let mut asking = Asking::new("build");
+    asking.asks(&tools).await;
+    assert_eq!(bench.lines("starts").len(), 2, "it was started again");
+    asking.answer("Ada");
+    asking.asks(&tools).await;
+    asking.answer("3");
+    fs::write(bench.folder().join("forgets"), "").unwrap();
+    let context = ToolContext { suspended: asking.suspended, ..context(&CancelSource::new()) };
+    let call = ToolCall { name: "mcp__s__build".into(), arguments: "{}".into() };
+    let error = tools.run_or_suspend(call, context).await.unwrap_err();
+    assert!(error.started() && error.to_string().contains("no such task"), "{error}");
+}
+
+/// A question of a turn that was interrupted would keep those of later turns from being asked.
+#[tokio::test]
+async fn a_question_that_an_earlier_turn_left_is_dismissed() {
+    let bench = Bench::plain("asks_live");
+    let tools = bench.start().await;
+    Asking::new("live").asks(&tools).await;
+    let context =
+        ToolContext { turn: TurnId(9), call: CallId(10), ..context(&CancelSource::new()) };
+    let call = ToolCall { name: "mcp__s__live".into(), arguments: "{}".into() };
+    let end = tools.run_or_suspend(call, context).await.unwrap();
+    assert!(matches!(end, ToolEnd::Suspended(_)), "{end:?}");
+    bench.wait_lines("cancelled", 1).await;
 }
 
 #[tokio::test]

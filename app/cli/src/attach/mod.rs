@@ -71,7 +71,7 @@ pub(crate) async fn attach(
         cursor: after,
         questions: match watching.json {
             true => None,
-            false => Some(Questions::new(far.clone(), state.posture())),
+            false => Some(Questions::new(far.clone(), state.posture(), Seq(state.last))),
         },
     };
     follow(&far, shown).await

@@ -21,14 +21,17 @@ use crate::present::print_notice;
 pub(super) struct Questions {
     session: Arc<RemoteSession>,
     terminal: Arc<TerminalApprover>,
+    /// Position of the log before the questions of the beginning were read.
+    known: Seq,
     /// Calls that are being asked about here, with the positions of the facts that ask.
     asked: BTreeMap<CallId, (Seq, CancelSource)>,
 }
 
 impl Questions {
-    pub(super) fn new(far: Arc<RemoteSession>, posture: String) -> Self {
+    pub(super) fn new(far: Arc<RemoteSession>, posture: String, known: Seq) -> Self {
         Self {
             session: far,
+            known,
             terminal: Arc::new(TerminalApprover::new(crate::command::me(), posture)),
             asked: BTreeMap::new(),
         }
@@ -47,6 +50,10 @@ impl Questions {
 
     /// Asks new questions, and stops asking answered ones.
     pub(super) fn on_fact(&mut self, fact: &RecordedFact) {
+        // What these say is asked already, or was answered before.
+        if fact.seq <= self.known {
+            return;
+        }
         let entry = TimelineEntry::of(fact);
         if let TimelineEntry::Call(call, CallEntry::Asked(_)) = entry {
             self.ask(call, fact.seq);

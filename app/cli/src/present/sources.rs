@@ -1,5 +1,7 @@
 //! Sources: the web pages that the answer of a turn cites, as a short list. Pure.
 
+use std::collections::BTreeSet;
+
 use windlass_engine::core::Citation;
 
 use super::words::first_words;
@@ -13,19 +15,15 @@ const TITLE: usize = 100;
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     list: Vec<Citation>,
-    more: usize,
+    seen: BTreeSet<String>,
 }
 
 impl Sources {
     /// Adds the sources of a text.
     pub(super) fn add(&mut self, citations: &[Citation]) {
         for citation in citations {
-            if self.list.iter().any(|known| known.url == citation.url) {
-                continue;
-            }
-            match self.list.len() < SHOWN {
-                true => self.list.push(citation.clone()),
-                false => self.more += 1,
+            if self.seen.insert(citation.url.clone()) && self.list.len() < SHOWN {
+                self.list.push(citation.clone());
             }
         }
     }
@@ -43,8 +41,9 @@ impl Sources {
         if !lines.is_empty() {
             lines.insert(0, "Sources:".to_owned());
         }
-        if self.more > 0 {
-            lines.push(format!("  and {} more", self.more));
+        let more = self.seen.len() - self.list.len();
+        if more > 0 {
+            lines.push(format!("  and {more} more"));
         }
         lines
     }
@@ -74,7 +73,9 @@ mod tests {
         let listed =
             ["Sources:", "  [1] One line: https://example.org/1", "  [2] https://example.org/2"];
         assert_eq!(sources.lines(), listed);
-        sources.add(&(0..30).map(|number| page(number, "")).collect::<Vec<_>>());
+        for _ in 0..2 {
+            sources.add(&(0..30).map(|number| page(number, "")).collect::<Vec<_>>());
+        }
         let lines = sources.lines();
         assert_eq!((lines.len(), lines.last().map(String::as_str)), (22, Some("  and 10 more")));
     }

@@ -2,7 +2,7 @@
 
 use self::Kind::{Dev, Normal};
 use self::Layer::{
-    Adapter, App, Core, Engine, Facade, Kit, Ports, Server, Testkit, Transport, Xtask,
+    Adapter, App, Core, Engine, Facade, Kit, Ports, Server, Terminal, Testkit, Transport, Xtask,
 };
 
 /// Layer of a crate. It follows from the crate's folder.
@@ -20,6 +20,8 @@ pub(super) enum Layer {
     Facade,
     /// Network interface for clients: a library that receives its engines.
     Server,
+    /// Text and keys at a terminal; no crate of the workspace below it.
+    Terminal,
     App,
     Testkit,
     Xtask,
@@ -43,6 +45,7 @@ pub(super) const FOLDERS: &[(&str, Layer)] = &[
     ("app/engine", Engine),
     ("app/windlass", Facade),
     ("app/server", Server),
+    ("app/terminal", Terminal),
     ("app/*", App),
     ("testkit", Testkit),
     ("xtask", Xtask),
@@ -66,17 +69,23 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
     (Facade, Dev, &[Core, Ports, Testkit]),
     (Testkit, Normal, &[Core, Ports]),
     (Testkit, Dev, &[Core, Ports]),
-    (App, Normal, &[Core, Ports, Transport, Adapter, Engine, Facade, Server]),
-    (App, Dev, &[Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, Testkit]),
+    (App, Normal, &[Core, Ports, Transport, Adapter, Engine, Facade, Server, Terminal]),
+    (App, Dev, &[Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, Terminal, Testkit]),
     (
         Xtask,
         Normal,
-        &[Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, App, Testkit, Xtask],
+        &[
+            Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, Terminal, App, Testkit,
+            Xtask,
+        ],
     ),
     (
         Xtask,
         Dev,
-        &[Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, App, Testkit, Xtask],
+        &[
+            Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, Terminal, App, Testkit,
+            Xtask,
+        ],
     ),
 ];
 
@@ -93,6 +102,7 @@ pub(super) const HOMES: &[(&str, &[&str])] = &[
     ("axum", &["app/server"]),
     ("chacha20poly1305", &["adapters/encrypted"]),
     ("clap", &["app/cli"]),
+    ("crossterm", &["app/terminal"]),
     ("deadpool-postgres", &["adapters/postgres"]),
     ("http-body-util", &["adapters/demo"]),
     ("hyper", &["adapters/demo", "app/server"]),
@@ -106,17 +116,20 @@ pub(super) const HOMES: &[(&str, &[&str])] = &[
     ("oxc_parser", &["adapters/javascript"]),
     ("oxc_semantic", &["adapters/javascript"]),
     ("oxc_span", &["adapters/javascript"]),
+    ("pulldown-cmark", &["app/terminal"]),
     ("reqwest", &["adapters/http"]),
     ("rmcp", &["adapters/mcp", "app/server"]),
     ("rquickjs", &["adapters/javascript"]),
     ("rusqlite", &["adapters/sqlite"]),
     ("sled", &["adapters/sled"]),
     ("sse-stream", &["adapters/mcp"]),
+    ("syntect", &["app/terminal"]),
     ("tokio-postgres", &["adapters/postgres"]),
     ("tokio-tungstenite", &["adapters/http"]),
     ("tracing-subscriber", &["app/cli"]),
     ("utoipa", &["app/server"]),
     ("utoipa-axum", &["app/server"]),
+    ("vt100", &["app/terminal"]),
 ];
 
 /// Plain libraries: no technology of their own, so any number of crates may use them.
@@ -151,6 +164,7 @@ pub(super) const SHARED: &[&str] = &[
     "tracing",
     "ulid",
     "unicode-segmentation",
+    "unicode-width",
     "url",
 ];
 

@@ -1,0 +1,5 @@
+#![doc = include_str!("../README.md")]
+
+mod text;
+
+pub use text::{Color, Line, Span, Style, Wrap};

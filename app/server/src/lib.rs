@@ -7,6 +7,7 @@ mod app;
 mod caller;
 mod client_tools;
 mod guard;
+mod in_process;
 mod json;
 mod limits;
 mod listen;

@@ -26,28 +26,35 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 /// Most bytes of a response other than a stream.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// Session of a server.
-pub(crate) struct RemoteSession {
+/// Server, over the network or in this process. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct RemoteServer {
     wire: Arc<dyn Wire>,
     /// Base URL without a slash at its end.
-    base: String,
-    token: Secret,
+    base: Arc<str>,
+    token: Arc<Secret>,
+}
+
+/// Session of a server. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct RemoteSession {
+    server: RemoteServer,
     id: SessionId,
 }
 
 /// State of a session, as far as it is used here.
 #[derive(Debug, Deserialize)]
 pub(crate) struct SessionStatus {
-    pub(super) state: String,
-    pub(super) last: u64,
-    pub(super) turn: Option<u64>,
+    pub(crate) state: String,
+    pub(crate) last: u64,
+    pub(crate) turn: Option<u64>,
     mode: Option<String>,
     permissions: Option<String>,
 }
 
 impl SessionStatus {
     /// Describes the permissions of calls.
-    pub(super) fn posture(&self) -> String {
+    pub(crate) fn posture(&self) -> String {
         let or_unknown = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".into());
         format!("{} mode, permissions {}", or_unknown(&self.mode), or_unknown(&self.permissions))
     }
@@ -55,37 +62,37 @@ impl SessionStatus {
 
 /// Open approval of the session.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct ServerQuestion {
-    pub(super) call: CallId,
-    pub(super) tool: String,
-    pub(super) arguments: String,
+pub(crate) struct ServerQuestion {
+    pub(crate) call: CallId,
+    pub(crate) tool: String,
+    pub(crate) arguments: String,
     /// What the call would change in a file; a server of an earlier version does not tell.
     #[serde(default)]
-    pub(super) change: Option<FileChange>,
-    pub(super) digest: ArgumentsDigest,
-    pub(super) asked: Seq,
-    pub(super) attempt: u32,
-    pub(super) deadline: Option<Timestamp>,
+    pub(crate) change: Option<FileChange>,
+    pub(crate) digest: ArgumentsDigest,
+    pub(crate) asked: Seq,
+    pub(crate) attempt: u32,
+    pub(crate) deadline: Option<Timestamp>,
     /// Reason for the question; a server of an earlier version names none.
     #[serde(default = "by_permissions")]
-    pub(super) reason: ApprovalReason,
+    pub(crate) reason: ApprovalReason,
     /// Output of the same call when it failed in the sandbox.
     #[serde(default)]
-    pub(super) earlier: Option<String>,
+    pub(crate) earlier: Option<String>,
     /// Calls like it that may be allowed too.
     #[serde(default)]
-    pub(super) grant: Option<String>,
+    pub(crate) grant: Option<String>,
     /// Reason why only this call can be allowed.
     #[serde(default)]
-    pub(super) grant_withheld: Option<String>,
+    pub(crate) grant_withheld: Option<String>,
 }
 
 /// Call of the session whose client is to return a result.
 #[derive(Debug, Deserialize)]
-pub(super) struct ServerCall {
-    pub(super) call: CallId,
-    pub(super) tool: String,
-    pub(super) arguments: String,
+pub(crate) struct ServerCall {
+    pub(crate) call: CallId,
+    pub(crate) tool: String,
+    pub(crate) arguments: String,
 }
 
 fn by_permissions() -> ApprovalReason {
@@ -93,7 +100,7 @@ fn by_permissions() -> ApprovalReason {
 }
 
 /// Result of answering an approval.
-pub(super) enum QuestionAnswer {
+pub(crate) enum QuestionAnswer {
     Allow { arguments: Option<String> },
     Grant { lifetime: GrantLifetime },
     Deny { reason: String },
@@ -102,19 +109,19 @@ pub(super) enum QuestionAnswer {
 /// Failure of a request to the server.
 #[derive(Debug)]
 pub(crate) struct RequestFailure {
-    pub(super) message: String,
+    pub(crate) message: String,
     /// True if a retry may help.
-    pub(super) transient: bool,
+    pub(crate) transient: bool,
     /// Delay before a retry, if the server names one.
-    pub(super) wait: Option<Duration>,
+    pub(crate) wait: Option<Duration>,
     /// True if events preceded it.
-    pub(super) after_events: bool,
+    pub(crate) after_events: bool,
     exit: ExitKind,
 }
 
 impl RequestFailure {
     /// Creates the failure of a stream that was interrupted.
-    pub(super) fn broken(why: &str, after_events: bool) -> Self {
+    pub(crate) fn broken(why: &str, after_events: bool) -> Self {
         Self {
             message: why.to_owned(),
             transient: true,
@@ -125,7 +132,7 @@ impl RequestFailure {
     }
 
     /// Creates the failure of a stream that the server ended.
-    pub(super) fn ended(reason: &str) -> Self {
+    pub(crate) fn ended(reason: &str) -> Self {
         let (passes, exit, words) = match reason {
             "erased" => (false, ExitKind::Usage, "the session was erased"),
             "unauthorized" => (false, ExitKind::Provider, "the server no longer accepts the token"),
@@ -156,7 +163,7 @@ impl RequestFailure {
         Self { message: words, transient: false, wait: None, after_events: false, exit }
     }
 
-    pub(super) fn into_failure(self) -> Failure {
+    pub(crate) fn into_failure(self) -> Failure {
         Failure::new(self.exit, self.message)
     }
 }
@@ -169,12 +176,12 @@ struct ProblemBody {
     detail: String,
 }
 
-impl RemoteSession {
-    /// Creates a session of the server at this URL.
+impl RemoteServer {
+    /// Creates a client of the server at this URL.
     ///
     /// # Errors
     /// When the URL is invalid, or would expose the token on the network.
-    pub(crate) fn new(server: &str, token: Secret, id: SessionId) -> Result<Self, Failure> {
+    pub(crate) fn new(server: &str, token: Secret) -> Result<Self, Failure> {
         let base = server.trim().trim_end_matches('/').to_owned();
         let url = Url::parse(&base)
             .map_err(|error| Failure::usage(format!("--server {base:?} is not a URL: {error}")))?;
@@ -193,109 +200,40 @@ impl RemoteSession {
         }
         let wire = http_wire_with(&HttpConfig::default(), &base)
             .map_err(|error| Failure::usage(format!("--server: {error}")))?;
-        Ok(Self { wire, base, token, id })
+        Ok(Self::over(wire, &base, token))
     }
 
-    pub(super) fn id(&self) -> &SessionId {
-        &self.id
+    /// Creates a client of a server that this wire reaches.
+    pub(crate) fn over(wire: Arc<dyn Wire>, base: &str, token: Secret) -> Self {
+        Self { wire, base: base.into(), token: Arc::new(token) }
     }
 
     /// Returns the address of the server.
-    pub(super) fn server(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         &self.base
     }
 
-    /// Returns the URL of the session.
-    pub(crate) fn url(&self) -> String {
-        format!("{}/v1/sessions/{}", self.base, self.id)
+    /// Returns a session of the server.
+    pub(crate) fn session(&self, id: SessionId) -> RemoteSession {
+        RemoteSession { server: self.clone(), id }
     }
 
-    /// Fetches the state of the session.
-    pub(super) async fn session(&self) -> Result<SessionStatus, RequestFailure> {
-        self.get("").await
-    }
-
-    /// Fetches the open approvals.
-    pub(super) async fn open(&self) -> Result<Vec<ServerQuestion>, RequestFailure> {
-        #[derive(Deserialize)]
-        struct All {
-            approvals: Vec<ServerQuestion>,
-        }
-        let all: All = self.get("/approvals").await?;
-        Ok(all.approvals)
-    }
-
-    /// Answers an open approval.
-    pub(super) async fn answer(
+    /// Requests a resource below the address of the server.
+    pub(crate) async fn get<T: for<'a> Deserialize<'a>>(
         &self,
-        open: &ServerQuestion,
-        said: &QuestionAnswer,
-    ) -> Result<(), RequestFailure> {
-        let body = match said {
-            QuestionAnswer::Allow { arguments } => {
-                let arguments: Option<Value> =
-                    arguments.as_ref().and_then(|text| serde_json::from_str(text).ok());
-                json!({"decision": "allow", "digest": open.digest, "arguments": arguments})
-            }
-            QuestionAnswer::Grant { lifetime } => {
-                json!({"decision": "allow", "digest": open.digest, "remember": lifetime})
-            }
-            QuestionAnswer::Deny { reason } => {
-                json!({"decision": "deny", "digest": open.digest, "reason": reason})
-            }
-        };
-        self.command("POST", &format!("/approvals/{}", open.call), Some(&body)).await
+        path: &str,
+    ) -> Result<T, RequestFailure> {
+        parsed(&whole(self.send("GET", path, None, "application/json", None).await?).await?)
     }
 
-    /// Fetches the calls that wait for their clients.
-    pub(super) async fn client_calls(&self) -> Result<Vec<ServerCall>, RequestFailure> {
-        #[derive(Deserialize)]
-        struct All {
-            calls: Vec<ServerCall>,
-        }
-        let all: All = self.get("/client-calls").await?;
-        Ok(all.calls)
-    }
-
-    /// Returns the result of a call. The first result counts.
-    pub(super) async fn submit(&self, call: CallId, output: &str) -> Result<(), RequestFailure> {
-        self.command("POST", &format!("/client-calls/{call}"), Some(&json!({"output": output})))
-            .await
-    }
-
-    /// Sends a command, and waits until it is acknowledged.
-    pub(super) async fn command(
+    /// Sends a command, and returns the answer.
+    pub(crate) async fn post<T: for<'a> Deserialize<'a>>(
         &self,
         method: &'static str,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<(), RequestFailure> {
-        let response = self.send(method, path, body, "application/json", None);
-        whole(response.await?).await.map(|_| ())
-    }
-
-    /// Opens a stream of the events after a position.
-    pub(super) async fn events(&self, after: Seq) -> Result<Box<dyn WireBody>, RequestFailure> {
-        let form = "text/event-stream";
-        let response = self.send("GET", "/events", None, form, Some(after)).await?;
-        if response.status == 200 {
-            return Ok(response.body);
-        }
-        Err(refusal(response).await)
-    }
-
-    pub(super) async fn get<T: for<'a> Deserialize<'a>>(
-        &self,
-        path: &str,
     ) -> Result<T, RequestFailure> {
-        let response = self.send("GET", path, None, "application/json", None).await?;
-        let body = whole(response).await?;
-        serde_json::from_slice(&body).map_err(|error| {
-            RequestFailure::fatal(
-                ExitKind::Failed,
-                format!("cannot read the server's answer: {error}"),
-            )
-        })
+        parsed(&whole(self.send(method, path, body, "application/json", None).await?).await?)
     }
 
     async fn send(
@@ -318,7 +256,7 @@ impl RemoteSession {
         }
         let request = WireRequest {
             method,
-            url: format!("{}{path}", self.url()),
+            url: format!("{}{path}", self.base),
             headers,
             body: body.map(|body| Segments::from(bytes::Bytes::from(body.to_string()))),
             head_ms: match method {
@@ -328,6 +266,132 @@ impl RemoteSession {
         };
         let sent = self.wire.send(request).await;
         sent.map_err(|error| RequestFailure::unanswered(&self.base, &error))
+    }
+}
+
+fn parsed<T: for<'a> Deserialize<'a>>(body: &[u8]) -> Result<T, RequestFailure> {
+    serde_json::from_slice(body).map_err(|error| {
+        RequestFailure::fatal(ExitKind::Failed, format!("cannot read the server's answer: {error}"))
+    })
+}
+
+impl RemoteSession {
+    /// Creates a session of the server at this URL.
+    ///
+    /// # Errors
+    /// When the URL is invalid, or would expose the token on the network.
+    pub(crate) fn new(server: &str, token: Secret, id: SessionId) -> Result<Self, Failure> {
+        Ok(RemoteServer::new(server, token)?.session(id))
+    }
+
+    pub(crate) fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Returns the address of the server.
+    pub(crate) fn server(&self) -> &str {
+        self.server.address()
+    }
+
+    /// Returns the URL of the session.
+    pub(crate) fn url(&self) -> String {
+        format!("{}{}", self.server.base, self.path(""))
+    }
+
+    fn path(&self, path: &str) -> String {
+        format!("/v1/sessions/{}{path}", self.id)
+    }
+
+    /// Fetches the state of the session.
+    pub(crate) async fn session(&self) -> Result<SessionStatus, RequestFailure> {
+        self.get("").await
+    }
+
+    /// Fetches the open approvals.
+    pub(crate) async fn open(&self) -> Result<Vec<ServerQuestion>, RequestFailure> {
+        #[derive(Deserialize)]
+        struct All {
+            approvals: Vec<ServerQuestion>,
+        }
+        let all: All = self.get("/approvals").await?;
+        Ok(all.approvals)
+    }
+
+    /// Answers an open approval.
+    pub(crate) async fn answer(
+        &self,
+        open: &ServerQuestion,
+        said: &QuestionAnswer,
+    ) -> Result<(), RequestFailure> {
+        let body = match said {
+            QuestionAnswer::Allow { arguments } => {
+                let arguments: Option<Value> =
+                    arguments.as_ref().and_then(|text| serde_json::from_str(text).ok());
+                json!({"decision": "allow", "digest": open.digest, "arguments": arguments})
+            }
+            QuestionAnswer::Grant { lifetime } => {
+                json!({"decision": "allow", "digest": open.digest, "remember": lifetime})
+            }
+            QuestionAnswer::Deny { reason } => {
+                json!({"decision": "deny", "digest": open.digest, "reason": reason})
+            }
+        };
+        self.command("POST", &format!("/approvals/{}", open.call), Some(&body)).await
+    }
+
+    /// Fetches the calls that wait for their clients.
+    pub(crate) async fn client_calls(&self) -> Result<Vec<ServerCall>, RequestFailure> {
+        #[derive(Deserialize)]
+        struct All {
+            calls: Vec<ServerCall>,
+        }
+        let all: All = self.get("/client-calls").await?;
+        Ok(all.calls)
+    }
+
+    /// Returns the result of a call. The first result counts.
+    pub(crate) async fn submit(&self, call: CallId, output: &str) -> Result<(), RequestFailure> {
+        self.command("POST", &format!("/client-calls/{call}"), Some(&json!({"output": output})))
+            .await
+    }
+
+    /// Sends a command, and waits until it is acknowledged.
+    pub(crate) async fn command(
+        &self,
+        method: &'static str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(), RequestFailure> {
+        let path = self.path(path);
+        let response = self.server.send(method, &path, body, "application/json", None);
+        whole(response.await?).await.map(|_| ())
+    }
+
+    /// Opens a stream of the events after a position.
+    pub(crate) async fn events(&self, after: Seq) -> Result<Box<dyn WireBody>, RequestFailure> {
+        let (path, form) = (self.path("/events"), "text/event-stream");
+        let response = self.server.send("GET", &path, None, form, Some(after)).await?;
+        if response.status == 200 {
+            return Ok(response.body);
+        }
+        Err(refusal(response).await)
+    }
+
+    pub(crate) async fn get<T: for<'a> Deserialize<'a>>(
+        &self,
+        path: &str,
+    ) -> Result<T, RequestFailure> {
+        self.server.get(&self.path(path)).await
+    }
+
+    /// Sends a command, and returns the answer.
+    pub(crate) async fn post<T: for<'a> Deserialize<'a>>(
+        &self,
+        method: &'static str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<T, RequestFailure> {
+        self.server.post(method, &self.path(path), body).await
     }
 }
 

@@ -6,28 +6,20 @@ mod client;
 mod frames;
 mod questions;
 mod queue;
-
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+mod stream;
 
 use windlass_engine::core::{InputEntry, Seq, TimelineEntry, View};
-use windlass_engine::{Event, LiveCheck, TurnReport};
+use windlass_engine::{Event, TurnReport};
 
 use crate::exit::{ExitKind, Failure};
 use crate::present::{HumanPresenter, JsonPresenter, Presenter, first_words, print_notice};
 
-pub(crate) use client::{RemoteSession, RequestFailure};
-use frames::{FrameParser, StreamFrame};
+pub(crate) use client::{
+    QuestionAnswer, RemoteServer, RemoteSession, RequestFailure, ServerCall, ServerQuestion,
+};
 use questions::Questions;
+pub(crate) use stream::{SessionStream, StreamItem};
 
-/// Longest unavailability of a server before attaching ends.
-const MAX_ABSENCE: Duration = Duration::from_secs(300);
-/// First delay between two attempts; it doubles each time.
-const BACKOFF: Duration = Duration::from_millis(250);
-/// Longest delay between two attempts.
-const BACKOFF_MOST: Duration = Duration::from_secs(10);
-/// Longest silence of a stream: its heartbeats arrive three times as often.
-const MAX_SILENCE: Duration = Duration::from_secs(45);
 /// Most characters of an input that are shown.
 const INPUT: usize = 400;
 
@@ -58,7 +50,6 @@ pub(crate) async fn attach(
     if !watching.json {
         print_notice(&format!("session {} on {} is {}", far.id(), far.server(), state.state));
     }
-    let far = Arc::new(far);
     let shown = AttachOutput {
         present: match watching.json {
             true => Box::new(JsonPresenter::default()),
@@ -67,109 +58,30 @@ pub(crate) async fn attach(
         json: watching.json,
         once: watching.once,
         view: View::default(),
-        check: LiveCheck::default(),
-        cursor: after,
         questions: match watching.json {
             true => None,
             false => Some(Questions::new(far.clone(), state.posture(), Seq(state.last))),
         },
     };
-    follow(&far, shown).await
+    follow(SessionStream::new(far, after), shown).await
 }
 
-/// Follows the stream over as many connections as necessary.
-async fn follow(far: &RemoteSession, mut shown: AttachOutput) -> Result<ExitKind, Failure> {
-    let (mut wait, mut away) = (BACKOFF, None::<Instant>);
+/// Shows the events of the stream, until a turn has ended if requested.
+async fn follow(mut stream: SessionStream, mut shown: AttachOutput) -> Result<ExitKind, Failure> {
     if let Some(questions) = &mut shown.questions {
         questions.ask_open().await.map_err(RequestFailure::into_failure)?;
     }
     loop {
-        let before = shown.cursor;
-        let trouble = match connection(far, &mut shown).await? {
-            ConnectionEnd::Settled(exit) => return Ok(exit),
-            ConnectionEnd::Failed(trouble) => trouble,
-        };
-        if !trouble.transient {
-            return Err(trouble.into_failure());
-        }
-        if shown.cursor > before || trouble.after_events {
-            (wait, away) = (BACKOFF, None);
-        }
-        let since = *away.get_or_insert_with(Instant::now);
-        if since.elapsed() > MAX_ABSENCE {
-            return Err(trouble.into_failure());
-        }
-        if !shown.json {
-            print_notice(&format!("! {}; reconnecting", trouble.message));
-        }
-        tokio::time::sleep(trouble.wait.unwrap_or(wait).min(BACKOFF_MOST)).await;
-        wait = wait.saturating_mul(2).min(BACKOFF_MOST);
-    }
-}
-
-/// End of a connection.
-enum ConnectionEnd {
-    /// The awaited turn has settled.
-    Settled(ExitKind),
-    /// The connection failed or was ended.
-    Failed(RequestFailure),
-}
-
-async fn connection(
-    far: &RemoteSession,
-    shown: &mut AttachOutput,
-) -> Result<ConnectionEnd, Failure> {
-    let mut body = match far.events(shown.cursor).await {
-        Ok(body) => body,
-        Err(trouble) => return Ok(ConnectionEnd::Failed(trouble)),
-    };
-    shown.check.restart();
-    let mut frames = FrameParser::default();
-    let mut heard = false;
-    loop {
-        let chunk = match tokio::time::timeout(MAX_SILENCE, body.chunk()).await {
-            Ok(Ok(Some(chunk))) => chunk,
-            Ok(Ok(None)) => {
-                return Ok(ConnectionEnd::Failed(RequestFailure::broken(
-                    "the stream ended",
-                    heard,
-                )));
-            }
-            Ok(Err(error)) => {
-                return Ok(ConnectionEnd::Failed(RequestFailure::broken(
-                    &error.to_string(),
-                    heard,
-                )));
-            }
-            Err(_) => {
-                return Ok(ConnectionEnd::Failed(RequestFailure::broken(
-                    "the stream is silent",
-                    heard,
-                )));
-            }
-        };
-        heard = true;
-        let came = match frames.push(&chunk) {
-            Ok(came) => came,
-            Err(why) => return Ok(ConnectionEnd::Failed(RequestFailure::broken(&why, false))),
-        };
-        for frame in came {
-            match frame {
-                StreamFrame::Event(event) => {
-                    if let Some(exit) = shown.event(event).map_err(crate::command::closed)? {
-                        return Ok(ConnectionEnd::Settled(exit));
-                    }
-                }
-                StreamFrame::Lagged { missed } => {
-                    let lagged = Event::Lagged { missed };
-                    shown.event(lagged).map_err(crate::command::closed)?;
-                    let words = "the server sent too much at once";
-                    return Ok(ConnectionEnd::Failed(RequestFailure::broken(words, true)));
-                }
-                StreamFrame::End(reason) => {
-                    return Ok(ConnectionEnd::Failed(RequestFailure::ended(&reason)));
+        match stream.next().await.map_err(RequestFailure::into_failure)? {
+            StreamItem::Event(event) => {
+                if let Some(exit) = shown.event(event).map_err(crate::command::closed)? {
+                    return Ok(exit);
                 }
             }
+            StreamItem::Reconnecting(why) if !shown.json => {
+                print_notice(&format!("! {why}; reconnecting"));
+            }
+            StreamItem::Reconnecting(_) => {}
         }
     }
 }
@@ -180,10 +92,6 @@ struct AttachOutput {
     json: bool,
     once: bool,
     view: View,
-    /// Check of the events over all connections.
-    check: LiveCheck,
-    /// Last fact that was shown.
-    cursor: Seq,
     /// Approvals of the session; `None` when envelopes are printed.
     questions: Option<Questions>,
 }
@@ -191,12 +99,6 @@ struct AttachOutput {
 impl AttachOutput {
     /// Shows an event. Returns the exit code if the command ends with it.
     fn event(&mut self, event: Event) -> std::io::Result<Option<ExitKind>> {
-        if matches!(&event, Event::Fact(fact) if fact.seq <= self.cursor) {
-            return Ok(None);
-        }
-        if self.check.apply(&event) {
-            self.present.event(&Event::Lagged { missed: 1 })?;
-        }
         let Event::Fact(fact) = &event else {
             self.present.event(&event)?;
             return Ok(None);
@@ -208,7 +110,6 @@ impl AttachOutput {
             print_notice(&format!("$ {}", first_words(&queued.text, INPUT)));
         }
         self.present.event(&event)?;
-        self.cursor = fact.seq;
         if let Some(questions) = &mut self.questions {
             questions.on_fact(fact);
         }

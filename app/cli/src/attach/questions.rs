@@ -19,7 +19,7 @@ use crate::present::print_notice;
 
 /// Open approvals of a session.
 pub(super) struct Questions {
-    session: Arc<RemoteSession>,
+    session: RemoteSession,
     terminal: Arc<TerminalApprover>,
     /// Position of the log before the questions of the beginning were read.
     known: Seq,
@@ -28,7 +28,7 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    pub(super) fn new(far: Arc<RemoteSession>, posture: String, known: Seq) -> Self {
+    pub(super) fn new(far: RemoteSession, posture: String, known: Seq) -> Self {
         Self {
             session: far,
             known,

@@ -8,7 +8,9 @@ mod plan;
 mod program;
 mod summary;
 
-use serde_json::json;
+use std::cmp::Ordering;
+
+use serde_json::{Value, json};
 
 use crate::answer::MODEL;
 use crate::request::ParsedRequest;
@@ -31,6 +33,9 @@ pub(crate) enum ModelAction {
     },
 }
 
+/// Answer in the forms that a terminal or a page shows.
+const MARKDOWN: &str = include_str!("markdown.md");
+
 /// Results quoted one by one in an answer about many.
 const RESULTS: usize = 20;
 
@@ -48,6 +53,10 @@ pub(crate) fn next(asked: &ParsedRequest) -> ModelAction {
         Plan::Search { pattern } => search(asked, &pattern),
         Plan::Shell { command } => shell(asked, &command),
         Plan::Write { path, content } => write(asked, &path, &content),
+        Plan::Edit { path, old, new } => edit(asked, &path, &old, &new),
+        Plan::Steps { steps } => follow_plan(asked, &steps),
+        Plan::Ask { question, choices } => ask(asked, &question, &choices),
+        Plan::Markdown => ModelAction::Answer(MARKDOWN.to_owned()),
         Plan::Repeat(repeat) => repeated(asked, &repeat),
         Plan::Slowly { text } => ModelAction::AnswerSlowly(format!(
             "{text} (I am {MODEL}, a script and not a model: these were your own words.)"
@@ -133,6 +142,52 @@ fn write(asked: &ParsedRequest, path: &str, content: &str) -> ModelAction {
     }
 }
 
+fn edit(asked: &ParsedRequest, path: &str, old: &str, new: &str) -> ModelAction {
+    match asked.returned("edit_file") {
+        Some(edited) => {
+            answer_with_source(&format!("edit_file returned: {}", quoted(edited)), &["edit_file"])
+        }
+        // A file is read before it is edited.
+        None if asked.returned("read_file").is_none() && asked.offers("read_file") => {
+            call(asked, "read_file", json!({ "path": path }).to_string())
+        }
+        None => {
+            let arguments = json!({ "path": path, "old": old, "new": new });
+            call(asked, "edit_file", arguments.to_string())
+        }
+    }
+}
+
+/// Writes the plan with its first step in progress, and once more with every step completed.
+fn follow_plan(asked: &ParsedRequest, steps: &[String]) -> ModelAction {
+    let written = asked.steps.iter().filter(|step| step.name == "update_plan").count();
+    if written > steps.len() {
+        return answer_with_source("The plan is followed to its end.", &["update_plan"]);
+    }
+    let plan = steps.iter().enumerate().map(|(at, step)| {
+        let status = match at.cmp(&written) {
+            Ordering::Less => "completed",
+            Ordering::Equal => "in_progress",
+            Ordering::Greater => "pending",
+        };
+        json!({ "step": step, "status": status })
+    });
+    let plan: Vec<Value> = plan.collect();
+    call(asked, "update_plan", json!({ "plan": plan }).to_string())
+}
+
+fn ask(asked: &ParsedRequest, question: &str, choices: &[String]) -> ModelAction {
+    match asked.returned("ask_user") {
+        Some(answer) => {
+            answer_with_source(&format!("You answered: {}", quoted(answer)), &["ask_user"])
+        }
+        None => {
+            let arguments = json!({ "question": question, "choices": choices });
+            call(asked, "ask_user", arguments.to_string())
+        }
+    }
+}
+
 fn repeated(asked: &ParsedRequest, repeat: &Repeat) -> ModelAction {
     let tool = repeat.tool.as_str();
     let outputs: Vec<&str> = asked
@@ -199,7 +254,8 @@ fn abilities(asked: &ParsedRequest) -> String {
     format!(
         "I am {MODEL}, a script and not a model, behind a real HTTP endpoint on this machine. Ask \
          me about this folder, or say `read PATH`, `search PATTERN`, `run: COMMAND`, \
-         `write PATH: TEXT` or `repeat N: TOOL JSON`, and I will call the tools for it. {} For a \
+         `write PATH: TEXT`, `edit PATH: OLD => NEW`, `plan: STEP; STEP`, `ask: QUESTION | CHOICE` \
+         or `repeat N: TOOL JSON`, and I will call the tools for it. {} For a \
          real model, configure a provider.",
         offered(asked)
     )

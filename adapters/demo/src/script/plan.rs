@@ -5,6 +5,12 @@ use serde_json::Value;
 /// The most steps that a prompt may ask for.
 const TIMES: usize = 1_000;
 
+/// The most steps of a plan.
+const STEPS: usize = 20;
+
+/// The most choices of a question.
+const CHOICES: usize = 9;
+
 /// The most words that are said slowly: with the pause between them they take five minutes.
 const SLOW_WORDS: usize = 6_000;
 
@@ -21,6 +27,14 @@ pub(super) enum Plan {
     Shell { command: String },
     /// To write a file.
     Write { path: String, content: String },
+    /// To replace a text in a file.
+    Edit { path: String, old: String, new: String },
+    /// To write a plan, and to follow it.
+    Steps { steps: Vec<String> },
+    /// To ask the user.
+    Ask { question: String, choices: Vec<String> },
+    /// To show what an answer may look like.
+    Markdown,
     /// To call one tool several times.
     Repeat(Repeat),
     /// To say a text, slowly.
@@ -57,6 +71,10 @@ impl Plan {
         let plan = slowly(prompt)
             .or_else(|| repeat(prompt))
             .or_else(|| write(prompt))
+            .or_else(|| edit(prompt))
+            .or_else(|| steps(prompt))
+            .or_else(|| ask(prompt))
+            .or_else(|| markdown(prompt))
             .or_else(|| shell(prompt))
             .or_else(|| search(prompt))
             .or_else(|| read(prompt))
@@ -112,6 +130,45 @@ fn write(prompt: &str) -> Option<Plan> {
     }
     let content = content.strip_prefix(' ').unwrap_or(content).to_owned();
     Some(Plan::Write { path: path.into(), content: content + "\n" })
+}
+
+/// Reads the prompt `edit PATH: OLD => NEW`.
+fn edit(prompt: &str) -> Option<Plan> {
+    let (path, change) = after(prompt, "edit ")?.split_once(':')?;
+    let (old, new) = change.split_once("=>")?;
+    let [path, old, new] = [path, old, new].map(|part| part.trim().trim_matches('`'));
+    let is_edit = !path.is_empty() && !old.is_empty() && !path.contains('\n');
+    is_edit.then(|| Plan::Edit { path: path.into(), old: old.into(), new: new.into() })
+}
+
+/// Reads the prompt `plan: STEP; STEP; ..`.
+fn steps(prompt: &str) -> Option<Plan> {
+    let steps = parts(after(prompt, "plan:")?, ';');
+    Some(match steps.is_empty() || steps.len() > STEPS {
+        true => Plan::Unclear { why: format!("A plan has between 1 and {STEPS} steps.") },
+        false => Plan::Steps { steps },
+    })
+}
+
+/// Reads the prompt `ask: QUESTION | CHOICE | ..`.
+fn ask(prompt: &str) -> Option<Plan> {
+    let mut parts = parts(after(prompt, "ask:")?, '|').into_iter();
+    let question = parts.next();
+    let choices: Vec<String> = parts.take(CHOICES).collect();
+    Some(match question {
+        Some(question) => Plan::Ask { question, choices },
+        None => Plan::Unclear { why: "A question has at least one word.".into() },
+    })
+}
+
+/// Reads the prompt `show markdown`.
+fn markdown(prompt: &str) -> Option<Plan> {
+    let rest = after(prompt, "show markdown")?;
+    rest.is_empty().then_some(Plan::Markdown)
+}
+
+fn parts(text: &str, mark: char) -> Vec<String> {
+    text.split(mark).map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 /// `run: COMMAND` to the end of its line, or ``run `COMMAND` ``.
@@ -251,6 +308,20 @@ mod tests {
             ("Search for \"a b\" everywhere", search("a b")),
             ("find `TODO`", search("TODO")),
             ("hello", Plan::Greet),
+            ("show markdown", Plan::Markdown),
+            (
+                "edit a.txt: one => two",
+                Plan::Edit { path: "a.txt".into(), old: "one".into(), new: "two".into() },
+            ),
+            ("edit a.txt", Plan::Greet),
+            ("plan: look; mend it;", Plan::Steps { steps: vec!["look".into(), "mend it".into()] }),
+            (
+                "Ask: which one? | left | right",
+                Plan::Ask {
+                    question: "which one?".into(),
+                    choices: vec!["left".into(), "right".into()],
+                },
+            ),
             ("", Plan::Greet),
             (
                 "write notes/a.txt: one: two",

@@ -53,6 +53,10 @@ pub(super) fn next(asked: &ParsedRequest, writes: ProgramRequest) -> ModelAction
             | Plan::Search { .. }
             | Plan::Shell { .. }
             | Plan::Write { .. }
+            | Plan::Edit { .. }
+            | Plan::Steps { .. }
+            | Plan::Ask { .. }
+            | Plan::Markdown
             | Plan::Repeat(_),
         ) => ModelAction::Answer(format!("Hello! {}", abilities(asked))),
     }
@@ -70,7 +74,13 @@ fn tools(plan: &Plan) -> Vec<&str> {
         Plan::Shell { .. } => vec!["shell"],
         Plan::Write { .. } => vec!["write_file", "read_file"],
         Plan::Repeat(repeat) => vec![&repeat.tool],
-        Plan::Slowly { .. } | Plan::Unclear { .. } | Plan::Greet => Vec::new(),
+        Plan::Edit { .. }
+        | Plan::Steps { .. }
+        | Plan::Ask { .. }
+        | Plan::Markdown
+        | Plan::Slowly { .. }
+        | Plan::Unclear { .. }
+        | Plan::Greet => Vec::new(),
     }
 }
 
@@ -108,7 +118,13 @@ fn ptclisp(plan: &Plan) -> Option<String> {
                 json!(times(repeat)),
             )
         }
-        Plan::Slowly { .. } | Plan::Unclear { .. } | Plan::Greet => return None,
+        Plan::Edit { .. }
+        | Plan::Steps { .. }
+        | Plan::Ask { .. }
+        | Plan::Markdown
+        | Plan::Slowly { .. }
+        | Plan::Unclear { .. }
+        | Plan::Greet => return None,
     })
 }
 
@@ -148,7 +164,13 @@ fn javascript(plan: &Plan) -> Option<String> {
                 json!(times(repeat)),
             )
         }
-        Plan::Slowly { .. } | Plan::Unclear { .. } | Plan::Greet => return None,
+        Plan::Edit { .. }
+        | Plan::Steps { .. }
+        | Plan::Ask { .. }
+        | Plan::Markdown
+        | Plan::Slowly { .. }
+        | Plan::Unclear { .. }
+        | Plan::Greet => return None,
     })
 }
 

@@ -141,3 +141,22 @@ fn anything_else_is_greeted() {
         assert!(answer.contains("not a model") && answer.contains("shell"), "{answer}");
     }
 }
+
+#[test]
+fn edits_plans_and_asks() {
+    let tools = ["read_file", "edit_file", "update_plan", "ask_user"];
+    let (calls, answer) = play("edit a.txt: one => two", &tools, |tool, _| format!("{tool} ok"));
+    assert_eq!(
+        calls,
+        [r#"read_file {"path":"a.txt"}"#, r#"edit_file {"new":"two","old":"one","path":"a.txt"}"#]
+    );
+    assert!(answer.contains("edit_file ok"), "{answer}");
+    let (calls, answer) = play("plan: look; mend", &tools, |_, _| "shown".into());
+    assert_eq!(calls.len(), 3);
+    assert!(calls[1].contains(r#"{"status":"completed","step":"look"}"#), "{calls:?}");
+    assert!(!calls[2].contains("pending") && answer.contains("followed"), "{calls:?}");
+    let (calls, answer) = play("ask: which? | left | right", &tools, |_, _| "left".into());
+    assert_eq!(calls, [r#"ask_user {"choices":["left","right"],"question":"which?"}"#]);
+    assert!(answer.contains("You answered: “left”"), "{answer}");
+    assert!(play("show markdown", &[], |_, _| String::new()).1.contains("```rust"));
+}

@@ -1,9 +1,23 @@
 #![doc = include_str!("../README.md")]
 
+mod burst;
+mod cells;
+mod composer;
+mod device;
+mod files;
+mod history;
+mod keys;
 mod plain;
 mod screen;
 mod text;
 
+pub use composer::{
+    Action, CommandHint, Composer, ComposerOptions, ComposerStyle, ComposerView, Draft,
+};
+pub use device::Device;
+pub use files::{FileSource, Files};
+pub use history::History;
+pub use keys::{Input, Key, KeyCode};
 pub use plain::plain;
 pub use screen::{ColorSupport, Cursor, LiveArea, Screen, Size};
 pub use text::{Color, Line, Span, Style, Wrap};

@@ -145,6 +145,7 @@ pub(super) const SHARED: &[&str] = &[
     "futures-util",
     "getrandom",
     "http",
+    "ignore",
     "memchr",
     "nix",
     "num-bigint",

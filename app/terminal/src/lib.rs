@@ -7,9 +7,13 @@ mod device;
 mod files;
 mod history;
 mod keys;
+mod diff;
+mod highlight;
+mod markdown;
 mod plain;
 mod screen;
 mod text;
+mod theme;
 
 pub use composer::{
     Action, CommandHint, Composer, ComposerOptions, ComposerStyle, ComposerView, Draft,
@@ -18,6 +22,10 @@ pub use device::Device;
 pub use files::{FileSource, Files};
 pub use history::History;
 pub use keys::{Input, Key, KeyCode};
+pub use diff::{diff, unified};
+pub use highlight::Highlighter;
+pub use markdown::{MarkdownStream, markdown};
 pub use plain::plain;
 pub use screen::{ColorSupport, Cursor, LiveArea, Screen, Size};
 pub use text::{Color, Line, Span, Style, Wrap};
+pub use theme::{Theme, background_answer, background_variable, colors};

@@ -18,6 +18,7 @@ pub(crate) use encode::encode;
 pub(crate) use glyph::clean;
 use live::{Drawn, View};
 use queue::Queue;
+pub(crate) use wrap::{cut, rows};
 
 /// Shortest time between two frames: 30 a second.
 const INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 30);

@@ -96,7 +96,6 @@ pub(crate) fn row(line: &Line, from: Place, columns: usize, indent: usize) -> Ro
     Row { spans: spans.0, rest: None }
 }
 
-#[cfg(test)]
 /// Returns all rows of a line that is broken between words.
 pub(crate) fn rows(line: &Line, columns: usize, indent: usize) -> Vec<Vec<Span>> {
     let mut rows = Vec::new();
@@ -114,10 +113,11 @@ pub(crate) fn rows(line: &Line, columns: usize, indent: usize) -> Vec<Vec<Span>>
 pub(crate) fn cut(line: &Line, columns: usize) -> Vec<Span> {
     let mut spans = Spans::default();
     let (mut column, mut bytes) = (0, 0);
+    let most = columns.saturating_mul(4).max(ROW);
     for (_, text, span) in glyph::spans(line, Place::default()) {
         let mut rest = text;
         while let Some(next) = glyph::first(rest, column) {
-            if column + next.joined > columns || bytes > ROW {
+            if column + next.joined > columns || bytes > most {
                 return spans.0;
             }
             spans.push(&sure(&next), span.style);

@@ -75,7 +75,7 @@ pub(crate) fn is_boundary(text: &str, at: usize) -> bool {
 pub(crate) fn shown(cell: &str) -> Cow<'_, str> {
     match cell {
         "\t" => TAB.into(),
-        cell if cell.width() == 0 => INVISIBLE.into(),
+        cell if cell.width() == 0 || cell.contains(char::is_control) => INVISIBLE.into(),
         cell => cell.into(),
     }
 }
@@ -86,6 +86,10 @@ pub(crate) fn width(cell: &str) -> usize {
     match (letters.next(), letters.next()) {
         (Some('\t'), None) => TAB.len(),
         (Some(' '..='~'), None) => 1,
+        (
+            Some('\u{3041}'..='\u{3096}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}'),
+            None,
+        ) => 2,
         (Some(letter), None) => letter.width().unwrap_or(0).max(1),
         (Some(_) | None, _) => cell.width().max(1),
     }
@@ -167,8 +171,20 @@ mod tests {
 
     #[test]
     fn widths_are_those_of_what_is_shown() {
-        for cell in ["a", "\t", "é", "日", "👩\u{200D}👧", "\u{202E}", "\u{301}", "\u{200B}", "🇩🇪"]
-        {
+        for cell in [
+            "a",
+            "\t",
+            "é",
+            "日",
+            "ぁ",
+            "힣",
+            "龥",
+            "👩\u{200D}👧",
+            "\u{202E}",
+            "\u{301}",
+            "\u{200B}",
+            "🇩🇪",
+        ] {
             assert_eq!(width(cell), shown(cell).as_ref().width(), "{cell:?}");
         }
     }
@@ -180,6 +196,7 @@ mod tests {
         assert_eq!(cut("日本語", 4), "日…");
         assert_eq!(cut("abc", 1), "…");
         assert_eq!(cut("abc", 0), "");
+        assert_eq!(cut("a\nb\u{1B}[m", 9), "a\u{FFFD}b\u{FFFD}[m");
     }
 
     proptest! {

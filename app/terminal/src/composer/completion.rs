@@ -8,7 +8,7 @@ use crate::files::{FileSource, fuzzy};
 
 /// Most files in a list.
 const FILES: usize = 50;
-/// Longest name of a file that is looked for, in bytes.
+/// Longest text before the cursor in which the name of a file starts, in bytes.
 const QUERY: usize = 512;
 
 /// A command that a `/` lists.
@@ -162,23 +162,20 @@ fn command_choice(hint: &CommandHint) -> Choice {
 
 /// Returns start and name of the file that is being written before the end of a text.
 fn file_token(text: &str) -> Option<(usize, &str)> {
-    let begins = |at: usize| text[..at].chars().next_back().is_none_or(begins_word);
-    let quoted = text.rfind("@\"").filter(|at| begins(*at));
-    if let Some(at) = quoted {
-        let name = &text[at + 2..];
-        if name.len() <= QUERY && !name.contains(['"', '\n']) {
-            return Some((at, name));
-        }
+    let cut = text.floor_char_boundary(text.len().saturating_sub(QUERY));
+    let near = &text[cut..];
+    let begins = |at: &usize| {
+        let before = text[..cut + at].chars().next_back();
+        before.is_none_or(|before| before.is_whitespace() || "([{'\"`,;".contains(before))
+    };
+    let quoted = near.rfind("@\"").filter(begins).map(|at| (cut + at, &near[at + 2..]));
+    if let Some(quoted) = quoted.filter(|(_, name)| !name.contains(['"', '\n'])) {
+        return Some(quoted);
     }
-    let word = text.rfind(char::is_whitespace);
-    let word = word.map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
-    let at = text[word..].find('@').map(|at| word + at).filter(|at| begins(*at))?;
-    let name = &text[at + 1..];
-    (name.len() <= QUERY && !name.contains('"')).then_some((at, name))
-}
-
-fn begins_word(before: char) -> bool {
-    before.is_whitespace() || "([{'\"`,;".contains(before)
+    let word = near.rfind(char::is_whitespace).unwrap_or(0);
+    let at = near[word..].find('@').map(|at| word + at).filter(begins)?;
+    let name = &near[at + 1..];
+    (!name.contains('"')).then_some((cut + at, name))
 }
 
 fn file_choices(query: &str, files: &mut dyn FileSource) -> Vec<Choice> {

@@ -142,6 +142,28 @@ mod tests {
         assert_eq!(rows("", 5), [""]);
     }
 
+    #[test]
+    fn an_edit_measures_only_rows_around_it() {
+        let measured = std::cell::Cell::new(0);
+        let width_of = |cell: &str| {
+            measured.set(measured.get() + 1);
+            cells::width(cell)
+        };
+        for word in ["word ", "日", "x"] {
+            let text = word.repeat(100_000 / word.len());
+            let rows = Rows { text: &text, width_of: &width_of };
+            let mut layout = Layout::new(80);
+            layout.row_of(&rows, text.len());
+            measured.set(0);
+            for at in [text.len() - 50 * word.len(), text.len() / word.len() / 2 * word.len()] {
+                layout.invalidate(at);
+                let row = layout.row_of(&rows, at);
+                layout.row(&rows, row + 20);
+            }
+            assert!(measured.get() < 2 * 24 * 81, "{word:?}: {}", measured.get());
+        }
+    }
+
     proptest! {
         #[test]
         fn an_edit_keeps_only_rows_that_stay(

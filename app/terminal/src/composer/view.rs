@@ -8,6 +8,7 @@ use crate::cells;
 use crate::composer::Composer;
 use crate::composer::buffer::Buffer;
 use crate::composer::completion::Choice;
+use crate::menu::two_columns;
 use crate::text::{Line, Span, Style};
 
 /// Most rows of a list.
@@ -169,16 +170,9 @@ fn choice_line(
 ) -> Line {
     let label_style = if selected { style.selected } else { style.label };
     let mark = if selected { "› " } else { "  " };
-    let names = names.min(width.saturating_sub(mark.width()));
-    let name = cells::cut(&choice.label, names);
-    let gap = " ".repeat(names - name.width() + 2);
-    let label = cells::cut(&format!("{mark}{name}"), width);
-    let left = width.saturating_sub(label.width() + gap.len());
-    let line = Line::styled(label, label_style);
-    if left < 4 || choice.detail.is_empty() {
-        return line;
-    }
-    line.with(gap, style.detail).with(cells::cut(&choice.detail, left), style.detail)
+    let gap = names - choice.label.width() + 2;
+    let label = format!("{mark}{}", choice.label);
+    two_columns((&label, label_style), gap, (&choice.detail, style.detail), width)
 }
 
 /// Returns the line of a search: its name, the end of the query, and a word on failure.

@@ -1,4 +1,4 @@
-//! Matches of a query in paths: its letters in their order, better the closer they are.
+//! Matches of a query in paths: its bytes in their order, better the closer they are.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,6 +9,8 @@ pub(super) struct Entry {
     /// The path. Folders end with a slash.
     pub(super) path: String,
     lower: Box<str>,
+    /// Start of the last name in `lower`.
+    name: usize,
     letters: u64,
 }
 
@@ -16,7 +18,8 @@ impl Entry {
     /// Creates an entry of a path.
     pub(super) fn new(path: String) -> Self {
         let lower = path.to_lowercase().into_boxed_str();
-        Self { letters: letters(&lower), path, lower }
+        let name = lower.trim_end_matches('/').rfind('/').map_or(0, |at| at + 1);
+        Self { letters: letters(&lower), path, lower, name }
     }
 }
 
@@ -46,11 +49,16 @@ impl Query {
             if self.letters & !entry.letters != 0 {
                 continue;
             }
-            if let Some(score) = score(&self.lower, &entry.lower) {
-                best.push(Reverse((score, Reverse(entry.path.len()), Reverse(at))));
-                if best.len() > most {
-                    best.pop();
-                }
+            let Some(score) = score(self.lower.as_bytes(), entry.lower.as_bytes(), entry.name)
+            else {
+                continue;
+            };
+            let rank = Reverse((score, Reverse(entry.path.len()), Reverse(at)));
+            if best.len() < most || best.peek().is_some_and(|worst| rank < *worst) {
+                best.push(rank);
+            }
+            if best.len() > most {
+                best.pop();
             }
         }
         let sorted = best.into_sorted_vec();
@@ -58,59 +66,44 @@ impl Query {
     }
 }
 
-/// Returns the score of a query, which is in lower case, in a text, if it has all its letters in
+/// Returns the score of a query, which is in lower case, in a name, if it has all its letters in
 /// their order.
-pub(crate) fn fuzzy(query: &str, text: &str) -> Option<i32> {
-    score(query, &text.to_lowercase())
+pub(crate) fn fuzzy(query: &str, name: &str) -> Option<i32> {
+    score(query.as_bytes(), name.to_lowercase().as_bytes(), 0)
 }
 
-/// Scores the shortest part that ends with the first match, or the query in the file name.
-fn score(query: &str, text: &str) -> Option<i32> {
-    let name = text.trim_end_matches('/').rfind('/').map_or(0, |at| at + 1);
-    let within = |start: usize| {
-        Some(subsequence(query, &text[start..])? + start_bonus(query, &text[start..]))
+/// Scores a query in the name that starts at a byte of a path, or else in all of the path.
+fn score(query: &[u8], path: &[u8], name: usize) -> Option<i32> {
+    let within = |text: &[u8]| {
+        let starts = if text.starts_with(query) { 16 } else { 0 };
+        Some(subsequence(query, text)? + starts)
     };
-    let in_name = within(name).map(|score| score + 24);
-    in_name.or_else(|| within(0))
+    let in_name = within(&path[name..]).map(|score| score + 24);
+    in_name.or_else(|| within(path))
 }
 
-fn start_bonus(query: &str, text: &str) -> i32 {
-    if text.starts_with(query) { 16 } else { 0 }
-}
-
-/// Scores letters: each that follows the one before, starts a word, or comes after a gap.
-fn subsequence(query: &str, text: &str) -> Option<i32> {
-    let end = last_of_first_match(query, text)?;
-    let mut score = 0;
-    let mut wanted = query.chars().rev().peekable();
-    let mut together = false;
-    let mut letters = text[..end].chars().rev().peekable();
-    while let (Some(letter), Some(want)) = (letters.next(), wanted.peek()) {
-        if letter != *want {
+/// Scores the bytes of the first match, from its end: those in a row and at word starts count more,
+/// and each byte between them counts less.
+fn subsequence(query: &[u8], text: &[u8]) -> Option<i32> {
+    let mut bytes = text.iter();
+    for want in query {
+        bytes.find(|byte| *byte == want)?;
+    }
+    let mut at = text.len() - bytes.len();
+    let (mut score, mut left, mut together) = (0, query.len(), false);
+    while left > 0 && at > 0 {
+        at -= 1;
+        if text[at] != query[left - 1] {
             score -= 1;
             together = false;
             continue;
         }
-        wanted.next();
-        let starts = letters.peek().is_none_or(|before| !before.is_alphanumeric());
+        left -= 1;
+        let starts = at == 0 || text[at - 1].is_ascii_punctuation() || text[at - 1] == b' ';
         score += 4 + if starts { 8 } else { 0 } + if together { 6 } else { 0 };
         together = true;
     }
     Some(score)
-}
-
-/// Returns the end of the first match from the left.
-fn last_of_first_match(query: &str, text: &str) -> Option<usize> {
-    if let Some(at) = text.find(query) {
-        return Some(at + query.len());
-    }
-    let mut letters = text.char_indices();
-    let mut end = 0;
-    for want in query.chars() {
-        let (at, letter) = letters.find(|(_, letter)| *letter == want)?;
-        end = at + letter.len_utf8();
-    }
-    Some(end)
 }
 
 /// Returns a set of the letters in a text, in 64 bits.

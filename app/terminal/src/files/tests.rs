@@ -82,7 +82,6 @@ fn a_pasted_path_of_an_image_is_recognised_as_terminals_write_it() {
     }
 }
 
-/// Ratio of time is not judged here: the walk and the query are bounded by their sizes.
 #[test]
 fn fifty_thousand_paths_are_searched_in_full() {
     let paths: Vec<Entry> =

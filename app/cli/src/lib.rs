@@ -13,6 +13,8 @@ mod approver;
 mod args;
 mod attach;
 mod builder;
+#[cfg(feature = "server")]
+mod chat;
 mod command;
 mod exit;
 mod person;

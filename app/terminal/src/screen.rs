@@ -167,6 +167,11 @@ impl Screen {
         copied
     }
 
+    /// Draws the next frame without waiting, for the answer to a key.
+    pub fn hurry(&mut self) {
+        self.last = None;
+    }
+
     /// Returns the bytes of a frame, or none if nothing changed or the last frame is too young.
     pub fn frame(&mut self, now: Instant) -> Option<Vec<u8>> {
         let young = self.last.is_some_and(|last| now < last + INTERVAL);

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod changes;
+mod chat;
 mod inputs;
 mod mcp;
 mod parse;
@@ -16,6 +17,7 @@ mod timeouts;
 mod trust;
 mod web_search;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -26,6 +28,7 @@ use crate::secrets;
 use crate::wiring::{Adapters, SECRET_ARGUMENTS};
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
 pub(crate) use changes::{DiffArgs, RewindArgs, UndoArgs};
+pub(crate) use chat::ChatArgs;
 pub(crate) use inputs::{InputsArgs, InputsCommand};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
@@ -68,8 +71,19 @@ impl Args {
     /// # Errors
     /// When they are invalid, or ask for help or the version.
     pub(crate) fn read(adapters: &Adapters) -> Result<Self, clap::Error> {
+        Self::parse_words(with_command(std::env::args_os()), adapters)
+    }
+
+    /// Reads arguments, of which the first is the name of the program.
+    ///
+    /// # Errors
+    /// When they are invalid, or ask for help or the version.
+    pub(crate) fn parse_words(
+        words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+        adapters: &Adapters,
+    ) -> Result<Self, clap::Error> {
         let mut command = with_own(with_received(Self::command()), adapters);
-        let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        let matches = command.try_get_matches_from_mut(words)?;
         let read = Self::from_arg_matches(&matches).and_then(|mut args| {
             if let (Command::Inputs(inputs), Some((_, given))) =
                 (&mut args.command, matches.subcommand())
@@ -80,6 +94,22 @@ impl Args {
         });
         read.map_err(|error| error.format(&mut command))
     }
+}
+
+/// Adds the command to arguments that name none: windlass alone, or with flags, is a conversation.
+fn with_command(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut all: Vec<OsString> = given.collect();
+    let is_own = |word: &OsString| {
+        ["-h", "--help", "-V", "--version"].iter().any(|own| word.as_os_str() == *own)
+    };
+    let talks = match all.get(1) {
+        None => true,
+        Some(first) => first.as_encoded_bytes().starts_with(b"-") && !is_own(first),
+    };
+    if talks {
+        all.insert(all.len().min(1), "chat".into());
+    }
+    all
 }
 
 /// Gives arguments the values of their variables that are not in the environment any more.
@@ -126,6 +156,10 @@ fn with_own(command: clap::Command, adapters: &Adapters) -> clap::Command {
 /// Commands of the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Talk with a model in this terminal.
+    ///
+    /// The same as windlass without a command.
+    Chat(Box<ChatArgs>),
     /// Run one turn and print the answer.
     Run(RunArgs),
     /// Continue a session: finish its turn, or send another prompt.

@@ -163,6 +163,11 @@ impl RequestFailure {
         Self { message: words, transient: false, wait: None, after_events: false, exit }
     }
 
+    /// Names the command that failed.
+    pub(crate) fn of(self, what: &str) -> Self {
+        Self { message: format!("cannot {what}: {}", self.message), ..self }
+    }
+
     pub(crate) fn into_failure(self) -> Failure {
         Failure::new(self.exit, self.message)
     }

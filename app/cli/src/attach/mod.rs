@@ -15,7 +15,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::{HumanPresenter, JsonPresenter, Presenter, first_words, print_notice};
 
 pub(crate) use client::{
-    QuestionAnswer, RemoteServer, RemoteSession, RequestFailure, ServerCall, ServerQuestion,
+    QuestionAnswer, RemoteServer, RemoteSession, RequestFailure, ServerQuestion,
 };
 use questions::Questions;
 pub(crate) use stream::{SessionStream, StreamItem};

@@ -28,7 +28,7 @@ pub(super) async fn attach(args: AttachArgs) -> Result<ExitKind, Failure> {
     }
 }
 
-pub(super) fn token(file: Option<&Path>) -> Result<Secret, Failure> {
+pub(crate) fn token(file: Option<&Path>) -> Result<Secret, Failure> {
     let text = match file {
         Some(path) => {
             let unread = |error: std::io::Error| {

@@ -52,9 +52,16 @@ use crate::args::{Args, Command};
 use crate::exit::{ExitKind, Failure};
 use crate::wiring::Adapters;
 
+pub(crate) use attach::token as server_token;
+pub(crate) use prompt::images as read_images;
+
 /// Runs the command with these adapters.
 pub(crate) async fn run(args: Args, adapters: &Adapters) -> Result<ExitKind, Failure> {
     match args.command {
+        #[cfg(feature = "server")]
+        Command::Chat(args) => Box::pin(crate::chat::chat(*args, adapters)).await,
+        #[cfg(not(feature = "server"))]
+        Command::Chat(_) => Err(Failure::not_built("the terminal", "server")),
         Command::Run(args) => Box::pin(run::run(args, adapters)).await,
         Command::Resume(args) => Box::pin(run::resume(args, adapters)).await,
         #[cfg(feature = "server")]

@@ -16,10 +16,12 @@ use windlass_engine::{Event, TurnReport};
 
 pub(crate) use human::HumanPresenter;
 pub(crate) use json::JsonPresenter;
-pub(crate) use story::{mark_rewound, story};
+pub(crate) use sources::{Sources, search_words};
+pub(crate) use story::{hook as hook_words, mark_rewound, story};
+pub(crate) use streamed_text::StreamedText;
 pub(crate) use words::{
-    escaped_json, first_words, mode_name, outcome_name, permissions_name, status_words, visible,
-    waiting_words,
+    compacted_words, escaped_json, first_words, goal_words, mode_name, outcome_name, outcome_words,
+    permissions_name, status_words, trigger_words, visible, waiting_words,
 };
 
 use crate::exit::Failure;

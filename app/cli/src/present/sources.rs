@@ -13,14 +13,14 @@ const TITLE: usize = 100;
 
 /// Sources of a turn, each once.
 #[derive(Debug, Default)]
-pub(super) struct Sources {
+pub(crate) struct Sources {
     list: Vec<Citation>,
     seen: BTreeSet<String>,
 }
 
 impl Sources {
     /// Adds the sources of a text.
-    pub(super) fn add(&mut self, citations: &[Citation]) {
+    pub(crate) fn add(&mut self, citations: &[Citation]) {
         for citation in citations {
             if self.seen.insert(citation.url.clone()) && self.list.len() < SHOWN {
                 self.list.push(citation.clone());
@@ -29,7 +29,7 @@ impl Sources {
     }
 
     /// Returns the lines of the list, numbered from 1; none without a source.
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let source = |(number, citation): (usize, &Citation)| {
             let url = first_words(&citation.url, Citation::MAX_URL_BYTES);
             match first_words(citation.title.trim(), TITLE) {
@@ -50,7 +50,7 @@ impl Sources {
 }
 
 /// Describes the searches of a step.
-pub(super) fn search_words(queries: &[String]) -> String {
+pub(crate) fn search_words(queries: &[String]) -> String {
     let named: Vec<String> =
         queries.iter().map(|query| format!("{:?}", first_words(query, 200))).collect();
     format!("searched the web for {}", named.join(", "))

@@ -217,7 +217,7 @@ fn describe_observation(call: CallId, observation: &Observation) -> String {
 }
 
 /// Describes the reply of a hook; `None` if it has no content.
-pub(super) fn hook(decided: &HookDecided) -> Option<String> {
+pub(crate) fn hook(decided: &HookDecided) -> Option<String> {
     let verb = match decided.verdict {
         HookVerdict::Pass if decided.edit.is_some() => "changed its subject",
         HookVerdict::Pass if decided.context.is_some() => "adds context",
@@ -260,7 +260,7 @@ fn context(from: &ContextSource) -> Option<String> {
 }
 
 /// Describes the end of a program.
-pub(super) fn program(run: &ProgramRun) -> String {
+pub(crate) fn program(run: &ProgramRun) -> String {
     let end = match (&run.outcome.end, &run.fault) {
         (ProgramEnd::Value { value }, _) => format!("ended with {value}"),
         (ProgramEnd::Return { value }, None) => format!("returned {value}"),

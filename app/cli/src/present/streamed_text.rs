@@ -4,7 +4,7 @@ use windlass_engine::core::Seq;
 
 /// Shown text of the parts of the running answer whose items were not received.
 #[derive(Debug, Default)]
-pub(super) struct StreamedText {
+pub(crate) struct StreamedText {
     /// Run of the parts.
     run: Option<Seq>,
     parts: Vec<ShownPart>,
@@ -20,7 +20,7 @@ struct ShownPart {
 
 impl StreamedText {
     /// Adds a delta of a part. Returns the end of it that was not shown.
-    pub(super) fn on_delta<'a>(&mut self, started: Seq, slot: u32, text: &'a str) -> &'a str {
+    pub(crate) fn on_delta<'a>(&mut self, started: Seq, slot: u32, text: &'a str) -> &'a str {
         self.switch_run(started);
         let at = self.parts.iter().position(|part| part.slot == slot).unwrap_or_else(|| {
             self.parts.push(ShownPart { slot, shown: String::new(), received: 0 });
@@ -37,7 +37,7 @@ impl StreamedText {
     }
 
     /// Handles a lag: the next deltas of a part begin with its whole text.
-    pub(super) fn on_lagged(&mut self) {
+    pub(crate) fn on_lagged(&mut self) {
         for part in &mut self.parts {
             part.received = 0;
         }
@@ -45,7 +45,7 @@ impl StreamedText {
 
     /// Completes the part of an item. Returns the end of the item that was not shown; nothing if
     /// the item differs from the shown text.
-    pub(super) fn on_item<'a>(&mut self, started: Seq, text: &'a str) -> &'a str {
+    pub(crate) fn on_item<'a>(&mut self, started: Seq, text: &'a str) -> &'a str {
         self.switch_run(started);
         let begins = |part: &&ShownPart| text.starts_with(&part.shown);
         let longest = self.parts.iter().filter(begins).max_by_key(|part| part.shown.len());

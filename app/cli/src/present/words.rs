@@ -52,7 +52,7 @@ pub(crate) fn first_words(text: &str, most: usize) -> String {
 }
 
 /// Describes an outcome.
-pub(super) fn outcome_words(outcome: &TurnOutcome) -> String {
+pub(crate) fn outcome_words(outcome: &TurnOutcome) -> String {
     match outcome {
         TurnOutcome::Completed => "completed".to_owned(),
         TurnOutcome::NoAnswer => "the model ended without an answer".to_owned(),
@@ -137,7 +137,7 @@ pub(crate) fn status_words(status: ObservationStatus) -> &'static str {
 }
 
 /// Describes the end of the work towards a goal.
-pub(super) fn goal_words(end: &GoalEnd) -> String {
+pub(crate) fn goal_words(end: &GoalEnd) -> String {
     match end {
         GoalEnd::Met { .. } => "the goal is met, as the model says".to_owned(),
         GoalEnd::Exhausted => {
@@ -148,14 +148,14 @@ pub(super) fn goal_words(end: &GoalEnd) -> String {
 }
 
 /// Describes the result of a compaction.
-pub(super) fn compacted_words(compacted: &Compacted) -> String {
+pub(crate) fn compacted_words(compacted: &Compacted) -> String {
     let VisiblePart { items, bytes, .. } = compacted.visible;
     let fallback = compacted.fallback.as_ref().map(|why| format!(" ({why})"));
     format!("compacted to {items} parts of {bytes} bytes{}", fallback.unwrap_or_default())
 }
 
 /// Describes the trigger of a compaction.
-pub(super) fn trigger_words(trigger: CompactionTrigger) -> &'static str {
+pub(crate) fn trigger_words(trigger: CompactionTrigger) -> &'static str {
     match trigger {
         CompactionTrigger::Window => "it would not fit into the model's window",
         CompactionTrigger::Overflow => "the provider refused it as too large",
@@ -181,7 +181,7 @@ pub(crate) fn permissions_name(permissions: Permissions) -> &'static str {
 }
 
 /// Describes that another model answered than was requested.
-pub(super) fn other_model_words(request: &RequestRecord, other: &str) -> String {
+pub(crate) fn other_model_words(request: &RequestRecord, other: &str) -> String {
     format!("the server reports the model {other}, and {} was requested", request.model)
 }
 

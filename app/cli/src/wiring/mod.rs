@@ -11,7 +11,7 @@ mod instructions;
 mod left_store;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
-mod node;
+pub(crate) mod node;
 mod output_schema;
 mod own_tools;
 mod programs;
@@ -65,9 +65,9 @@ pub(crate) use run_locks::{end_abandoned, run_locks};
 pub(crate) use sandbox::{default_permissions, describe as describe_sandbox, sandbox};
 pub(crate) use secret_variables::{OWN as SECRET_ARGUMENTS, secret_variables};
 #[cfg(feature = "server")]
-pub(crate) use serve::{ComposedServer, Reload, compose, fresh_token};
-#[cfg(all(feature = "mcp", feature = "server"))]
-pub(crate) use serve::{OwnServer, compose_own};
+pub(crate) use serve::{
+    ComposedServer, IN_PROCESS_HOST, OwnServer, Reload, compose, compose_own, fresh_token,
+};
 pub(crate) use session_context::session_context;
 pub(crate) use settings::{
     AvailableExtensions, changed_settings, new_settings, permitted_calls, widening,
@@ -81,6 +81,7 @@ pub(crate) use tools::RuledToolbox;
 pub(crate) use trust::trusted;
 pub(crate) use trust::{TrustAsker, instructions, trustable_files, untrusted_words};
 pub(crate) use trust_record::{FileTrust, TrustRecord};
+pub(crate) use user_state::state_folder;
 pub(crate) use wire::ProviderTransport;
 pub(crate) use workspace::{StoreHandle, Workspace};
 

@@ -13,6 +13,7 @@ pub(crate) const OWN: [&str; 5] =
 /// Returns the variables that hold secrets for this command; none if it starts no tools.
 pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<String> {
     let (place, shapes) = match command {
+        Command::Chat(args) => (&args.place, vec![args.shape.clone()]),
         Command::Run(args) => (&args.place, vec![args.shape.clone()]),
         Command::Resume(args) => (&args.place, vec![args.shape.clone()]),
         Command::Compact(args) => (&args.place, vec![args.shape.clone()]),

@@ -5,6 +5,7 @@
 
 pub(crate) mod server;
 pub(crate) mod terminal;
+pub(crate) mod tmux;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -49,8 +49,9 @@ const LOCAL: &str = "local";
 const MOST_SESSIONS: u32 = 10_000;
 /// Time for running steps to end when the client of a process leaves, in milliseconds. Clients kill a
 /// process that stays longer.
-#[cfg(feature = "mcp")]
 const OWN_DRAIN_MS: u64 = 2_000;
+/// Host by which a client in the same process names its server.
+pub(crate) const IN_PROCESS_HOST: &str = "windlass.internal";
 /// Name of the file in the user's configuration folder.
 const NAME: &str = "server.toml";
 
@@ -150,7 +151,6 @@ pub(crate) async fn compose(
 }
 
 /// Server of the person who starts it, for one client.
-#[cfg(feature = "mcp")]
 pub(crate) struct OwnServer {
     pub(crate) server: Server,
     /// Token of the client.
@@ -163,13 +163,12 @@ pub(crate) struct OwnServer {
 
 /// Composes a server for one client. It has no configuration, listens at no address, and opens no
 /// session that it is not asked for.
-#[cfg(feature = "mcp")]
 pub(crate) async fn compose_own(
     args: &ServeArgs,
     adapters: &Adapters,
 ) -> Result<OwnServer, Failure> {
     if args.shape.json {
-        let words = "standard output has the protocol's messages alone: leave --json out";
+        let words = "this command prints no envelopes: leave --json out";
         return Err(Failure::usage(words));
     }
     let file = ServerFile::default();
@@ -181,7 +180,7 @@ pub(crate) async fn compose_own(
         access: Arc::new(Access::new([own_grant(&token, &file)], Default::default())),
         bounds: windlass_server::ServerLimits { drain_ms: OWN_DRAIN_MS, ..file.bounds },
         clock: Arc::new(super::clock()),
-        hosts: Vec::new(),
+        hosts: vec![IN_PROCESS_HOST.to_owned()],
         origins: Vec::new(),
     });
     Ok(OwnServer { server, token, node, drain })

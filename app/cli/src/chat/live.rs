@@ -1,0 +1,648 @@
+//! Live conversation: finished lines go to the scrollback, and a small area below them is redrawn.
+
+mod dialog;
+mod external;
+mod status;
+
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+use tokio::time::sleep_until;
+use windlass_engine::ports::Clock as _;
+use windlass_terminal::{
+    Action, CommandHint, Composer, ComposerOptions, ComposerStyle, Cursor, Device, Draft, Files,
+    History, Input, Key, Line, LiveArea, Screen, Size, Style, Theme, background_variable, colors,
+};
+
+use super::calls::{one_line, time};
+use super::connect::{self, Connection};
+use super::conversation::{Message, SendAs, Update};
+use super::slash::COMMANDS;
+use super::{Chat, Handled};
+use crate::args::ChatArgs;
+use crate::attach::RequestFailure;
+use crate::exit::{ExitKind, Failure};
+use crate::present::{print_notice, visible};
+use crate::wiring::{self, Adapters};
+use dialog::{Chosen, Dialog};
+use status::StatusLine;
+
+/// Time between two drawings of a turn that runs, for its clock.
+const TICK: Duration = Duration::from_millis(250);
+/// Wait after which the end of a turn is announced to a person who may look elsewhere.
+const NOTIFY_AFTER: Duration = Duration::from_secs(10);
+/// Most rows of an answer that is not finished.
+const PREVIEW_ROWS: usize = 12;
+/// Most rows of running calls.
+const RUNNING_ROWS: usize = 12;
+/// Most waiting messages that are shown.
+const QUEUE_ROWS: usize = 5;
+/// Time in which a key still belongs to the message that was being typed when a question appeared.
+const GUARD: Duration = Duration::from_millis(500);
+
+/// Terminal with a live area.
+struct LiveTerminal<'a> {
+    device: Device,
+    screen: Screen,
+    size: Size,
+    composer: Composer,
+    /// Told when the list of files has changed.
+    listed: Arc<Notify>,
+    /// Background of the terminal, as far as it is known.
+    background: Option<(u8, u8, u8)>,
+    dialog: Option<Dialog>,
+    status: StatusLine,
+    theme: Theme,
+    adapters: &'a Adapters,
+    /// Words above the status line, until the next key.
+    hint: Option<String>,
+    /// Messages that were typed before the server was there.
+    early: Vec<(Message, SendAs)>,
+    /// Last key, which decides whether somebody looks.
+    touched: Instant,
+    /// True while keys may belong to the message that was being typed when a question appeared.
+    guard: bool,
+    changed: bool,
+}
+
+/// Talks until the person leaves.
+pub(super) async fn run(args: &ChatArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let mut terminal = LiveTerminal::open(adapters, args.place.workspace.clone())?;
+    terminal.greet(args);
+    let connected = terminal.connect(args).await;
+    let Some(Connection { server, own }) = connected? else {
+        return Ok(ExitKind::Completed);
+    };
+    let columns = terminal.size.columns;
+    let mut chat = Chat::new(args, server, own.as_ref(), terminal.theme.clone(), columns);
+    let ended = match chat.begin(args).await {
+        Ok(()) => terminal.talk(&mut chat).await,
+        Err(failure) => Err(failure),
+    };
+    let closed = terminal.release();
+    drop(terminal);
+    if let Some(own) = own {
+        own.leave().await;
+    }
+    let exit = ended?;
+    closed?;
+    chat.say_how_to_continue();
+    Ok(exit)
+}
+
+impl<'a> LiveTerminal<'a> {
+    fn open(adapters: &'a Adapters, folder: Option<PathBuf>) -> Result<Self, Failure> {
+        let device = Device::new().map_err(|error| unusable(&error))?;
+        let (columns, rows) = device.size().map_err(|error| unusable(&error))?;
+        let size = Size { columns, rows };
+        let variable = |name: &str| std::env::var(name).ok();
+        let support = colors(variable, true);
+        let background = variable("COLORFGBG").and_then(|value| background_variable(&value));
+        let theme = Theme::for_background(background);
+        let screen = Screen::new(size, support).within_tmux(variable("TMUX").is_some());
+        let (history, fault) = match history_path() {
+            Some(path) => History::open(path),
+            None => (History::memory(), None),
+        };
+        let folder = folder.or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+        let listed = Arc::new(Notify::new());
+        let tell = listed.clone();
+        let composer = Composer::new(ComposerOptions {
+            vim: false,
+            commands: command_hints(),
+            history,
+            files: Box::new(Files::new(folder, move || tell.notify_one())),
+        });
+        Ok(Self {
+            device,
+            screen,
+            size,
+            composer,
+            listed,
+            background,
+            dialog: None,
+            status: StatusLine::new(None, None, None, None),
+            theme,
+            adapters,
+            hint: fault.map(|error| format!("earlier messages cannot be read: {error}")),
+            early: Vec::new(),
+            touched: Instant::now(),
+            guard: false,
+            changed: true,
+        })
+    }
+
+    fn greet(&mut self, args: &ChatArgs) {
+        let theme = &self.theme;
+        let folder = args.place.workspace.clone().or_else(|| std::env::current_dir().ok());
+        let folder = folder.map(|folder| folder.display().to_string()).unwrap_or_default();
+        let head = Line::styled("windlass ", theme.heading)
+            .with(env!("CARGO_PKG_VERSION"), theme.dim)
+            .with(format!("  {}", one_line(&folder)), theme.dim);
+        let help = Line::styled("/help lists commands and keys", theme.dim);
+        self.screen.commit([head, help, Line::default()]);
+    }
+
+    /// Connects while the person types already; `None` if they leave before.
+    async fn connect(&mut self, args: &ChatArgs) -> Result<Option<Connection>, Failure> {
+        let adapters = self.adapters;
+        let mut connecting = pin!(connect::connect(args, adapters));
+        loop {
+            self.draw(None)?;
+            let due = self.screen.due();
+            tokio::select! {
+                connection = &mut connecting => {
+                    let connection = connection?;
+                    let own = connection.own.as_ref();
+                    self.status = StatusLine::new(
+                        None,
+                        own.map(|own| own.workspace.clone()),
+                        own.map(|own| format!("sandbox {}", own.sandbox)),
+                        args.shape.model.clone(),
+                    );
+                    return Ok(Some(connection));
+                }
+                input = self.device.next() => match input.map_err(|error| unusable(&error))? {
+                    None => return Ok(None),
+                    Some(Input::Resize { columns, rows }) => self.resize(columns, rows),
+                    Some(input) => match self.composer.input(&input, Instant::now(), false) {
+                        Action::Submit(draft) | Action::Queue(draft) => {
+                            self.early.push((message(draft), SendAs::Queue));
+                        }
+                        Action::Exit => return Ok(None),
+                        _ => {}
+                    },
+                },
+                () = until(due) => {}
+                () = self.listed.notified() => {
+                    self.composer.refresh();
+                }
+            }
+            self.changed = true;
+        }
+    }
+
+    /// Talks until the person leaves, or a signal arrives.
+    async fn talk(&mut self, chat: &mut Chat) -> Result<ExitKind, Failure> {
+        let listen = |kind| {
+            signal(kind).map_err(|error| {
+                Failure::new(ExitKind::Failed, format!("cannot listen for signals: {error}"))
+            })
+        };
+        let mut terminate = listen(SignalKind::terminate())?;
+        let mut hang_up = listen(SignalKind::hangup())?;
+        for (message, how) in std::mem::take(&mut self.early) {
+            let lines = chat.enter(message, how).await?;
+            self.screen.commit(lines);
+        }
+        self.changed = true;
+        loop {
+            self.follow_asks(chat);
+            self.draw(Some(chat))?;
+            let due = self.screen.due();
+            let tick = chat.conversation.transcript().is_busy().then(|| Instant::now() + TICK);
+            tokio::select! {
+                input = self.device.next() => match input.map_err(|error| unusable(&error))? {
+                    None => return Ok(chat.exit),
+                    Some(input) => self.input(input, chat).await?,
+                },
+                updates = chat.conversation.next() => {
+                    let updates = updates.map_err(RequestFailure::into_failure)?;
+                    for update in updates {
+                        self.update(update, chat);
+                    }
+                }
+                () = until(due) => {}
+                () = until(tick) => self.changed = true,
+                () = self.listed.notified() => self.changed |= self.composer.refresh(),
+                _ = terminate.recv() => return Ok(ExitKind::Terminated),
+                _ = hang_up.recv() => return Ok(ExitKind::Terminated),
+            }
+            if let Some(message) = chat.edit.take() {
+                self.composer.set_text(&message.text);
+                self.changed = true;
+            }
+            if std::mem::take(&mut chat.copies) {
+                self.copy(chat);
+            }
+            if let Some(name) = chat.retheme.take() {
+                self.set_theme(&name, chat);
+            }
+            if let Some(command) = chat.command.take() {
+                self.run_command(&command).await?;
+            }
+            if chat.left {
+                return Ok(ExitKind::Completed);
+            }
+        }
+    }
+
+    fn update(&mut self, update: Update, chat: &mut Chat) {
+        self.changed = true;
+        if let Update::Titled(title) = &update {
+            self.screen.set_title(title);
+        }
+        match chat.update(update) {
+            Handled::Lines(lines) => self.screen.commit(lines),
+            Handled::Settled => self.notify("the turn has ended"),
+            Handled::Failed { words, message } => {
+                let line = Line::styled(format!("! {}", visible(&words)), self.theme.error);
+                self.screen.commit([line.wrapped(2)]);
+                if let Some(message) = message.filter(|_| self.composer.is_empty()) {
+                    self.composer.set_text(&message.text);
+                }
+            }
+            Handled::Sessions(sessions) => {
+                self.dialog = Some(Dialog::sessions(sessions, Instant::now()));
+            }
+            Handled::Forked(message) => {
+                let words = "a copy of the session goes on from here";
+                self.screen.commit([Line::styled(words, self.theme.dim)]);
+                if let Some(message) = message {
+                    self.composer.set_text(&message.text);
+                }
+            }
+            Handled::Nothing => {}
+        }
+    }
+
+    /// Notifies a person who has not touched a key for a while.
+    fn notify(&mut self, words: &str) {
+        if self.touched.elapsed() >= NOTIFY_AFTER {
+            self.screen.notify(&format!("windlass: {words}"));
+        }
+    }
+
+    /// Opens the dialog of a question that appeared, and closes that of one that was answered.
+    fn follow_asks(&mut self, chat: &Chat) {
+        let open = chat.conversation.ask();
+        let asked = self.dialog.as_ref().and_then(Dialog::call);
+        match (open, asked) {
+            (Some(ask), Some(call)) if ask.call() == call => {}
+            (Some(ask), _) if asked.is_some() || self.dialog.is_none() => {
+                self.dialog = Some(Dialog::ask(ask.clone(), Instant::now()));
+                (self.guard, self.changed) = (true, true);
+                self.notify("a question waits for you");
+            }
+            (None, Some(_)) => {
+                self.dialog = None;
+                self.changed = true;
+            }
+            (Some(_) | None, _) => {}
+        }
+    }
+
+    async fn input(&mut self, input: Input, chat: &mut Chat) -> Result<(), Failure> {
+        if let Input::Resize { columns, rows } = input {
+            self.resize(columns, rows);
+            chat.conversation.resize(columns);
+            return Ok(());
+        }
+        let now = Instant::now();
+        self.changed = true;
+        self.hint = None;
+        self.guard &= self
+            .dialog
+            .as_ref()
+            .is_some_and(|dialog| now < dialog.since + GUARD || now < self.touched + GUARD);
+        self.touched = now;
+        self.screen.hurry();
+        if !self.guard
+            && let Some(dialog) = &mut self.dialog
+        {
+            if is_key(&input, 't') {
+                return self.show_transcript(chat).await;
+            }
+            let chosen = dialog.input(&input, now);
+            return self.chosen(chosen, chat);
+        }
+        let busy = chat.conversation.transcript().is_busy() || chat.sending;
+        let action = self.composer.input(&input, now, busy);
+        self.act(action, busy, chat).await
+    }
+
+    fn chosen(&mut self, chosen: Chosen, chat: &mut Chat) -> Result<(), Failure> {
+        match chosen {
+            Chosen::Stays => {}
+            Chosen::Left => {
+                let asked = self.dialog.take().and_then(|dialog| dialog.call());
+                if asked.is_some() {
+                    chat.conversation.interrupt();
+                }
+            }
+            Chosen::Answer { ask, choice, words } => match chat.answer(ask, &choice, &words) {
+                Ok(()) => self.dialog = None,
+                Err(why) => {
+                    if let Some(dialog) = &mut self.dialog {
+                        dialog.set_fault(why);
+                    }
+                }
+            },
+            Chosen::Session(info) => {
+                self.dialog = None;
+                let title = info.title.clone().unwrap_or_else(|| info.id.to_string());
+                self.screen.set_title(&title);
+                let words = format!("— {}", one_line(&title));
+                self.screen.commit([Line::styled(words, self.theme.heading), Line::default()]);
+                chat.conversation.join(info);
+            }
+            Chosen::Message { before, text } => {
+                self.dialog = None;
+                let message = Message { text, images: Vec::new() };
+                chat.conversation.fork(before, Some(message));
+            }
+        }
+        Ok(())
+    }
+
+    async fn act(&mut self, action: Action, busy: bool, chat: &mut Chat) -> Result<(), Failure> {
+        match action {
+            Action::None | Action::Redraw => {}
+            Action::Submit(draft) => {
+                let how = if busy { SendAs::Steer } else { SendAs::Queue };
+                let lines = chat.enter(message(draft), how).await?;
+                self.screen.commit(lines);
+            }
+            Action::Queue(draft) => {
+                let lines = chat.enter(message(draft), SendAs::Queue).await?;
+                self.screen.commit(lines);
+            }
+            Action::Escape | Action::Interrupt if busy => chat.conversation.interrupt(),
+            Action::Escape => {}
+            Action::Interrupt => self.hint = Some("Ctrl+C again leaves".to_owned()),
+            Action::EscapeTwice => {
+                let messages: Vec<_> = chat.conversation.transcript().messages().cloned().collect();
+                if !messages.is_empty() && !busy {
+                    self.dialog = Some(Dialog::messages(messages, Instant::now()));
+                }
+            }
+            Action::Exit => chat.left = true,
+            Action::CycleMode => self.hint = Some(chat.cycle_mode()),
+            Action::Editor => self.edit().await?,
+            Action::Transcript => self.show_transcript(chat).await?,
+            Action::PasteImage => {
+                self.hint = Some("to send an image, paste or type the path of its file".to_owned());
+            }
+            Action::Suspend => self.suspend()?,
+        }
+        if let Some(error) = self.composer.history_failure() {
+            self.hint = Some(format!("earlier messages cannot be written: {error}"));
+        }
+        Ok(())
+    }
+
+    fn resize(&mut self, columns: u16, rows: u16) {
+        self.size = Size { columns, rows };
+        self.screen.resize(self.size);
+        self.changed = true;
+    }
+
+    fn copy(&mut self, chat: &Chat) {
+        self.changed = true;
+        let copied = chat.copy.as_deref().map(|answer| self.screen.copy(answer));
+        self.hint = Some(match copied {
+            Some(true) => {
+                "the last answer is in the clipboard, if the terminal allows it".to_owned()
+            }
+            Some(false) => "the last answer is too long for the clipboard: /export FILE".to_owned(),
+            None => "there is no answer yet".to_owned(),
+        });
+    }
+
+    fn set_theme(&mut self, name: &str, chat: &mut Chat) {
+        let theme = match name {
+            "dark" => Theme::dark(),
+            "light" => Theme::light(),
+            "plain" => Theme::plain(),
+            "auto" => Theme::for_background(self.background),
+            _ => {
+                self.hint = Some("the themes are auto, dark, light and plain".to_owned());
+                return;
+            }
+        };
+        self.theme = theme.clone();
+        chat.theme = theme.clone();
+        chat.conversation.set_theme(theme);
+    }
+
+    /// Draws what changed, if a frame is due.
+    fn draw(&mut self, chat: Option<&Chat>) -> Result<(), Failure> {
+        if self.changed && self.screen.due().is_none_or(|due| due <= Instant::now()) {
+            self.changed = false;
+            let live = self.live_area(chat);
+            self.screen.set_live(live);
+        }
+        while let Some(bytes) = self.screen.frame(Instant::now()) {
+            self.device.write(&bytes).map_err(|error| unusable(&error))?;
+        }
+        Ok(())
+    }
+
+    fn live_area(&self, chat: Option<&Chat>) -> LiveArea {
+        let (columns, rows) = (self.size.columns, self.size.rows);
+        let mut lines = Vec::new();
+        if let Some(chat) = chat {
+            lines.extend(self.activity(chat));
+        }
+        let room = rows.saturating_sub(2).max(3);
+        let style = composer_style(&self.theme);
+        let (editor, cursor) = match &self.dialog {
+            Some(dialog) => dialog.view((columns, room), &self.theme, &style),
+            None => {
+                let view = self.composer.view(columns, room.min(12), &style);
+                (view.lines, Some(view.cursor))
+            }
+        };
+        let above = lines.len();
+        lines.extend(editor);
+        if self.dialog.is_some() && !self.composer.is_empty() {
+            let words = format!("  your message: {}", one_line(&self.composer.text()));
+            lines.push(Line::styled(words, self.theme.dim));
+        }
+        let info = chat.and_then(|chat| chat.conversation.info());
+        lines.push(match &self.hint {
+            Some(hint) => Line::styled(format!("  {}", visible(hint)), self.theme.warning),
+            None => self.status.line(info, &self.theme),
+        });
+        let cursor = cursor.map(|(row, column)| Cursor { row: above + row, column });
+        LiveArea { lines, cursor }
+    }
+
+    /// Returns the lines of what goes on.
+    fn activity(&self, chat: &Chat) -> Vec<Line> {
+        let transcript = chat.conversation.transcript();
+        let now = wiring::clock().now();
+        let mut lines = transcript.preview(PREVIEW_ROWS.min(usize::from(self.size.rows) / 2));
+        let running = transcript.running(now);
+        let hidden = running.len().saturating_sub(RUNNING_ROWS);
+        lines.extend(running.into_iter().skip(hidden));
+        if let Some((activity, took)) = transcript.activity(now) {
+            let activity = match chat.conversation.ask() {
+                Some(_) => "Waiting for your answer",
+                None => activity,
+            };
+            lines.push(
+                Line::styled(spinner(took), self.theme.accent)
+                    .with(format!(" {activity}"), self.theme.text)
+                    .with(format!("  {} · Esc interrupts", time(took)), self.theme.dim),
+            );
+        } else if chat.sending {
+            lines.push(Line::styled("· Sending", self.theme.dim));
+        }
+        let queue = transcript.queue();
+        for (number, input) in (1..).zip(queue).take(QUEUE_ROWS) {
+            let words = format!("  {number}. waits: {}", one_line(&input.text));
+            lines.push(Line::styled(words, self.theme.dim));
+        }
+        if queue.len() > QUEUE_ROWS {
+            let words = format!("  and {} more: /queue", queue.len() - QUEUE_ROWS);
+            lines.push(Line::styled(words, self.theme.dim));
+        }
+        if !lines.is_empty() {
+            lines.push(Line::default());
+        }
+        lines
+    }
+
+    /// Edits the message in the person's editor.
+    async fn edit(&mut self) -> Result<(), Failure> {
+        let (text, name) = (self.composer.text(), format!("{:x}", wiring::clock().entropy()));
+        let edited = self.hand_over(move || external::edit(&text, &name)).await?;
+        match edited {
+            Ok(text) => self.composer.set_text(&text),
+            Err(error) => self.hint = Some(format!("the editor failed: {error}")),
+        }
+        Ok(())
+    }
+
+    /// Shows the whole log of the session in the person's pager.
+    async fn show_transcript(&mut self, chat: &Chat) -> Result<(), Failure> {
+        let text = match chat.conversation.whole_transcript().await {
+            Ok(text) => text,
+            Err(failure) => {
+                self.hint = Some(failure.message);
+                return Ok(());
+            }
+        };
+        let shown = self.hand_over(move || external::page(&text)).await?;
+        if let Err(error) = shown {
+            self.hint = Some(format!("the pager failed: {error}"));
+        }
+        Ok(())
+    }
+
+    /// Runs another command of the program, whose output goes to the scrollback.
+    async fn run_command(&mut self, words: &[String]) -> Result<(), Failure> {
+        self.release()?;
+        let args = crate::args::Args::parse_words(words, self.adapters);
+        match args {
+            Ok(args) => {
+                let run = Box::pin(crate::command::run(args, self.adapters));
+                if let Err(failure) = run.await {
+                    crate::present::print_error(&failure.message);
+                }
+            }
+            Err(error) => print_notice(&error.to_string()),
+        }
+        self.reclaim()
+    }
+
+    /// Hands the terminal over to another program while the work runs.
+    async fn hand_over<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        self.release()?;
+        let done = tokio::task::spawn_blocking(work).await;
+        self.reclaim()?;
+        done.map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))
+    }
+
+    /// Stops the process as Ctrl+Z does elsewhere, until it is continued.
+    fn suspend(&mut self) -> Result<(), Failure> {
+        let bytes = self.screen.suspend();
+        self.device.write(&bytes).map_err(|error| unusable(&error))?;
+        self.device.suspend().map_err(|error| unusable(&error))?;
+        self.redraw();
+        Ok(())
+    }
+
+    fn release(&mut self) -> Result<(), Failure> {
+        let bytes = self.screen.suspend();
+        self.device.write(&bytes).map_err(|error| unusable(&error))?;
+        self.device.pause().map_err(|error| unusable(&error))
+    }
+
+    fn reclaim(&mut self) -> Result<(), Failure> {
+        self.device.resume().map_err(|error| unusable(&error))?;
+        self.redraw();
+        Ok(())
+    }
+
+    fn redraw(&mut self) {
+        if let Ok((columns, rows)) = self.device.size() {
+            self.resize(columns, rows);
+        }
+        self.screen.resume();
+        self.changed = true;
+    }
+}
+
+fn unusable(error: &std::io::Error) -> Failure {
+    Failure::new(ExitKind::Failed, format!("cannot use the terminal: {error}; try --plain"))
+}
+
+/// Waits until a moment; forever without one.
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn message(draft: Draft) -> Message {
+    Message { text: draft.text, images: draft.images }
+}
+
+fn is_key(input: &Input, letter: char) -> bool {
+    matches!(input, Input::Key(key) if *key == Key::ctrl(letter))
+}
+
+/// Returns the frame of the spinner at a time.
+fn spinner(took: Duration) -> &'static str {
+    const FRAMES: [&str; 8] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"];
+    let at = took.as_millis() / TICK.as_millis();
+    FRAMES.get(usize::try_from(at % 8).unwrap_or_default()).unwrap_or(&"⠋")
+}
+
+fn command_hints() -> Vec<CommandHint> {
+    let hint = |(name, takes, about): &(&str, &str, &str)| CommandHint {
+        name: (*name).to_owned(),
+        about: (*about).to_owned(),
+        takes: (!takes.is_empty()).then(|| (*takes).to_owned()),
+    };
+    COMMANDS.iter().map(hint).collect()
+}
+
+fn composer_style(theme: &Theme) -> ComposerStyle {
+    ComposerStyle {
+        prompt: theme.accent,
+        command: theme.warning,
+        text: theme.text,
+        span: theme.code,
+        selected: Style { reverse: true, ..theme.accent },
+        label: theme.text,
+        detail: theme.dim,
+    }
+}
+
+/// Returns the file of earlier messages, in the user's state folder.
+fn history_path() -> Option<PathBuf> {
+    let folder = wiring::state_folder().ok()?;
+    std::fs::create_dir_all(&folder).ok()?;
+    Some(folder.join("history.jsonl"))
+}

@@ -1,0 +1,221 @@
+//! The conversation at a terminal, as a person has it: in a real terminal (tmux), and over a pipe.
+
+mod common;
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use common::server::Server;
+use common::tmux::Tmux;
+use common::{Place, count, done};
+
+/// Starts a conversation in a terminal of this size.
+fn chat(place: &Place, (columns, rows): (u16, u16), words: &[&str]) -> Tmux {
+    let command = place.command(&[&["chat"], words].concat());
+    let terminal = Tmux::start(columns, rows, &command);
+    terminal.wait_for("/help lists");
+    terminal
+}
+
+/// Times that a text was written.
+fn times(text: &str, all: &str) -> usize {
+    all.matches(text).count()
+}
+
+#[test]
+fn a_pipe_is_a_conversation_of_a_line_a_turn() {
+    let place = Place::new();
+    let mut command = place.command(&[]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"write a.txt: hello\nread a.txt\n/status\n").unwrap();
+    drop(input);
+    let done = done(child.wait_with_output().unwrap());
+    assert_eq!(done.code, 0, "{done:?}");
+    for needle in ["› write a.txt: hello", "● write_file a.txt", "+hello", "› read a.txt", "demo"]
+    {
+        assert!(done.out.contains(needle), "{needle}: {}", done.out);
+    }
+    assert!(!done.out.contains('\u{1b}'), "{}", done.out);
+    assert!(done.err.contains("to continue: windlass chat --resume "), "{}", done.err);
+    assert_eq!(std::fs::read_to_string(place.file("a.txt")).unwrap(), "hello\n");
+}
+
+#[test]
+fn a_conversation_is_in_the_scrollback_once_and_can_be_continued() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let terminal = chat(&place, (80, 24), &[]);
+    terminal.send("show markdown");
+    terminal.wait_for("set phrases");
+    terminal.send("repeat 3: list_dir {}");
+    terminal.wait_for("3 times");
+    terminal.send("/quit");
+    terminal.wait_for("ended with 0");
+    let all = terminal.scrollback();
+    for needle in ["› show markdown", "What an answer may have", "› repeat 3: list_dir {}"] {
+        assert_eq!(times(needle, &all), 1, "{needle}: {all}");
+    }
+    assert_eq!(times("✓ list_dir", &all), 3, "{all}");
+    assert!(all.contains("to continue: windlass chat --resume"), "{all}");
+    let again = chat(&place, (80, 24), &["--resume", "last"]);
+    again.wait_for("3 times");
+    again.send("hello");
+    again.wait_for("Hello!");
+}
+
+#[test]
+fn an_approval_survives_the_process_and_is_answered_on_return() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let first = chat(&place, (100, 30), &["--permissions", "ask"]);
+    first.send("write a.txt: hello");
+    let screen = first.wait_for("May it run? write_file a.txt");
+    assert!(screen.contains("+hello") && screen.contains("1. Yes"), "{screen}");
+    let pid = first.process().to_string();
+    let killed = std::process::Command::new("kill").args(["-9", &pid]).status();
+    assert!(killed.unwrap().success());
+    first.wait_for("ended with 137");
+    assert!(!place.file("a.txt").exists());
+    let again = chat(&place, (100, 30), &["--permissions", "ask", "--continue"]);
+    again.wait_for("May it run? write_file a.txt");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    again.press(&["1"]);
+    again.wait_for("write_file returned");
+    assert_eq!(std::fs::read_to_string(place.file("a.txt")).unwrap(), "hello\n");
+}
+
+#[test]
+fn a_denial_has_a_reason_and_a_question_has_choices() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let terminal = chat(&place, (100, 30), &["--permissions", "ask"]);
+    terminal.send("write a.txt: hello");
+    terminal.wait_for("No, and say why");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    terminal.press(&["Down", "Down", "Down", "Down", "Enter"]);
+    terminal.wait_for("Reason");
+    terminal.send("not in this folder");
+    terminal.wait_for("not in this folder");
+    terminal.wait_for("was denied");
+    assert!(!place.file("a.txt").exists());
+    terminal.send("ask: which way? | left | right");
+    terminal.wait_for("2. right");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    terminal.press(&["2"]);
+    terminal.wait_for("You answered: “right”");
+}
+
+#[test]
+fn a_paste_of_two_thousand_lines_is_one_span_and_is_sent_whole() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let terminal = chat(&place, (80, 24), &[]);
+    let text: String = (1..=2_000).map(|number| format!("line {number}\n")).collect();
+    terminal.paste(&text);
+    terminal.wait_for("[pasted 2,000 lines]");
+    terminal.press(&["Enter"]);
+    terminal.wait_for("Hello!");
+    terminal.send("/quit");
+    terminal.wait_for("ended with 0");
+    let sessions = place.run(&["sessions", "--json"]).out;
+    let id = sessions.split("\"session\":\"").nth(1).or_else(|| sessions.split("\"id\":\"").nth(1));
+    let id = id.and_then(|rest| rest.split('"').next()).unwrap().to_owned();
+    let log = place.log(&id);
+    assert_eq!(count(&log, "InputQueued"), 1);
+    let said = log.iter().find(|fact| fact["kind"] == "InputQueued").unwrap().to_string();
+    assert!(said.contains("line 1\\nline 2\\n") && said.contains("line 2000"), "{said:.200}");
+}
+
+#[test]
+fn a_large_output_and_a_narrow_terminal_are_shown() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let terminal = chat(&place, (20, 12), &[]);
+    terminal.send("run: head -c 10000000 /dev/zero | tr '\\0' x");
+    terminal.wait_until("the turn has ended", |screen| screen.contains("tokens"));
+    let all = terminal.scrollback();
+    assert!(all.contains("10.0 MB"), "{all:.2000}");
+    terminal.send("hello");
+    terminal.wait_until("it answers", |_| terminal.scrollback().contains("Hello!"));
+}
+
+#[test]
+fn a_resize_in_the_middle_of_an_answer_writes_nothing_twice() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let terminal = chat(&place, (80, 24), &[]);
+    let words: Vec<String> = (1..=60).map(|number| format!("word{number}")).collect();
+    terminal.send(&format!("slowly: {}", words.join(" ")));
+    terminal.wait_for("word8");
+    terminal.resize(40, 20);
+    terminal.wait_for("word20");
+    terminal.resize(120, 30);
+    terminal.wait_for("word60");
+    terminal.wait_for("your own words");
+    terminal.send("/quit");
+    terminal.wait_for("ended with 0");
+    let all = terminal.scrollback();
+    // Once in the message, and once in the answer.
+    for word in ["word1 ", "word30 ", "word59 "] {
+        assert_eq!(times(word, &all), 2, "{word}: {all}");
+    }
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_said_and_a_message_steers() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let terminal = chat(&place, (80, 24), &[]);
+    terminal.send("slowly: one two three four five six seven eight nine ten eleven twelve");
+    terminal.wait_for("Answering");
+    terminal.press(&["Escape"]);
+    terminal.wait_for("interrupted");
+    assert!(terminal.scrollback().contains("one two three four"));
+    terminal.send("run: sleep 2; echo done");
+    terminal.wait_for("● $ sleep 2");
+    terminal.send("hello");
+    terminal.wait_for("Hello!");
+}
+
+#[test]
+fn two_terminals_share_a_session_of_a_server() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let server = Server::start(&place, &[]);
+    let at = format!("http://{}", server.at());
+    let token = server.token().to_owned();
+    let open = |words: &[&str]| {
+        let mut command = place.command(&[&["chat", "--server", &at], words].concat());
+        command.env("WINDLASS_TOKEN", &token);
+        let terminal = Tmux::start(80, 24, &command);
+        terminal.wait_for("/help lists");
+        terminal
+    };
+    let one = open(&[]);
+    one.send("hello");
+    one.wait_for("Hello!");
+    let two = open(&["--resume", "last"]);
+    two.wait_for("Hello!");
+    two.send("show markdown");
+    two.wait_for("set phrases");
+    one.wait_for("set phrases");
+    assert!(one.scrollback().contains("› show markdown"));
+    server.stop("TERM");
+}

@@ -7,9 +7,10 @@ mod status;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
 use windlass_engine::ports::Clock as _;
@@ -64,6 +65,8 @@ struct LiveTerminal<'a> {
     early: Vec<(Message, SendAs)>,
     /// Last key, which decides whether somebody looks.
     touched: Instant,
+    /// Interrupts from outside: raw mode sends none for Ctrl+C.
+    interrupts: Option<UnixSignal>,
     /// True while keys may belong to the message that was being typed when a question appeared.
     guard: bool,
     changed: bool,
@@ -131,6 +134,7 @@ impl<'a> LiveTerminal<'a> {
             hint: fault.map(|error| format!("earlier messages cannot be read: {error}")),
             early: Vec::new(),
             touched: Instant::now(),
+            interrupts: None,
             guard: false,
             changed: true,
         })
@@ -194,6 +198,7 @@ impl<'a> LiveTerminal<'a> {
             })
         };
         let mut terminate = listen(SignalKind::terminate())?;
+        self.interrupts = Some(listen(SignalKind::interrupt())?);
         let mut hang_up = listen(SignalKind::hangup())?;
         for (message, how) in std::mem::take(&mut self.early) {
             let lines = chat.enter(message, how).await?;
@@ -219,6 +224,12 @@ impl<'a> LiveTerminal<'a> {
                 () = until(due) => {}
                 () = until(tick) => self.changed = true,
                 () = self.listed.notified() => self.changed |= self.composer.refresh(),
+                () = interrupted(&mut self.interrupts) => {
+                    if !chat.conversation.transcript().is_busy() {
+                        return Ok(ExitKind::Interrupted);
+                    }
+                    chat.conversation.interrupt();
+                }
                 _ = terminate.recv() => return Ok(ExitKind::Terminated),
                 _ = hang_up.recv() => return Ok(ExitKind::Terminated),
             }
@@ -579,6 +590,11 @@ impl<'a> LiveTerminal<'a> {
 
     fn reclaim(&mut self) -> Result<(), Failure> {
         self.device.resume().map_err(|error| unusable(&error))?;
+        // Ctrl+C in the other program was meant for that one.
+        if let Some(interrupts) = &mut self.interrupts {
+            let mut now = Context::from_waker(Waker::noop());
+            while let Poll::Ready(Some(())) = interrupts.poll_recv(&mut now) {}
+        }
         self.redraw();
         Ok(())
     }
@@ -600,6 +616,17 @@ fn unusable(error: &std::io::Error) -> Failure {
 async fn until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for an interrupt from outside.
+async fn interrupted(signal: &mut Option<UnixSignal>) {
+    match signal {
+        Some(signal) => {
+            // The stream of a signal does not end.
+            let _ = signal.recv().await;
+        }
         None => std::future::pending().await,
     }
 }

@@ -83,6 +83,18 @@ pub struct LiveArea {
 }
 
 /// Turns finished lines and a live area into bytes for a terminal, at most 30 times a second.
+///
+/// ```
+/// use std::time::Instant;
+/// use windlass_terminal::{ColorSupport, Line, LiveArea, Screen, Size};
+///
+/// let mut screen = Screen::new(Size { columns: 80, rows: 24 }, ColorSupport::Basic);
+/// screen.commit([Line::plain("finished")]);
+/// screen.set_live(LiveArea { lines: vec![Line::plain("working")], cursor: None });
+/// let bytes = screen.frame(Instant::now()).unwrap_or_default();
+/// assert!(bytes.windows(10).any(|part| part == b"finished\r\n"));
+/// assert!(screen.due().is_none());
+/// ```
 #[derive(Debug)]
 pub struct Screen {
     size: Size,

@@ -242,7 +242,7 @@ mod tests {
             .assert_eq(&plain(&lines, ColorSupport::None));
         // Two texts with no order in common.
         let mixed = |seed: u64| -> String {
-            let numbers = (1..100_000_u64).map(|n| (n * seed) % 4_099);
+            let numbers = (1..50_000_u64).map(|n| (n * seed) % 4_099);
             numbers.map(|n| format!("{n:x}\n")).collect()
         };
         let start = Instant::now();

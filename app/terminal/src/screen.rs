@@ -27,6 +27,12 @@ const INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 30);
 /// frame has at most 256 KiB of them.
 const CHUNK: usize = 224 * 1024;
 
+/// Time without frames after a resize, as more of them are likely to follow.
+const SETTLES: Duration = Duration::from_millis(100);
+
+/// The same within tmux, which breaks rows at once and tells of it after up to 250 ms.
+const SETTLES_IN_TMUX: Duration = Duration::from_millis(300);
+
 const BEGIN: &[u8] = b"\x1b[?2026h";
 const END: &[u8] = b"\x1b[?2026l";
 
@@ -77,6 +83,18 @@ pub struct LiveArea {
 }
 
 /// Turns finished lines and a live area into bytes for a terminal, at most 30 times a second.
+///
+/// ```
+/// use std::time::Instant;
+/// use windlass_terminal::{ColorSupport, Line, LiveArea, Screen, Size};
+///
+/// let mut screen = Screen::new(Size { columns: 80, rows: 24 }, ColorSupport::Basic);
+/// screen.commit([Line::plain("finished")]);
+/// screen.set_live(LiveArea { lines: vec![Line::plain("working")], cursor: None });
+/// let bytes = screen.frame(Instant::now()).unwrap_or_default();
+/// assert!(bytes.windows(10).any(|part| part == b"finished\r\n"));
+/// assert!(screen.due().is_none());
+/// ```
 #[derive(Debug)]
 pub struct Screen {
     size: Size,
@@ -88,8 +106,11 @@ pub struct Screen {
     live: LiveArea,
     drawn: Drawn,
     changed: bool,
+    resized: bool,
     suspended: bool,
-    last: Option<Instant>,
+    /// Times before which there is no frame: the last one is too young, or a resize.
+    next: Option<Instant>,
+    settled: Option<Instant>,
 }
 
 impl Screen {
@@ -106,12 +127,14 @@ impl Screen {
             live: LiveArea::default(),
             drawn: Drawn::default(),
             changed: false,
+            resized: false,
             suspended: false,
-            last: None,
+            next: None,
+            settled: None,
         }
     }
 
-    /// Passes the clipboard through tmux, which the variable `TMUX` shows.
+    /// States that the terminal is tmux, which the variable `TMUX` shows. The clipboard is passed through it.
     #[must_use]
     pub fn within_tmux(self, tmux: bool) -> Self {
         Self { tmux, ..self }
@@ -137,8 +160,9 @@ impl Screen {
         self.live = live;
     }
 
-    /// Sets the terminal's size. Call it with the current size before each frame: a frame for a size that the
-    /// terminal no longer has may leave rows behind.
+    /// Sets the terminal's size, after which there is no frame for a moment. Call it with the current size
+    /// before each frame: a frame for a size that the terminal no longer has may leave rows of the live area
+    /// behind.
     pub fn resize(&mut self, size: Size) {
         if size == self.size {
             return;
@@ -146,6 +170,7 @@ impl Screen {
         self.drawn.resized();
         self.size = size;
         self.changed = true;
+        self.resized = true;
     }
 
     /// Sets the window's title, without control characters.
@@ -167,20 +192,23 @@ impl Screen {
         copied
     }
 
-    /// Draws the next frame without waiting, for the answer to a key.
+    /// Draws the next frame without waiting for the last one to age, for the answer to a key.
     pub fn hurry(&mut self) {
-        self.last = None;
+        self.next = None;
     }
 
-    /// Returns the bytes of a frame, or none if nothing changed or the last frame is too young.
+    /// Returns the bytes of a frame, or none if nothing changed or the last frame or resize is too young.
     pub fn frame(&mut self, now: Instant) -> Option<Vec<u8>> {
-        let young = self.last.is_some_and(|last| now < last + INTERVAL);
-        if self.suspended || !self.changed || young {
+        if std::mem::take(&mut self.resized) {
+            self.settled = Some(now + if self.tmux { SETTLES_IN_TMUX } else { SETTLES });
+        }
+        let early = self.next.max(self.settled).is_some_and(|next| now < next);
+        if self.suspended || !self.changed || early {
             return None;
         }
         let mut body = Vec::new();
         if !self.queue.is_empty() || self.drawn.is_broken() {
-            self.clear(&mut body);
+            self.clear(self.truncates, &mut body);
             self.queue.write(self.size, self.colors, CHUNK, &mut body);
         }
         if !self.queue.is_open() {
@@ -196,7 +224,7 @@ impl Screen {
         if out.is_empty() {
             return None;
         }
-        self.last = Some(now);
+        self.next = Some(now + INTERVAL);
         Some(out)
     }
 
@@ -204,14 +232,16 @@ impl Screen {
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
         let waits = self.changed && !self.suspended;
-        waits.then(|| self.last.map_or_else(Instant::now, |last| last + INTERVAL))
+        waits.then(|| self.next.max(self.settled).unwrap_or_else(Instant::now))
     }
 
     /// Returns bytes that write all finished lines, clear the live area and show the cursor: for an editor, a
     /// pager or the end of the program. Until `resume` there is no further frame.
     pub fn suspend(&mut self) -> Vec<u8> {
         let mut out = std::mem::take(&mut self.control);
-        self.clear(&mut out);
+        // A resize that has not settled may be followed by one that is not known, and then the rows are not
+        // broken at this width. Rather than a finished line is cleared, a row stays.
+        self.clear(self.truncates || self.tmux, &mut out);
         self.queue.write(self.size, self.colors, usize::MAX, &mut out);
         self.drawn.show(&mut out);
         self.suspended = true;
@@ -225,8 +255,8 @@ impl Screen {
         self.changed = true;
     }
 
-    fn clear(&mut self, out: &mut Vec<u8>) {
-        let broken_at = (!self.truncates).then_some(self.size.columns);
+    fn clear(&mut self, truncated: bool, out: &mut Vec<u8>) {
+        let broken_at = (!truncated).then_some(self.size.columns);
         self.drawn.clear(broken_at, out);
     }
 }

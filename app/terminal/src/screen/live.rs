@@ -1,8 +1,11 @@
 //! The rows of the live area that are on the terminal, and the bytes that change them.
 //!
-//! All moves are relative to the cursor, which stays within the area. Rows are cleared as a whole before
-//! they are rewritten, since a terminal that breaks rows on a resize counts the cells that were ever
-//! written.
+//! All moves are relative to the cursor, which stays within the area: in its first column of all if it is
+//! hidden. Rows are cleared as a whole before they are rewritten, since a terminal that breaks rows on a
+//! resize counts the cells that were ever written.
+//!
+//! A terminal may be resized before anybody knows. Then a frame may leave rows of the area behind; it never
+//! moves up so far that a finished line is cleared.
 
 use std::io::Write as _;
 
@@ -78,19 +81,14 @@ impl Drawn {
         *self = Self { hidden: self.hidden, ..Self::default() };
     }
 
-    /// Draws a view, rewriting rows that differ.
+    /// Draws a view, from the first row that differs.
     pub(super) fn draw(&mut self, view: View, colors: ColorSupport, out: &mut Vec<u8>) {
         let start = out.len();
-        let changed = self.rows != view.rows;
-        if changed {
+        if self.rows != view.rows {
             self.hide(out);
-            // A character that is wider than expected cannot break its row.
-            out.extend_from_slice(b"\x1b[?7l");
-            self.rewrite(&view.rows, colors, out);
-            out.extend_from_slice(b"\x1b[?7h");
+            self.rewrite(&view, colors, out);
             self.rows = view.rows;
         }
-        // A hidden cursor stays in the first column, where no resize moves it.
         let target = view.cursor.unwrap_or_default();
         if target != self.at || out.len() > start {
             self.go(target.0, out);
@@ -119,29 +117,30 @@ impl Drawn {
         }
     }
 
-    fn rewrite(&mut self, rows: &[Vec<Span>], colors: ColorSupport, out: &mut Vec<u8>) {
-        for (index, row) in rows.iter().enumerate() {
-            let old = self.rows.get(index);
-            if old == Some(row) {
-                continue;
-            }
-            match (old, index) {
-                (None, 1..) => {
-                    self.go(index - 1, out);
-                    out.extend_from_slice(b"\r\n");
-                    self.at = (index, 0);
-                }
-                (None, 0) => {}
-                (Some(_), _) => {
-                    self.go(index, out);
-                    out.extend_from_slice(b"\x1b[2K");
-                }
+    /// Clears the rows from the first one that differs, and writes those of the view. Rows begin by a line
+    /// break and not by a move, so that a terminal that is narrower by now breaks them and counts them as
+    /// after a resize. Without a cursor none are counted, and they are not broken.
+    fn rewrite(&mut self, view: &View, colors: ColorSupport, out: &mut Vec<u8>) {
+        let alike = self.rows.iter().zip(&view.rows).take_while(|(old, new)| old == new).count();
+        if alike < self.rows.len() {
+            self.go(alike, out);
+            erase_below(out);
+        } else if alike > 0 {
+            self.go(alike - 1, out);
+        }
+        let keep = view.cursor.is_none();
+        if keep {
+            out.extend_from_slice(b"\x1b[?7l");
+        }
+        for (index, row) in view.rows.iter().enumerate().skip(alike) {
+            if index > self.at.0 {
+                out.extend_from_slice(b"\r\n");
+                self.at = (index, 0);
             }
             encode(row, colors, out);
         }
-        if rows.len() < self.rows.len() {
-            self.go(rows.len(), out);
-            erase_below(out);
+        if keep {
+            out.extend_from_slice(b"\x1b[?7h");
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod hostile;
 mod terminal;
+mod tmux;
 mod worlds;
 
 use std::time::{Duration, Instant};
@@ -82,6 +83,89 @@ fn finished_lines_stand_above_the_live_area_and_scroll_away() {
     .assert_eq(&scene.terminal.picture());
 }
 
+/// Streams an answer, word by word, with its unfinished block in the live area.
+fn answer(columns: u16) -> String {
+    let text = "## Plan\n- **read** `a.rs`, then 漢字\n- *write* it\n\n```\nfn main() {}\n```\n\
+                | file | lines |\n|---|--:|\n| a.rs | 12 |\n\nDone, and the tests pass again.";
+    let mut scene = Scene::new(columns, 12);
+    let mut stream = crate::MarkdownStream::new(&crate::Theme::dark(), columns);
+    for word in text.split_inclusive(' ') {
+        scene.screen.commit(stream.push(word));
+        let mut lines = stream.preview(3);
+        lines.push(Line::plain("working 3 s"));
+        scene.screen.set_live(LiveArea { lines, cursor: None });
+        scene.frame();
+    }
+    scene.screen.commit(stream.finish());
+    scene.live(&["> "], Some((0, 2)));
+    scene.frame();
+    scene.terminal.picture()
+}
+
+#[test]
+fn an_answer_streams_at_all_widths() {
+    expect![[r#"
+        ^Plan
+        ^
+        ^• read a.rs, then
+        ^  漢字
+        ^• write it
+        |
+        |fn main() {}
+        |
+        |┌──────┬───────┐
+        |│ file │ lines │
+        |├──────┼───────┤
+        |│ a.rs │    12 │
+        |└──────┴───────┘
+        |
+        |Done, and the tests
+        |pass again.
+        |>
+        cursor shown at 11,2
+    "#]]
+    .assert_eq(&answer(20));
+    expect![[r#"
+        ^Plan
+        ^
+        ^• read a.rs, then 漢字
+        |• write it
+        |
+        |fn main() {}
+        |
+        |┌──────┬───────┐
+        |│ file │ lines │
+        |├──────┼───────┤
+        |│ a.rs │    12 │
+        |└──────┴───────┘
+        |
+        |Done, and the tests pass again.
+        |>
+        cursor shown at 11,2
+    "#]]
+    .assert_eq(&answer(40));
+    assert_eq!(answer(80), answer(200));
+    expect![[r#"
+        ^Plan
+        ^
+        ^• read a.rs, then 漢字
+        |• write it
+        |
+        |fn main() {}
+        |
+        |┌──────┬───────┐
+        |│ file │ lines │
+        |├──────┼───────┤
+        |│ a.rs │    12 │
+        |└──────┴───────┘
+        |
+        |Done, and the tests pass again.
+        |>
+        cursor shown at 11,2
+    "#]]
+    .assert_eq(&answer(200));
+}
+
 #[test]
 fn a_live_area_that_is_too_tall_shows_the_rows_of_its_cursor() {
     let mut scene = Scene::new(20, 4);
@@ -107,15 +191,23 @@ fn a_live_area_shrinks_and_grows_in_place() {
 }
 
 #[test]
-fn only_rows_that_differ_are_written() {
+fn only_rows_from_the_first_that_differs_are_written() {
     let mut scene = Scene::new(40, 10);
     scene.live(&["status", "first", "second"], Some((2, 0)));
     scene.frame();
     scene.live(&["status", "fIrst", "second"], Some((2, 0)));
     let bytes = String::from_utf8(scene.frame()).unwrap();
-    assert!(bytes.contains("fIrst") && !bytes.contains("status") && !bytes.contains("second"));
+    assert!(bytes.contains("fIrst\r\nsecond") && !bytes.contains("status"), "{bytes:?}");
     scene.live(&["status", "fIrst", "second"], Some((2, 3)));
     expect![[r#""\u{1b}[?2026h\r\u{1b}[3C\u{1b}[?2026l""#]]
+        .assert_eq(&format!("{:?}", String::from_utf8(scene.frame()).unwrap()));
+}
+
+#[test]
+fn rows_without_a_cursor_are_not_broken_by_a_terminal_that_has_become_narrower() {
+    let mut scene = Scene::new(40, 10);
+    scene.live(&["status"], None);
+    expect![[r#""\u{1b}[?2026h\u{1b}[?25l\u{1b}[?7lstatus\u{1b}[?7h\r\u{1b}[?2026l""#]]
         .assert_eq(&format!("{:?}", String::from_utf8(scene.frame()).unwrap()));
 }
 
@@ -131,13 +223,34 @@ fn frames_are_thirty_a_second_and_only_on_change() {
     assert_eq!(frames, 30);
     let due = scene.screen.due().unwrap();
     assert!(scene.screen.frame(due - Duration::from_nanos(1)).is_none());
-    assert!(scene.screen.frame(due).is_some());
+    scene.screen.hurry();
+    assert!(scene.screen.frame(due - Duration::from_nanos(1)).is_some());
     // Nothing changed since, so nothing is due, also after the same area once more.
     scene.live(&["tick 999"], None);
     scene.screen.resize(Size { columns: 40, rows: 10 });
     scene.screen.commit([]);
     assert_eq!(scene.screen.due(), None);
     assert!(scene.screen.frame(due + Duration::from_secs(9)).is_none());
+}
+
+#[test]
+fn frames_wait_until_a_resize_has_settled() {
+    for (tmux, wait) in [(false, 100), (true, 300)] {
+        let mut scene = Scene::new(40, 10);
+        scene.screen =
+            Screen::new(Size { columns: 40, rows: 10 }, ColorSupport::None).within_tmux(tmux);
+        scene.live(&["a"], None);
+        scene.frame();
+        for columns in [50, 60] {
+            scene.resize(columns, 10);
+            scene.screen.hurry();
+            assert_eq!(scene.frame(), []);
+        }
+        let due = scene.now + Duration::from_millis(wait);
+        assert_eq!(scene.screen.due(), Some(due));
+        assert!(scene.screen.frame(due - Duration::from_nanos(1)).is_none());
+        assert!(scene.screen.frame(due).is_some());
+    }
 }
 
 #[test]
@@ -216,7 +329,7 @@ fn a_terminal_that_truncates_keeps_its_finished_lines() {
     let size = Size { columns: 40, rows: 10 };
     scene.terminal.cut(size);
     scene.screen.resize(size);
-    scene.frame();
+    scene.settle();
     let screen = scene.terminal.screen();
     assert_eq!(screen[..5], ["line 0", "line 1", "line 2", "line 3", "line 4"]);
     assert_eq!(screen[5..8], ["live ".repeat(8).trim(), "> ", ""]);

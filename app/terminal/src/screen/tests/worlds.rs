@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::{Scene, area};
+use crate::screen::Size;
 use crate::text::Line;
 
 #[derive(Debug, Clone)]
@@ -104,7 +105,7 @@ fn a_stream_survives_shrinking_and_growing_at_all_widths() {
                     [columns / 2, columns * 2, columns + 13, columns][usize::from(n / 7 % 4)];
                 scene.resize(size, 20 + n % 9);
             }
-            scene.frame();
+            scene.settle();
             let live = letters(&format!("{status}STATUS> INPUT"));
             assert!(scene.terminal.letters().starts_with(&finished), "{columns} {n}");
             assert!(
@@ -115,5 +116,35 @@ fn a_stream_survives_shrinking_and_growing_at_all_widths() {
         assert!(!scrolled.contains("LIVE") && !scrolled.contains("STATUS"), "{scrolled}");
         let shown = scene.terminal.letters();
         assert_eq!((shown.matches("STATUS").count(), shown.matches("INPUT").count()), (1, 1));
+    }
+}
+
+#[test]
+fn a_frame_for_a_width_that_is_gone_clears_no_finished_line() {
+    for (columns, narrow, commits) in
+        [(80, 40, true), (80, 40, false), (200, 33, true), (57, 20, false)]
+    {
+        let mut scene = Scene::new(columns, 24);
+        scene.screen.commit((0..30).map(|n| Line::plain(format!("<{n}>"))));
+        let live = |n: usize| {
+            let wide = ["A", "B", "C"][n].repeat(190);
+            area(&[&wide, &"S".repeat(190), "> I"], Some((2, 3)))
+        };
+        let mut expected: String = (0..30).map(|n| format!("<{n}>")).collect();
+        for n in 0..3 {
+            scene.screen.set_live(live(n));
+            if commits {
+                scene.screen.commit([Line::plain(format!("<<{n}>>"))]);
+                expected.push_str(&format!("<<{n}>>"));
+            }
+            if n == 1 {
+                scene.terminal.resize(Size { columns: narrow, rows: 24 });
+            }
+            scene.frame();
+        }
+        scene.screen.resize(Size { columns: narrow, rows: 24 });
+        scene.settle();
+        let finished: String = scene.terminal.letters().replace(">I", "");
+        assert_eq!(finished.replace(char::is_alphabetic, ""), expected, "{columns} {narrow}");
     }
 }

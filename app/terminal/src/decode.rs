@@ -256,6 +256,10 @@ impl Modifiers {
         Self { shift: has(1), alt: has(2 | 32), ctrl: has(4), other: has(8 | 16), released }
     }
 
+    fn of_command(self) -> bool {
+        self.ctrl || self.alt
+    }
+
     fn key(self, code: KeyCode) -> Option<Decoded> {
         let Self { shift, alt, ctrl, other, released } = self;
         let pressed = !other && !released;
@@ -268,14 +272,19 @@ fn sequence(text: &str, last: u8) -> Option<Decoded> {
     let mut parts = text.split(';');
     let first = parts.next().unwrap_or_default();
     let second = parts.next().unwrap_or_default();
-    let number = first.split(':').next().unwrap_or_default().parse::<u32>();
+    let mut codes = first.split(':').map(str::parse::<u32>);
+    let number = codes.next().unwrap_or(Ok(0));
     let modifiers = Modifiers::parse(second);
     match (last, number) {
         (b'I', _) if text.is_empty() => Some(Decoded::Input(Input::Focus(true))),
         (b'O', _) if text.is_empty() => Some(Decoded::Input(Input::Focus(false))),
         (b'~', Ok(27)) => from_code(parts.next()?.parse().ok()?, modifiers),
         (b'~', Ok(number)) => modifiers.key(numbered(number)?),
-        (b'u', Ok(code)) => from_code(code, modifiers),
+        // With Ctrl or Alt, a key of another alphabet counts as the one at its place of a Latin keyboard.
+        (b'u', Ok(code)) => match codes.nth(1) {
+            Some(Ok(base)) if code > 127 && modifiers.of_command() => from_code(base, modifiers),
+            Some(_) | None => from_code(code, modifiers),
+        },
         (b'Z', _) => modifiers.key(KeyCode::BackTab),
         // A report of the cursor's place ends with R, as F3 does.
         (b'R', _) if first != "1" => None,

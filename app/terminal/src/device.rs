@@ -18,9 +18,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::burst::Arrivals;
 use crate::keys::Input;
 
-/// Marked pastes, reports of the focus, and keys with all their modifiers (kitty's protocol), each of
+/// Marked pastes, reports of the focus, and keys with their modifiers and places (kitty's protocol), each of
 /// which terminals without it ignore.
-const ENTER: &[u8] = b"\x1b[?2004h\x1b[?1004h\x1b[>1u";
+const ENTER: &[u8] = b"\x1b[?2004h\x1b[?1004h\x1b[>5u";
 /// Ends a synchronized update, then what `ENTER` began, then styles; shows the cursor.
 const LEAVE: &[u8] = b"\x1b[?2026l\x1b[<1u\x1b[?1004l\x1b[?2004l\x1b[0m\x1b[?25h";
 /// Question for the background color.
@@ -44,6 +44,8 @@ pub struct Device {
     resizes: Signals,
     /// Absent while the device is paused.
     reader: Option<Reader>,
+    /// True after the last input.
+    ended: bool,
 }
 
 impl Device {
@@ -70,7 +72,7 @@ impl Device {
         let resizes = signal(SignalKind::window_change())?;
         let (sender, chunks) = unbounded_channel();
         let arrivals = Arrivals::default();
-        let mut device = Self { arrivals, chunks, sender, resizes, reader: None };
+        let mut device = Self { arrivals, chunks, sender, resizes, reader: None, ended: false };
         device.resume()?;
         Ok(device)
     }
@@ -164,6 +166,9 @@ impl Device {
 
     /// Waits for bytes, another size, or until what arrived is due. Returns false if no more arrives.
     async fn arrive(&mut self, until: Option<Instant>) -> io::Result<bool> {
+        if self.ended {
+            return Ok(false);
+        }
         if self.reader.is_none() {
             return std::future::pending().await;
         }
@@ -176,9 +181,13 @@ impl Device {
         };
         tokio::select! {
             biased;
-            chunk = self.chunks.recv() => match chunk.transpose()? {
-                Some((bytes, now)) if !bytes.is_empty() => self.arrivals.push(&bytes, now),
-                Some(_) | None => return Ok(false),
+            chunk = self.chunks.recv() => match chunk {
+                Some(Ok((bytes, now))) if !bytes.is_empty() => self.arrivals.push(&bytes, now),
+                Some(Ok(_)) | None => self.ended = true,
+                Some(Err(error)) => {
+                    self.ended = true;
+                    return Err(error);
+                }
             },
             _ = self.resizes.recv() => self.add_size()?,
             () = sleep => self.arrivals.settle(Instant::now()),

@@ -225,7 +225,7 @@ fn key(code: KeyCode) -> String {
 fn inputs_arrive_and_modes_are_restored() {
     let mut person = Person::at("keys");
     let start = person.sees("ready\r\n");
-    assert!(start.contains("\x1b[?2004h") && start.contains("\x1b[>1u"), "{start:?}");
+    assert!(start.contains("\x1b[?2004h") && start.contains("\x1b[>5u"), "{start:?}");
     assert!(person.is_raw());
     person.types("\x1b[200~one\rtwo\n\x1b[201~\r");
     let paste = line(&Input::Paste("one\rtwo\n".into()));

@@ -67,6 +67,8 @@ fn keys_of_every_protocol() {
         ("\x1b[27u", plain(KeyCode::Esc)),
         ("\x1b[57414;1:2u", plain(KeyCode::Enter)),
         ("\x1b[97:65;3u", vec![Key::alt('a')]),
+        ("\x1b[1089::99;5u", vec![Key::ctrl('c')]),
+        ("\x1b[1089:1057:99;2u", vec![Key::char('С')]),
     ] {
         assert_eq!(keys(bytes), expected, "{bytes:?}");
     }

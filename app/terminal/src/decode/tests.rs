@@ -117,6 +117,7 @@ fn a_marked_paste_ends_at_its_mark() {
     let all = [pasted("one\rtwo\u{1b}[A"), key(Key::plain(KeyCode::Enter))];
     assert_eq!(decode(b"\x1b[200~one\rtwo\x1b[A\x1b[201~\r"), all);
     assert_eq!(decode(b"\x1b[200~\x1b[201~"), [pasted("")]);
+    assert_eq!(decode(b"\x1b\x1b[200~x\x1b[201~"), [escape(), pasted("x")]);
     assert_eq!(decode(b"\x1b[200~cut\x1b[20"), [pasted("cut\u{1b}[20")]);
 }
 

@@ -1,91 +1,88 @@
-//! Pastes of terminals that do not mark them, and answers of the terminal among the keys.
+//! Pastes of terminals that do not mark them, told from keys by their arrival.
 //!
-//! Without bracketed paste, a paste arrives as keys, and its line breaks as Enter. A person leaves
-//! tens of milliseconds between two keys; a terminal writes all at once. Nothing here reads a clock.
+//! Without marks, a paste arrives as keys, and its line breaks as Enter. A person leaves tens of
+//! milliseconds between two keys; a terminal writes all at once. Nothing here reads a clock.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use crate::decode::{Decoded, Decoder, Unfinished};
 use crate::keys::{Input, Key, KeyCode};
 
-/// Longest time between two keys of a burst.
+/// Longest time between two keys of a burst that may be one of a person.
 const GAP: Duration = Duration::from_millis(10);
 /// Time that an Enter at the end of a burst waits for more.
 const HOLD: Duration = Duration::from_millis(40);
-/// Time after a paste within which the rest of it may arrive.
-const REST: Duration = Duration::from_millis(100);
+/// Time that a paste waits for the rest of it.
+const PASTE: Duration = Duration::from_millis(100);
+/// Time after a paste within which a line break is still of it.
+const REST: Duration = Duration::from_millis(250);
+/// Time that an Esc waits for the rest of a sequence.
+const ESCAPE: Duration = Duration::from_millis(25);
+/// Time that a part of a sequence or a marked paste waits for the rest.
+const STALLED: Duration = Duration::from_secs(3);
 /// Fewest keys of a burst.
 const FEWEST: usize = 3;
 /// Characters from which on a burst without a line break is a paste.
 const LONG: usize = 400;
-/// Longest time between a question to the terminal and its answer.
-const LATEST: Duration = Duration::from_secs(10);
-/// Longest color in an answer, in characters.
-const ANSWER: usize = 64;
-/// Opening of an answer that has the background color.
-const OPENING: &str = "\u{1B}]11;";
 
 /// Inputs in the order of their arrival, with pastes put together.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
+    decoder: Decoder,
+    /// Time of the last bytes.
+    arrived: Option<Instant>,
     /// Keys that may be of one burst, with the time of the last one.
     held: Vec<Key>,
     last: Option<Instant>,
+    /// True if the held keys are a paste.
+    paste: bool,
     /// End of the last paste that was put together.
     pasted: Option<Instant>,
     ready: VecDeque<Input>,
-    question: Option<Question>,
-    answer: Option<String>,
-}
-
-/// A question to the terminal, and keys that may be its answer, with the time of the last one.
-#[derive(Debug)]
-struct Question {
-    asked: Instant,
-    held: Vec<Key>,
-    last: Instant,
+    background: Option<String>,
 }
 
 impl Arrivals {
-    /// Expects an answer of the terminal (an OSC sequence with number 11) among the keys.
-    pub(crate) fn ask(&mut self, now: Instant) {
-        self.question = Some(Question { asked: now, held: Vec::new(), last: now });
+    /// Adds bytes that were read at a time.
+    pub(crate) fn push(&mut self, bytes: &[u8], now: Instant) {
+        self.settle(now);
+        self.arrived = Some(now);
+        let decoded = self.decoder.push(bytes);
+        self.add_all(decoded, now);
     }
 
-    /// Returns the terminal's answer once, without its number.
-    pub(crate) fn answer(&mut self) -> Option<String> {
-        self.answer.take()
+    /// Adds an input that no bytes told.
+    pub(crate) fn add(&mut self, input: Input) {
+        self.release();
+        self.ready.push_back(input);
     }
 
-    /// Adds an input.
-    pub(crate) fn push(&mut self, input: Input, now: Instant) {
-        let Input::Key(key) = input else {
-            self.settle(now);
-            self.ready.push_back(input);
-            return;
-        };
-        for key in self.beside_answer(key, now) {
-            self.push_key(key, now);
+    fn add_all(&mut self, decoded: Vec<Decoded>, now: Instant) {
+        for one in decoded {
+            match one {
+                Decoded::Input(Input::Key(key)) if is_text(key) => {
+                    self.paste = self.paste || self.becomes_paste();
+                    self.held.push(key);
+                    self.last = Some(now);
+                }
+                Decoded::Input(input) => self.add(input),
+                Decoded::Background(color) => self.background = Some(color),
+            }
         }
     }
 
-    fn push_key(&mut self, key: Key, now: Instant) {
-        if self.last.is_some_and(|last| now.duration_since(last) > self.wait().max(GAP)) {
-            self.release();
-        }
-        if is_text(key) {
-            self.held.push(key);
-            self.last = Some(now);
-        } else {
-            self.release();
-            self.ready.push_back(key.into());
-        }
+    /// Returns true if the held keys and one more are a paste: if a line break is not their end, or if
+    /// they are many. A few characters at once are those of an input method, and text with one Enter
+    /// at its end comes from a program that types.
+    fn becomes_paste(&self) -> bool {
+        let many = self.held.len() >= LONG;
+        many || (self.held.len() + 1 >= FEWEST && self.held.iter().any(|key| is_newline(*key)))
     }
 
-    /// Returns the time at which `settle` is due, if no other key arrives before.
-    pub(crate) fn due(&self) -> Option<Instant> {
-        let asking = self.question.as_ref().filter(|question| !question.held.is_empty());
-        asking.map(|question| question.last + HOLD).or_else(|| Some(self.last? + self.wait()))
+    /// Returns the background color that the terminal told, once.
+    pub(crate) fn background(&mut self) -> Option<String> {
+        self.background.take()
     }
 
     /// Returns the next input whose kind is decided.
@@ -93,110 +90,54 @@ impl Arrivals {
         self.ready.pop_front()
     }
 
-    /// Decides about all inputs so far, as no more of their burst have arrived until `now`.
+    /// Returns the time at which `settle` is due, if no more bytes arrive before.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        [self.bytes_due(), self.keys_due()].into_iter().flatten().min()
+    }
+
+    /// Decides what is due.
     pub(crate) fn settle(&mut self, now: Instant) {
-        let held = self.question.as_mut().map(|question| std::mem::take(&mut question.held));
-        for key in held.into_iter().flatten() {
-            self.push_key(key, now);
+        if self.keys_due().is_some_and(|due| due <= now) {
+            self.release();
         }
-        self.release();
+        if self.bytes_due().is_some_and(|due| due <= now) {
+            let decoded = self.decoder.finish();
+            self.add_all(decoded, now);
+        }
     }
 
-    fn release(&mut self) {
-        let (keys, last) = (std::mem::take(&mut self.held), self.last.take());
-        let Some(last) = last.filter(|_| !keys.is_empty()) else {
-            return;
+    fn bytes_due(&self) -> Option<Instant> {
+        let wait = match self.decoder.unfinished()? {
+            Unfinished::Key => ESCAPE,
+            Unfinished::Sequence | Unfinished::Paste => STALLED,
         };
-        let rest = self.pasted.is_some_and(|pasted| last.duration_since(pasted) < REST);
-        match paste_of(&keys, rest) {
-            Some(text) => {
-                self.pasted = Some(last);
-                self.ready.push_back(Input::Paste(text));
-            }
-            None => self.ready.extend(keys.into_iter().map(Input::Key)),
-        }
+        Some(self.arrived? + wait)
     }
 
-    /// Time that the held keys wait for more.
-    fn wait(&self) -> Duration {
-        match self.held.last() {
+    fn keys_due(&self) -> Option<Instant> {
+        let wait = match self.held.last() {
+            _ if self.paste => PASTE,
             Some(_) if self.held.len() < FEWEST => Duration::ZERO,
             Some(last) if is_newline(*last) => HOLD,
             Some(_) => GAP,
-            None => Duration::ZERO,
-        }
-    }
-
-    /// Takes the parts of an answer out of the keys.
-    fn beside_answer(&mut self, key: Key, now: Instant) -> Vec<Key> {
-        let Some(question) = self.question.as_mut().filter(|asked| now < asked.asked + LATEST)
-        else {
-            let held = self.question.take().map(|question| question.held);
-            return held.into_iter().flatten().chain([key]).collect();
+            None => return None,
         };
-        question.held.push(key);
-        question.last = now;
-        match answer_of(&question.held) {
-            Answer::Part => return Vec::new(),
-            Answer::Other => return std::mem::take(&mut question.held),
-            Answer::Whole(text) => self.answer = Some(text),
+        Some(self.last? + wait)
+    }
+
+    fn release(&mut self) {
+        let (keys, paste) = (std::mem::take(&mut self.held), std::mem::take(&mut self.paste));
+        let Some(last) = self.last.take().filter(|_| !keys.is_empty()) else {
+            return;
+        };
+        let rest = self.pasted.is_some_and(|pasted| last.duration_since(pasted) < REST);
+        if paste || (rest && keys.iter().any(|key| is_newline(*key))) {
+            self.pasted = Some(last);
+            self.ready.push_back(Input::Paste(keys.into_iter().map(character).collect()));
+        } else {
+            self.ready.extend(keys.into_iter().map(Input::Key));
         }
-        self.question = None;
-        Vec::new()
     }
-}
-
-/// Relation of keys to an answer.
-enum Answer {
-    Part,
-    Whole(String),
-    Other,
-}
-
-/// Reads keys as an answer: ESC ] 11 ; color, and ESC \ or BEL at its end.
-fn answer_of(keys: &[Key]) -> Answer {
-    let Some(text) = keys.iter().map(|key| bytes_of(*key)).collect::<Option<String>>() else {
-        return Answer::Other;
-    };
-    let Some(color) = text.strip_prefix(OPENING) else {
-        return if OPENING.starts_with(&text) { Answer::Part } else { Answer::Other };
-    };
-    let whole = color.strip_suffix('\u{7}').or_else(|| color.strip_suffix("\u{1B}\\"));
-    let begun = color.strip_suffix('\u{1B}').unwrap_or(color);
-    match whole {
-        Some(color) if is_color(color) => Answer::Whole(color.to_owned()),
-        None if is_color(begun) => Answer::Part,
-        Some(_) | None => Answer::Other,
-    }
-}
-
-/// Returns the bytes that are read as this key, for keys that an answer may contain.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all other keys are alike")]
-fn bytes_of(key: Key) -> Option<String> {
-    match key.code {
-        KeyCode::Char(letter) if key == Key::char(letter) => Some(letter.to_string()),
-        KeyCode::Char(letter) if key == Key::alt(letter) => Some(format!("\u{1B}{letter}")),
-        KeyCode::Char('g') if key == Key::ctrl('g') => Some('\u{7}'.to_string()),
-        KeyCode::Esc => Some('\u{1B}'.to_string()),
-        _ => None,
-    }
-}
-
-fn is_color(text: &str) -> bool {
-    let known = |letter: char| letter.is_ascii_hexdigit() || "rgb:/#".contains(letter);
-    text.len() <= ANSWER && text.chars().all(known)
-}
-
-/// Returns the text of keys that are a paste, and nothing for keys that a person typed.
-///
-/// A paste has a line break before its end or is long. A few characters at once are those of an
-/// input method, and text with one Enter at its end comes from a program that types.
-/// The rest of a paste is one with any line break.
-fn paste_of(keys: &[Key], rest: bool) -> Option<String> {
-    let inner = keys.iter().rev().skip(1).any(|key| is_newline(*key));
-    let ended = rest && keys.iter().any(|key| is_newline(*key));
-    let burst = keys.len() >= FEWEST && (inner || keys.len() > LONG);
-    (burst || ended).then(|| keys.iter().map(|key| character(*key)).collect())
 }
 
 fn character(key: Key) -> char {

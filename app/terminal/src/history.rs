@@ -3,10 +3,11 @@
 //! The file has a JSON object a line and mode 0600. Terminals that share it append under a lock on a
 //! file beside it. Damaged lines are skipped, and left out when the file is written again.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,9 @@ const ENTRIES: usize = 1_000;
 const BYTES: usize = 1024 * 1024;
 /// Most bytes of an entry in the file.
 const ENTRY: usize = 16 * 1024;
+/// Most tries to lock the file, and the time between two.
+const TRIES: usize = 200;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Texts that were sent, the oldest first.
 #[derive(Debug, Default)]
@@ -127,7 +131,7 @@ fn append(path: &Path, entry: &Entry) -> io::Result<()> {
         std::fs::create_dir_all(folder)?;
     }
     let lock = private(&path.with_extension("lock"), OpenOptions::new().append(true))?;
-    lock.lock()?;
+    wait_for(&lock)?;
     let old = read(path)?;
     let lines = memchr::memchr_iter(b'\n', &old).count();
     if lines >= ENTRIES || old.len() + line.len() > BYTES {
@@ -137,6 +141,18 @@ fn append(path: &Path, entry: &Entry) -> io::Result<()> {
         line.insert(0, b'\n');
     }
     private(path, OpenOptions::new().append(true))?.write_all(&line)
+}
+
+/// Locks a file. Others hold the lock for milliseconds; one that was stopped meanwhile is not waited for.
+fn wait_for(lock: &File) -> io::Result<()> {
+    for _ in 0..TRIES {
+        match lock.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::TimedOut, "another process holds its lock"))
 }
 
 /// Replaces the file by one with nine tenths of the limits, so that this is rare.

@@ -1,9 +1,5 @@
 //! Inputs of a person at a terminal: keys, pastes, sizes.
 
-use crossterm::event::{
-    Event, KeyCode as TerminalCode, KeyEvent, KeyEventKind, KeyModifiers as Modifiers,
-};
-
 /// One input from the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
@@ -103,6 +99,33 @@ impl Key {
         Self { shift: true, ..Self::plain(code) }
     }
 
+    /// Returns the key as the docs of its parts have it, whatever way the terminal sent it.
+    pub(crate) fn normal(self) -> Self {
+        let Self { code, ctrl, shift, .. } = self;
+        let (code, shift) = match code {
+            KeyCode::Char(letter) if ctrl => (KeyCode::Char(letter.to_ascii_lowercase()), false),
+            KeyCode::Char(letter) if shift => (KeyCode::Char(upper(letter)), false),
+            KeyCode::Char(letter) => (KeyCode::Char(letter), false),
+            KeyCode::Tab if shift => (KeyCode::BackTab, false),
+            KeyCode::BackTab => (KeyCode::BackTab, false),
+            KeyCode::Enter
+            | KeyCode::Tab
+            | KeyCode::Backspace
+            | KeyCode::Delete
+            | KeyCode::Left
+            | KeyCode::Right
+            | KeyCode::Up
+            | KeyCode::Down
+            | KeyCode::Home
+            | KeyCode::End
+            | KeyCode::PageUp
+            | KeyCode::PageDown
+            | KeyCode::Esc
+            | KeyCode::F(_) => (code, shift),
+        };
+        Self { code, shift, ..self }
+    }
+
     /// Returns the character that the key types, if it is one without Ctrl and Alt.
     #[must_use]
     pub fn typed(self) -> Option<char> {
@@ -119,66 +142,6 @@ impl From<Key> for Input {
     }
 }
 
-/// Converts an event of the terminal. Releases, the mouse and keys without a use are left out.
-pub(crate) fn convert(event: Event) -> Option<Input> {
-    match event {
-        Event::Key(key) if key.kind == KeyEventKind::Release => None,
-        Event::Key(key) => convert_key(key).map(Input::Key),
-        Event::Paste(text) => Some(Input::Paste(text)),
-        Event::Resize(columns, rows) => Some(Input::Resize { columns, rows }),
-        Event::FocusGained => Some(Input::Focus(true)),
-        Event::FocusLost => Some(Input::Focus(false)),
-        Event::Mouse(_) => None,
-    }
-}
-
-fn convert_key(event: KeyEvent) -> Option<Key> {
-    let with = |modifier| event.modifiers.contains(modifier);
-    if with(Modifiers::SUPER) || with(Modifiers::HYPER) {
-        return None;
-    }
-    let (ctrl, alt) = (with(Modifiers::CONTROL), with(Modifiers::ALT) || with(Modifiers::META));
-    let shift = with(Modifiers::SHIFT);
-    let code = convert_code(event.code, ctrl, shift)?;
-    let tells_shift = matches!(code, KeyCode::Char(_) | KeyCode::BackTab);
-    Some(Key { code, ctrl, alt, shift: shift && !tells_shift })
-}
-
-fn convert_code(code: TerminalCode, ctrl: bool, shift: bool) -> Option<KeyCode> {
-    Some(match code {
-        TerminalCode::Char(letter) if ctrl => KeyCode::Char(letter.to_ascii_lowercase()),
-        TerminalCode::Char(letter) if shift => KeyCode::Char(upper(letter)),
-        TerminalCode::Char(letter) => KeyCode::Char(letter),
-        TerminalCode::Enter => KeyCode::Enter,
-        TerminalCode::Tab if shift => KeyCode::BackTab,
-        TerminalCode::Tab => KeyCode::Tab,
-        TerminalCode::BackTab => KeyCode::BackTab,
-        TerminalCode::Backspace => KeyCode::Backspace,
-        TerminalCode::Delete => KeyCode::Delete,
-        TerminalCode::Left => KeyCode::Left,
-        TerminalCode::Right => KeyCode::Right,
-        TerminalCode::Up => KeyCode::Up,
-        TerminalCode::Down => KeyCode::Down,
-        TerminalCode::Home => KeyCode::Home,
-        TerminalCode::End => KeyCode::End,
-        TerminalCode::PageUp => KeyCode::PageUp,
-        TerminalCode::PageDown => KeyCode::PageDown,
-        TerminalCode::Esc => KeyCode::Esc,
-        TerminalCode::F(number) => KeyCode::F(number),
-        TerminalCode::Insert
-        | TerminalCode::Null
-        | TerminalCode::CapsLock
-        | TerminalCode::ScrollLock
-        | TerminalCode::NumLock
-        | TerminalCode::PrintScreen
-        | TerminalCode::Pause
-        | TerminalCode::Menu
-        | TerminalCode::KeypadBegin
-        | TerminalCode::Media(_)
-        | TerminalCode::Modifier(_) => return None,
-    })
-}
-
 /// Returns the upper case of a letter where that is one character.
 fn upper(letter: char) -> char {
     let mut upper = letter.to_uppercase();
@@ -192,30 +155,14 @@ fn upper(letter: char) -> char {
 mod tests {
     use super::*;
 
-    fn key(code: TerminalCode, modifiers: Modifiers) -> Option<Input> {
-        convert(Event::Key(KeyEvent::new(code, modifiers)))
-    }
-
     #[test]
     fn shift_and_ctrl_are_the_same_in_every_protocol() {
-        let shifted = Some(Key::char('A').into());
-        assert_eq!(key(TerminalCode::Char('a'), Modifiers::SHIFT), shifted);
-        assert_eq!(key(TerminalCode::Char('A'), Modifiers::SHIFT), shifted);
-        let ctrl = Some(Key::ctrl('c').into());
-        assert_eq!(key(TerminalCode::Char('C'), Modifiers::CONTROL | Modifiers::SHIFT), ctrl);
-        let back = Some(Key::plain(KeyCode::BackTab).into());
-        assert_eq!(key(TerminalCode::Tab, Modifiers::SHIFT), back);
-        assert_eq!(key(TerminalCode::BackTab, Modifiers::SHIFT), back);
-        let newline = Some(Key::shift(KeyCode::Enter).into());
-        assert_eq!(key(TerminalCode::Enter, Modifiers::SHIFT), newline);
-    }
-
-    #[test]
-    fn releases_and_keys_of_the_desktop_are_left_out() {
-        let mut event = KeyEvent::new(TerminalCode::Enter, Modifiers::NONE);
-        event.kind = KeyEventKind::Release;
-        assert_eq!(convert(Event::Key(event)), None);
-        assert_eq!(key(TerminalCode::Char('v'), Modifiers::SUPER), None);
-        assert_eq!(key(TerminalCode::CapsLock, Modifiers::NONE), None);
+        let key = |code, ctrl, shift| Key { code, ctrl, alt: false, shift }.normal();
+        assert_eq!(key(KeyCode::Char('a'), false, true), Key::char('A'));
+        assert_eq!(key(KeyCode::Char('ß'), false, true), Key::char('ß'));
+        assert_eq!(key(KeyCode::Char('C'), true, true), Key::ctrl('c'));
+        assert_eq!(key(KeyCode::Tab, false, true), Key::plain(KeyCode::BackTab));
+        assert_eq!(key(KeyCode::BackTab, false, true), Key::plain(KeyCode::BackTab));
+        assert_eq!(key(KeyCode::Enter, false, true), Key::shift(KeyCode::Enter));
     }
 }

@@ -3,6 +3,7 @@
 mod burst;
 mod cells;
 mod composer;
+mod decode;
 mod device;
 mod diff;
 mod field;

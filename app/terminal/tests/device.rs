@@ -6,6 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode};
 use std::sync::mpsc::{Receiver, channel};
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Trial};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
     let trials = vec![
         trial("inputs_arrive_and_modes_are_restored", inputs_arrive_and_modes_are_restored),
         trial("an_unmarked_paste_is_one_input", an_unmarked_paste_is_one_input),
+        trial("a_long_unmarked_paste_submits_nothing", a_long_unmarked_paste_submits_nothing),
+        trial("the_end_of_the_terminal_ends_the_inputs", the_end_of_the_terminal_ends_the_inputs),
         trial("an_answer_in_time_is_returned", an_answer_in_time_is_returned),
         trial("a_late_answer_is_no_input", a_late_answer_is_no_input),
         trial("a_panic_restores_before_its_message", a_panic_restores_before_its_message),
@@ -51,7 +55,7 @@ fn main() -> ExitCode {
 
 /// Prints inputs until `q`. Other keys try the device.
 fn run_at_terminal(role: &str) -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut device = Device::new().unwrap();
         let wait = match role {
@@ -110,16 +114,8 @@ struct Person {
 
 impl Person {
     fn at(role: &str) -> Self {
-        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&keyboard).unwrap();
-        unlockpt(&keyboard).unwrap();
-        let path = ptsname(&keyboard, Vec::<u8>::new()).unwrap().into_string().unwrap();
-        let terminal = OpenOptions::new().read(true).write(true).open(path).unwrap();
-        let end = || terminal.try_clone().unwrap();
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.env(ROLE, role).env("TERM", "xterm").env("RUST_BACKTRACE", "0").process_group(0);
-        let process = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
-        let keyboard = File::from(keyboard);
+        let (keyboard, terminal) = open_terminal();
+        let process = start(role, &terminal);
         let screen = watch(keyboard.try_clone().unwrap());
         Self { keyboard, terminal, screen, seen: String::new(), process }
     }
@@ -152,8 +148,7 @@ impl Person {
 
     /// Returns true while the terminal is in raw mode.
     fn is_raw(&self) -> bool {
-        let modes = tcgetattr(&self.terminal).unwrap().local_modes;
-        !modes.intersects(LocalModes::ICANON | LocalModes::ECHO)
+        is_raw(&self.terminal)
     }
 
     fn id(&self) -> Pid {
@@ -174,6 +169,34 @@ impl Drop for Person {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+fn open_terminal() -> (File, File) {
+    let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    fcntl_setfd(&keyboard, FdFlags::CLOEXEC).unwrap();
+    grantpt(&keyboard).unwrap();
+    unlockpt(&keyboard).unwrap();
+    let path = ptsname(&keyboard, Vec::<u8>::new()).unwrap().into_string().unwrap();
+    let terminal = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(OFlags::NOCTTY.bits() as i32)
+        .open(path)
+        .unwrap();
+    (keyboard.into(), terminal)
+}
+
+/// Starts the process at the terminal.
+fn start(role: &str, terminal: &File) -> Child {
+    let end = || terminal.try_clone().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env(ROLE, role).env("TERM", "xterm").env("RUST_BACKTRACE", "0").process_group(0);
+    command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap()
+}
+
+fn is_raw(terminal: &File) -> bool {
+    let modes = tcgetattr(terminal).unwrap().local_modes;
+    !modes.intersects(LocalModes::ICANON | LocalModes::ECHO)
 }
 
 /// Reads the screen in a thread, until the terminal is closed.
@@ -202,7 +225,7 @@ fn key(code: KeyCode) -> String {
 fn inputs_arrive_and_modes_are_restored() {
     let mut person = Person::at("keys");
     let start = person.sees("ready\r\n");
-    assert!(start.contains("\x1b[?2004h") && start.contains("\x1b[>1u"), "{start:?}");
+    assert!(start.contains("\x1b[?2004h") && start.contains("\x1b[>5u"), "{start:?}");
     assert!(person.is_raw());
     person.types("\x1b[200~one\rtwo\n\x1b[201~\r");
     let paste = line(&Input::Paste("one\rtwo\n".into()));
@@ -224,6 +247,36 @@ fn an_unmarked_paste_is_one_input() {
     person.types("one\rtwo\rthree\r");
     person.sees(&line(&Input::Paste("one\ntwo\nthree\n".into())));
     person.leaves();
+}
+
+/// However slow this machine is, all of it arrives, and as nothing but pastes.
+fn a_long_unmarked_paste_submits_nothing() {
+    let mut person = Person::ready("keys");
+    let mut keyboard = person.keyboard.try_clone().unwrap();
+    let typing = std::thread::spawn(move || {
+        (0..2_000).for_each(|at| keyboard.write_all(format!("line {at}\r").as_bytes()).unwrap());
+    });
+    person.sees("line 1999\\n");
+    typing.join().unwrap();
+    person.types("\x1b[Z");
+    assert!(!person.sees(&key(KeyCode::BackTab)).contains("Enter"));
+    person.leaves();
+}
+
+fn the_end_of_the_terminal_ends_the_inputs() {
+    let (keyboard, terminal) = open_terminal();
+    let mut process = start("keys", &terminal);
+    let until = Instant::now() + PATIENCE;
+    while !is_raw(&terminal) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop((keyboard, terminal));
+    while process.try_wait().unwrap().is_none() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let ended = process.try_wait().unwrap();
+    process.kill().unwrap();
+    assert!(ended.is_some(), "the process still waits for inputs");
 }
 
 fn an_answer_in_time_is_returned() {

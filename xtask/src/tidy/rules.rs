@@ -102,7 +102,6 @@ pub(super) const HOMES: &[(&str, &[&str])] = &[
     ("axum", &["app/server"]),
     ("chacha20poly1305", &["adapters/encrypted"]),
     ("clap", &["app/cli"]),
-    ("crossterm", &["app/terminal"]),
     ("deadpool-postgres", &["adapters/postgres"]),
     ("http-body-util", &["adapters/demo"]),
     ("hyper", &["adapters/demo", "app/server"]),

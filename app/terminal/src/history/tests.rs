@@ -131,6 +131,18 @@ fn a_failure_to_write_is_reported_once_and_loses_nothing() {
 }
 
 #[test]
+fn a_lock_that_stays_is_not_waited_for() {
+    let place = Place::new();
+    push(&mut place.open(), "one");
+    let lock = File::open(place.path.with_extension("lock")).unwrap();
+    lock.lock().unwrap();
+    let mut history = place.open();
+    let error = history.push("two".into()).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert_eq!((history.len(), place.texts().len()), (2, 1));
+}
+
+#[test]
 fn a_history_that_cannot_be_read_says_so() {
     let place = Place::new();
     fs::create_dir_all(&place.path).unwrap();

@@ -50,7 +50,7 @@ async fn requested_change(
         None | Some(InputsCommand::List) => None,
         Some(InputsCommand::Edit { input, text }) => {
             let (mut signals, _again) = Signals::listen()?;
-            let text = prompt::read(&text, &mut signals).await?;
+            let text = prompt::text(&text, &mut signals).await?;
             Some((InputId(input), InputChange::Edit { text }))
         }
         Some(InputsCommand::Move { input, before }) => {

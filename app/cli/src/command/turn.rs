@@ -10,7 +10,8 @@ use windlass_engine::{
 };
 
 use super::follow::TurnFollower;
-use super::{prompt, session_checks};
+use super::prompt::{self, Prompt};
+use super::session_checks;
 use crate::approver::{Terminal, TerminalApprover};
 use crate::args::{
     EscalationMode, InputArgs, LocationArgs, ProgramSharingArgs, RecordingArgs, SettingsArgs,
@@ -89,12 +90,14 @@ async fn attempt(
     mut signals: Signals,
     present: &mut dyn Presenter,
 ) -> Result<ExitKind, Failure> {
-    let prompt = match &task.request {
-        TurnRequest::Prompt(Some(text)) => Some(prompt::read(text, &mut signals).await?),
+    let words = match &task.request {
+        TurnRequest::Prompt(words) => words.as_ref().or(task.input.goal.as_ref()),
         TurnRequest::Compaction(_) => None,
-        TurnRequest::Prompt(None) if task.input.goal.is_some() => task.input.goal.clone(),
-        TurnRequest::Prompt(None) if task.resumes => None,
-        TurnRequest::Prompt(None) => return Err(prompt::missing()),
+    };
+    // Without a prompt, `resume` finishes a turn, and leaves its input to the script that calls it.
+    let prompt = match words.is_none() && task.resumes {
+        true => None,
+        false => Some(Prompt::read(words.map(String::as_str), &mut signals).await?),
     };
     let mut images = prompt::images(&task.input.image)?;
     if prompt.is_none() && !images.is_empty() {
@@ -105,7 +108,7 @@ async fn attempt(
         Some(prompt) => {
             let agents = !task.input.no_agents;
             let mut parts = ask_for_trust(&site.workspace, agents, &mut signals).await?;
-            parts.extend(wiring::named_skills(&site.workspace, prompt)?);
+            parts.extend(wiring::named_skills(&site.workspace, &prompt.words)?);
             parts
         }
         None => Vec::new(),
@@ -116,7 +119,7 @@ async fn attempt(
     };
     let store = (task.adapters.layer)(opened.store);
     let opened = StoreHandle { store: store.clone(), ..opened };
-    let prompt = prompt.as_deref().map(|text| (text, images.len()));
+    let prompt = prompt.as_ref().map(|prompt| (prompt, images.len()));
     let OpenedTurn { rig, handle, recorded, approver, awaited, prompt } =
         match open_turn(task, id, &site, &opened, prompt).await {
             // Another command created it since this one looked for it.
@@ -214,7 +217,7 @@ async fn open_turn(
     id: &SessionId,
     site: &Workspace,
     opened: &StoreHandle,
-    prompt: Option<(&str, usize)>,
+    prompt: Option<(&Prompt, usize)>,
 ) -> Result<OpenedTurn, OpenFailure> {
     let loaded = recorded(opened.store.as_ref(), task, id).await?;
     let recorded = loaded.as_ref().map(|loaded| loaded.session.clone());
@@ -224,7 +227,9 @@ async fn open_turn(
     let (rig, approver, servers) = turn_runtime(task, site, opened.clone(), recorded.as_ref())?;
     check(task, &rig.settings, recorded.as_ref())?;
     let prompt = match prompt {
-        Some((text, images)) => Some(prompt::check(servers.read(text, images).await?)?),
+        Some((prompt, images)) => {
+            Some(prompt.complete(servers.read(&prompt.words, images).await?)?)
+        }
         None => None,
     };
     if let Some(loaded) = &loaded {

@@ -1,17 +1,15 @@
 //! Arguments of the commands that show and take back changes, of files or of the conversation.
 
 use clap::Args as ClapArgs;
-use windlass_engine::core::SessionId;
 
 use super::LocationArgs;
-use super::parse::session;
+use crate::wiring::SessionRef;
 
 /// Arguments of `windlass undo`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct UndoArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Turn to undo; by default the latest one that changed files.
     #[arg(long, value_name = "TURN")]
     pub(crate) turn: Option<u64>,
@@ -25,9 +23,8 @@ pub(crate) struct UndoArgs {
 /// Arguments of `windlass diff`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DiffArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Turn whose changes are printed; by default all turns.
     #[arg(long, value_name = "TURN")]
     pub(crate) turn: Option<u64>,
@@ -38,9 +35,8 @@ pub(crate) struct DiffArgs {
 /// Arguments of `windlass rewind`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RewindArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Position to return to; nothing may be in progress there.
     ///
     /// `windlass log` shows positions.

@@ -24,8 +24,9 @@ use clap::{Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, S
 use windlass_engine::core::SessionId;
 use windlass_file::DamageLocation;
 
+use crate::exit::Failure;
 use crate::secrets;
-use crate::wiring::{Adapters, SECRET_ARGUMENTS};
+use crate::wiring::{Adapters, SECRET_ARGUMENTS, SessionRef};
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
 pub(crate) use changes::{DiffArgs, RewindArgs, UndoArgs};
 pub(crate) use chat::ChatArgs;
@@ -253,9 +254,12 @@ pub(crate) enum Command {
 pub(crate) struct RunArgs {
     /// Task for the model; - reads it from standard input.
     pub(crate) prompt: Option<String>,
-    /// Id of the session [default: a new one].
+    /// Id of the session, which is created if it does not exist [default: a new one].
     #[arg(long, value_name = "ID", value_parser = session)]
     pub(crate) session: Option<SessionId>,
+    /// Continue the session of this workspace that changed last.
+    #[arg(long = "continue", short = 'c', conflicts_with = "session")]
+    pub(crate) continues: bool,
     /// Plan only: report what effectful tools would do without running them.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -274,11 +278,14 @@ pub(crate) struct RunArgs {
 /// Arguments of `windlass resume`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ResumeArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    #[arg(required_unless_present = "last")]
+    session: Option<String>,
     /// Next prompt; - reads it from standard input.
-    pub(crate) prompt: Option<String>,
+    prompt: Option<String>,
+    /// Continue the session of this workspace that changed last: the only argument is the prompt.
+    #[arg(long)]
+    last: bool,
     #[command(flatten)]
     pub(crate) input: InputArgs,
     #[command(flatten)]
@@ -291,12 +298,30 @@ pub(crate) struct ResumeArgs {
     pub(crate) recording: RecordingArgs,
 }
 
+impl ResumeArgs {
+    /// Takes the session and the prompt.
+    ///
+    /// # Errors
+    /// [`Failure`] when the session's name is invalid, or it is named twice.
+    pub(crate) fn take_target(&mut self) -> Result<(SessionRef, Option<String>), Failure> {
+        match (self.session.take(), self.prompt.take()) {
+            (prompt, None) if self.last => Ok((SessionRef::last()?, prompt)),
+            (Some(session), prompt) if !self.last => {
+                let named = session.parse().map_err(|error| {
+                    Failure::usage(format!("cannot resume {session:?}: it is {error}"))
+                })?;
+                Ok((named, prompt))
+            }
+            _ => Err(Failure::usage("--last takes the place of the session's id: leave it out")),
+        }
+    }
+}
+
 /// Arguments of `windlass compact`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CompactArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// What the summary must keep in every detail.
     #[arg(value_parser = words)]
     pub(crate) focus: Option<String>,
@@ -324,9 +349,8 @@ pub(crate) struct SessionsArgs {
 /// Arguments of `windlass export`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExportArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Include long outputs and images.
     #[arg(long)]
     pub(crate) with_outputs: bool,
@@ -340,9 +364,8 @@ pub(crate) struct ExportArgs {
 /// Arguments of `windlass show`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShowArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Print only the whole output of this call.
     ///
     /// `windlass show SESSION` lists the numbers of calls.
@@ -367,9 +390,8 @@ pub(crate) struct ShowArgs {
 /// Arguments of `windlass log`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LogArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Start after this position.
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     pub(crate) after: u64,
@@ -386,9 +408,8 @@ pub(crate) struct LogArgs {
 /// Arguments of `windlass verify`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct VerifyArgs {
-    /// Id of the session [default: all sessions].
-    #[arg(value_parser = session)]
-    pub(crate) session: Option<SessionId>,
+    /// Id of the session, the unique beginning of it, or last [default: all sessions].
+    pub(crate) session: Option<SessionRef>,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
 }
@@ -396,9 +417,8 @@ pub(crate) struct VerifyArgs {
 /// Arguments of `windlass replay`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ReplayArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Only verify: ask no model, run no tool, write nothing.
     #[arg(long)]
     pub(crate) verify: bool,
@@ -421,9 +441,8 @@ pub(crate) struct ImportArgs {
 /// Arguments of `windlass fork`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ForkArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Last position to copy; nothing may be in progress there.
     ///
     /// `windlass log` shows positions.
@@ -439,9 +458,9 @@ pub(crate) struct ForkArgs {
 /// Arguments of `windlass repair`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RepairArgs {
-    /// Id of the session.
-    #[arg(value_parser = session, requires = "truncate_at", required_unless_present = "lost")]
-    pub(crate) session: Option<SessionId>,
+    /// Id of the session, the unique beginning of it, or last.
+    #[arg(requires = "truncate_at", required_unless_present = "lost")]
+    pub(crate) session: Option<SessionRef>,
     /// Truncate the log after this position.
     ///
     /// `windlass verify` names the last valid position.
@@ -470,9 +489,8 @@ pub(crate) struct RepairArgs {
 /// Arguments of `windlass erase`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct EraseArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Erase the sessions of its agents, and of theirs, too.
     #[arg(long)]
     pub(crate) with_agents: bool,

@@ -14,8 +14,9 @@ use crate::wiring::Adapters;
 const NAMED: usize = 20;
 
 pub(super) async fn diff(args: DiffArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
-    let opened = adapters.workspace(&args.place)?.open_to_read().await?;
-    let session = &args.session;
+    let site = adapters.workspace(&args.place)?;
+    let opened = site.open_to_read().await?;
+    let session = &args.session.resolve(&site, &*opened.store).await?;
     let changes = read_changes(opened.store.clone(), session).await?;
     let changed = match args.turn.map(TurnId) {
         Some(turn) => changes.of_turn(turn).ok_or_else(|| {

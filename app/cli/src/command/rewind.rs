@@ -11,13 +11,15 @@ use crate::present::{print_line, print_notice};
 use crate::wiring::{self, Adapters};
 
 pub(super) async fn rewind(args: RewindArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
-    let store = adapters.workspace(&args.place)?.open_to_read().await?.store;
+    let site = adapters.workspace(&args.place)?;
+    let store = site.open_to_read().await?.store;
+    let session = args.session.resolve(&site, &*store).await?;
     let target = match (args.to, args.turns) {
         (Some(to), _) => RewindTarget::Position(Seq(to)),
         (None, turns) => RewindTarget::Turns(turns.unwrap_or(1)),
     };
     let now = wiring::clock().now();
-    let request = RewindRequest { session: args.session, target, scope: super::me(), now };
+    let request = RewindRequest { session, target, scope: super::me(), now };
     let rewound = match windlass_engine::rewind(store.as_ref(), &request).await {
         Ok(rewound) => rewound,
         Err(error) => {

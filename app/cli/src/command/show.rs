@@ -15,28 +15,30 @@ use crate::wiring::{Adapters, StoreHandle};
 pub(super) async fn show(args: ShowArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     let site = adapters.workspace(&args.place)?;
     let (StoreHandle { store, blobs, .. }, damage) = site.open_to_print().await?;
-    let exit = print(store, &*blobs, args).await?;
+    let id = args.session.resolve(&site, &*store).await?;
+    let exit = print(store, &*blobs, id, args).await?;
     damage.map_or(Ok(exit), Err)
 }
 
 async fn print(
     store: Arc<dyn LogStore>,
     blobs: &dyn BlobStore,
+    id: SessionId,
     args: ShowArgs,
 ) -> Result<ExitKind, Failure> {
     if let Some(call) = args.output {
-        return output(&*store, blobs, &args.session, CallId(call)).await;
+        return output(&*store, blobs, &id, CallId(call)).await;
     }
     let most = match args.at {
-        Some(at) => limit_at(&*store, &args.session, Seq(at), Seq::ZERO).await?,
+        Some(at) => limit_at(&*store, &id, Seq(at), Seq::ZERO).await?,
         None => usize::MAX,
     };
     // The others print no marks.
     let rewound = match args.cache || args.json {
         true => RewoundFacts::default(),
-        false => rewound_facts(store.clone(), &args.session, most).await,
+        false => rewound_facts(store.clone(), &id, most).await,
     };
-    let mut facts = LogReader::new(store, args.session, Seq::ZERO, most);
+    let mut facts = LogReader::new(store, id, Seq::ZERO, most);
     if args.turns {
         return turns(&mut facts, &rewound, args.json).await;
     }

@@ -1,7 +1,7 @@
 //! Turns: opens a session, follows its turn to the end, and releases the session.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use windlass_engine::core::{ContextPart, Lineage, OpenSession, Seq, Session, SessionId, Settings};
 use windlass_engine::ports::{Clock as _, LogStore, StoreErrorKind};
@@ -25,8 +25,8 @@ use crate::present::{
 use crate::signals::{self, Signals};
 use crate::wiring::{
     self, Adapters, AvailableExtensions, PromptServers, PromptText, ProviderTransport,
-    RuledToolbox, Runtime, StoreHandle, ToolSetup, TrustAsker, UserExtensions, UserGrants,
-    Workspace,
+    RuledToolbox, Runtime, SessionRef, StoreHandle, ToolSetup, TrustAsker, UserExtensions,
+    UserGrants, Workspace,
 };
 
 /// What a turn is requested for.
@@ -37,11 +37,19 @@ pub(crate) enum TurnRequest {
     Compaction(Option<String>),
 }
 
+/// Session of a turn.
+pub(crate) enum SessionChoice {
+    /// A new one.
+    New,
+    /// The one of this id, which is created if it does not exist.
+    Named(SessionId),
+    /// One that must exist. Its prompt is optional.
+    Existing(SessionRef),
+}
+
 /// Requested turn.
 pub(crate) struct TurnTask<'a> {
-    pub(crate) session: Option<SessionId>,
-    /// True if the session must exist, and the prompt is optional.
-    pub(crate) resumes: bool,
+    pub(crate) session: SessionChoice,
     pub(crate) request: TurnRequest,
     pub(crate) dry_run: bool,
     pub(crate) input: InputArgs,
@@ -52,6 +60,13 @@ pub(crate) struct TurnTask<'a> {
     pub(crate) recording: RecordingArgs,
 }
 
+impl TurnTask<'_> {
+    /// Returns true if the session must exist.
+    fn resumes(&self) -> bool {
+        matches!(self.session, SessionChoice::Existing(_))
+    }
+}
+
 /// Runs the task. With `--json` the last line is always a `TurnSettled`.
 pub(crate) async fn run(task: TurnTask<'_>) -> Result<ExitKind, Failure> {
     let mut present: Box<dyn Presenter> = match task.settings.json {
@@ -59,34 +74,38 @@ pub(crate) async fn run(task: TurnTask<'_>) -> Result<ExitKind, Failure> {
         false => Box::new(HumanPresenter::new()),
     };
     let at = wiring::clock().now();
-    let id = match &task.session {
-        Some(id) => id.clone(),
-        None => new_id(at.0, wiring::clock().entropy())?,
+    let named = match &task.session {
+        SessionChoice::New => new_id(at.0, wiring::clock().entropy())?,
+        SessionChoice::Named(id) => id.clone(),
+        SessionChoice::Existing(name) => name.as_id().clone(),
     };
+    let id = OnceLock::new();
     // From here on a signal is an interrupt, not the end of the process.
     let (signals, again) = Signals::listen()?;
     let result = tokio::select! {
-        result = Box::pin(attempt(&task, &id, signals, present.as_mut())) => result,
+        result = Box::pin(attempt(&task, (&named, &id), signals, present.as_mut())) => result,
         came = again.recv() => Err(Failure::new(
             came.exit,
             format!(
                 "{} was received again, so the turn was not waited for. Acknowledged facts are \
-                 in the log; continue with: windlass resume {id}",
-                came.name
+                 in the log; continue with: windlass resume {}",
+                came.name,
+                id.get().unwrap_or(&named)
             ),
         )),
     };
     if let Err(failure) = &result {
         let now = wiring::clock().now();
         // Standard output itself may have failed.
-        let _ = present.failed(failure, Some(&id), now);
+        let _ = present.failed(failure, Some(id.get().unwrap_or(&named)), now);
     }
     result
 }
 
+/// Runs the task. The session is called `named` until the store is open and its id is known.
 async fn attempt(
     task: &TurnTask<'_>,
-    id: &SessionId,
+    (named, id): (&SessionId, &OnceLock<SessionId>),
     mut signals: Signals,
     present: &mut dyn Presenter,
 ) -> Result<ExitKind, Failure> {
@@ -95,7 +114,7 @@ async fn attempt(
         TurnRequest::Compaction(_) => None,
     };
     // Without a prompt, `resume` finishes a turn, and leaves its input to the script that calls it.
-    let prompt = match words.is_none() && task.resumes {
+    let prompt = match words.is_none() && task.resumes() {
         true => None,
         false => Some(Prompt::read(words.map(String::as_str), &mut signals).await?),
     };
@@ -113,12 +132,17 @@ async fn attempt(
         }
         None => Vec::new(),
     };
-    let opened = match task.resumes {
+    let opened = match task.resumes() {
         true => site.open_to_read().await?,
         false => site.open().await?,
     };
     let store = (task.adapters.layer)(opened.store);
     let opened = StoreHandle { store: store.clone(), ..opened };
+    let known = match &task.session {
+        SessionChoice::Existing(name) => name.resolve(&site, store.as_ref()).await?,
+        SessionChoice::New | SessionChoice::Named(_) => named.clone(),
+    };
+    let id = id.get_or_init(|| known);
     let prompt = prompt.as_ref().map(|prompt| (prompt, images.len()));
     let OpenedTurn { rig, handle, recorded, approver, awaited, prompt } =
         match open_turn(task, id, &site, &opened, prompt).await {
@@ -221,7 +245,7 @@ async fn open_turn(
 ) -> Result<OpenedTurn, OpenFailure> {
     let loaded = recorded(opened.store.as_ref(), task, id).await?;
     let recorded = loaded.as_ref().map(|loaded| loaded.session.clone());
-    if let Some(session) = recorded.as_ref().filter(|_| !task.resumes) {
+    if let Some(session) = recorded.as_ref().filter(|_| !task.resumes()) {
         site.reject_elsewhere(session)?;
     }
     let (rig, approver, servers) = turn_runtime(task, site, opened.clone(), recorded.as_ref())?;
@@ -369,13 +393,15 @@ async fn recorded(
     task: &TurnTask<'_>,
     id: &SessionId,
 ) -> Result<Option<Loaded>, Failure> {
-    if task.session.is_none() {
+    if let SessionChoice::New = task.session {
         return Ok(None);
     }
     match windlass_engine::load(store, id, 1_000).await {
         Ok(loaded) => Ok(Some(loaded)),
-        Err(StartError::Unknown(_)) if !task.resumes => Ok(None),
-        Err(StartError::Store(error)) if error.kind == StoreErrorKind::Unknown && !task.resumes => {
+        Err(StartError::Unknown(_)) if !task.resumes() => Ok(None),
+        Err(StartError::Store(error))
+            if error.kind == StoreErrorKind::Unknown && !task.resumes() =>
+        {
             Ok(None)
         }
         Err(error) => Err(error.into()),
@@ -389,7 +415,7 @@ fn turn_runtime(
     recorded: Option<&Session>,
 ) -> Result<(Runtime, Arc<TerminalApprover>, PromptServers), Failure> {
     let settings = recorded.map(|session| &*session.settings);
-    let over = ProviderTransport::new(&task.recording, task.resumes)?;
+    let over = ProviderTransport::new(&task.recording, task.resumes())?;
     let chosen = task.adapters.choose_provider(&task.settings, &over, settings)?;
     let profile = task.settings.sandbox.profile.as_deref();
     let sandbox = wiring::sandbox(profile, site, &site.workspace, &[])?;

@@ -15,8 +15,9 @@ use crate::present::{print_line, print_notice, visible};
 use crate::wiring::{self, Adapters};
 
 pub(super) async fn undo(args: UndoArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
-    let (site, session) = (adapters.workspace(&args.place)?, &args.session);
+    let site = adapters.workspace(&args.place)?;
     let opened = site.open_to_read().await?;
+    let session = &args.session.resolve(&site, &*opened.store).await?;
     let files = LocalFileRestorer::open(&site.workspace);
     let files = Arc::new(files.map_err(|error| Failure::usage(error.to_string()))?);
     // Another folder than that of the session is named by the user.

@@ -28,6 +28,7 @@ mod secret_variables;
 #[cfg(feature = "server")]
 mod serve;
 mod session_context;
+mod session_ref;
 mod settings;
 mod skills;
 mod store;
@@ -69,6 +70,7 @@ pub(crate) use serve::{
     ComposedServer, IN_PROCESS_HOST, OwnServer, Reload, compose, compose_own, fresh_token,
 };
 pub(crate) use session_context::session_context;
+pub(crate) use session_ref::{SessionRef, short_id};
 pub(crate) use settings::{
     AvailableExtensions, changed_settings, new_settings, permitted_calls, widening,
 };

@@ -110,10 +110,12 @@ fn a_session_changes_its_provider_between_two_turns() {
     let messages = serve([Reply::say("two")]);
     let url = chat.base_url();
     let first = ["run", "hi", "--session", "s1", "--provider", "openai-chat", "--base-url", &url];
+    let first = [&first[..], &["--model", "gpt-5"]].concat();
     let (code, said, told) = words(&place.run(&first, &[("OPENAI_API_KEY", "sk-1")]));
     assert_eq!((code, said.as_str()), (Some(0), "one"), "{told}");
     let keys = [("ANTHROPIC_API_KEY", "sk-2"), ("ANTHROPIC_BASE_URL", &*messages.base_url())];
     let second = ["run", "and now?", "--session", "s1", "--provider", "anthropic"];
+    let second = [&second[..], &["--model", "claude-sonnet-4-5"]].concat();
     let (code, said, told) = words(&place.run(&second, &keys));
     assert_eq!((code, said.as_str()), (Some(0), "two"), "{told}");
     let asked = messages.requests();

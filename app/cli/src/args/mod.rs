@@ -15,6 +15,7 @@ mod skills;
 mod stores;
 mod timeouts;
 mod trust;
+mod turns;
 mod web_search;
 
 use std::ffi::OsString;
@@ -24,7 +25,6 @@ use clap::{Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, S
 use windlass_engine::core::SessionId;
 use windlass_file::DamageLocation;
 
-use crate::exit::Failure;
 use crate::secrets;
 use crate::wiring::{Adapters, SECRET_ARGUMENTS, SessionRef};
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
@@ -37,11 +37,11 @@ pub(crate) use mcp::{
     LogoutArgs, McpServeArgs,
 };
 pub(crate) use mcp::{McpArgs, McpCommand};
+use parse::session;
 pub(crate) use parse::{
     CallPattern, age, amount, duration, edit_tools, mode, pattern, permissions, price, size,
     strategy, transport,
 };
-use parse::{session, words};
 pub(crate) use processes::{ProcessLimitArgs, ProcessesArgs, ProcessesCommand};
 pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSharingArgs};
 pub(crate) use sandbox::{EscalationMode, SandboxArgs, SandboxFlag};
@@ -51,6 +51,7 @@ pub(crate) use skills::{SkillsArgs, SkillsCommand};
 pub(crate) use stores::{CopyArgs, RekeyArgs, VacuumArgs};
 pub(crate) use timeouts::{TimeoutArgs, TimeoutFields};
 pub(crate) use trust::TrustArgs;
+pub(crate) use turns::{CompactArgs, ResumeArgs, RunArgs};
 pub(crate) use web_search::{WebSearchArgs, WebSearchFields};
 
 /// Run durable agent turns: kill it at any moment, and `windlass resume` continues the session.
@@ -247,90 +248,6 @@ pub(crate) enum Command {
     ///
     /// Shows the session and asks its questions here.
     Attach(AttachArgs),
-}
-
-/// Arguments of `windlass run`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct RunArgs {
-    /// Task for the model; - reads it from standard input.
-    pub(crate) prompt: Option<String>,
-    /// Id of the session, which is created if it does not exist [default: a new one].
-    #[arg(long, value_name = "ID", value_parser = session)]
-    pub(crate) session: Option<SessionId>,
-    /// Continue the session of this workspace that changed last.
-    #[arg(long = "continue", short = 'c', conflicts_with = "session")]
-    pub(crate) continues: bool,
-    /// Plan only: report what effectful tools would do without running them.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-    #[command(flatten)]
-    pub(crate) place: LocationArgs,
-    #[command(flatten)]
-    pub(crate) shape: SettingsArgs,
-    #[command(flatten)]
-    pub(crate) sharing: ProgramSharingArgs,
-    #[command(flatten)]
-    pub(crate) recording: RecordingArgs,
-}
-
-/// Arguments of `windlass resume`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ResumeArgs {
-    /// Id of the session, the unique beginning of it, or last.
-    #[arg(required_unless_present = "last")]
-    session: Option<String>,
-    /// Next prompt; - reads it from standard input.
-    prompt: Option<String>,
-    /// Continue the session of this workspace that changed last: the only argument is the prompt.
-    #[arg(long)]
-    last: bool,
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-    #[command(flatten)]
-    pub(crate) place: LocationArgs,
-    #[command(flatten)]
-    pub(crate) shape: SettingsArgs,
-    #[command(flatten)]
-    pub(crate) sharing: ProgramSharingArgs,
-    #[command(flatten)]
-    pub(crate) recording: RecordingArgs,
-}
-
-impl ResumeArgs {
-    /// Takes the session and the prompt.
-    ///
-    /// # Errors
-    /// [`Failure`] when the session's name is invalid, or it is named twice.
-    pub(crate) fn take_target(&mut self) -> Result<(SessionRef, Option<String>), Failure> {
-        match (self.session.take(), self.prompt.take()) {
-            (prompt, None) if self.last => Ok((SessionRef::last()?, prompt)),
-            (Some(session), prompt) if !self.last => {
-                let named = session.parse().map_err(|error| {
-                    Failure::usage(format!("cannot resume {session:?}: it is {error}"))
-                })?;
-                Ok((named, prompt))
-            }
-            _ => Err(Failure::usage("--last takes the place of the session's id: leave it out")),
-        }
-    }
-}
-
-/// Arguments of `windlass compact`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct CompactArgs {
-    /// Id of the session, the unique beginning of it, or last.
-    pub(crate) session: SessionRef,
-    /// What the summary must keep in every detail.
-    #[arg(value_parser = words)]
-    pub(crate) focus: Option<String>,
-    #[command(flatten)]
-    pub(crate) place: LocationArgs,
-    #[command(flatten)]
-    pub(crate) shape: SettingsArgs,
-    #[command(flatten)]
-    pub(crate) recording: RecordingArgs,
 }
 
 /// Arguments of `windlass sessions`.

@@ -19,6 +19,10 @@ use crate::wiring::PromptText;
 /// Longest prompt, in bytes.
 const LONGEST: u64 = 1024 * 1024;
 
+/// What surrounds piped text below the words of a prompt.
+const BEGIN: &str = "\n\n<stdin>\n";
+const END: &str = "</stdin>";
+
 /// Time that standard input may be silent before the user is told of the wait.
 const SILENCE: Duration = Duration::from_secs(2);
 
@@ -51,11 +55,20 @@ impl Prompt {
         Ok(prompt)
     }
 
+    /// Returns a prompt as it was sent, with what was piped into its command apart.
+    pub(crate) fn recorded(text: &str) -> Self {
+        let piped = text.strip_suffix(END).and_then(|text| text.split_once(BEGIN));
+        match piped {
+            Some((words, piped)) => Self { words: words.to_owned(), piped: Some(piped.to_owned()) },
+            None => Self { words: text.to_owned(), piped: None },
+        }
+    }
+
     /// Adds what was piped to the words as the model is given them, and checks the whole.
     pub(crate) fn complete(&self, mut given: PromptText) -> Result<PromptText, Failure> {
         if let Some(piped) = &self.piped {
             let end = if piped.ends_with('\n') { "" } else { "\n" };
-            given.text.push_str(&format!("\n\n<stdin>\n{piped}{end}</stdin>"));
+            given.text.push_str(&format!("{BEGIN}{piped}{end}{END}"));
         }
         check_text(&given.text)?;
         Ok(given)

@@ -26,10 +26,10 @@ pub(super) async fn run(args: RunArgs, adapters: &Adapters) -> Result<ExitKind, 
 }
 
 pub(super) async fn resume(mut args: ResumeArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
-    let (session, prompt) = args.take_target()?;
+    let (session, request) = args.take_target()?;
     turn::run(turn::TurnTask {
         session: SessionChoice::Existing(session),
-        request: TurnRequest::Prompt(prompt),
+        request,
         dry_run: false,
         input: args.input,
         place: args.place,

@@ -5,7 +5,7 @@ use windlass_engine::core::{
     OfferedTools, Permissions, Rule, RuleVerdict, Settings, ToolSpec, Widening,
 };
 
-use super::provider::ProviderChoice;
+use super::provider::{ProviderChoice, no_model};
 use super::{instructions, output_schema, programs, rules};
 use crate::args::SettingsArgs;
 use crate::exit::Failure;
@@ -277,10 +277,5 @@ pub(crate) fn ceiling(named: &Limits) -> Limits {
 /// Returns the command's model, else the provider's default one.
 fn model(shape: &SettingsArgs, chosen: &ProviderChoice) -> Result<String, Failure> {
     let named = shape.model.as_ref().or(chosen.model.as_ref());
-    named.cloned().ok_or_else(|| {
-        Failure::usage(format!(
-            "the provider {} has no default model: name one with --model",
-            chosen.name
-        ))
-    })
+    named.cloned().ok_or_else(|| no_model(chosen, &[]))
 }

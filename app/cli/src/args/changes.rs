@@ -3,6 +3,7 @@
 use clap::Args as ClapArgs;
 
 use super::LocationArgs;
+use crate::present::TurnRef;
 use crate::wiring::SessionRef;
 
 /// Arguments of `windlass undo`.
@@ -10,9 +11,9 @@ use crate::wiring::SessionRef;
 pub(crate) struct UndoArgs {
     /// Id of the session, the unique beginning of it, or last.
     pub(crate) session: SessionRef,
-    /// Turn to undo; by default the latest one that changed files.
+    /// Turn to undo, by its number or @ID; by default the latest one that changed files.
     #[arg(long, value_name = "TURN")]
-    pub(crate) turn: Option<u64>,
+    pub(crate) turn: Option<TurnRef>,
     /// Print what would be restored, and change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -25,9 +26,9 @@ pub(crate) struct UndoArgs {
 pub(crate) struct DiffArgs {
     /// Id of the session, the unique beginning of it, or last.
     pub(crate) session: SessionRef,
-    /// Turn whose changes are printed; by default all turns.
+    /// Turn whose changes are printed, by its number or @ID; by default all turns.
     #[arg(long, value_name = "TURN")]
-    pub(crate) turn: Option<u64>,
+    pub(crate) turn: Option<TurnRef>,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
 }

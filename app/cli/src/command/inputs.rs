@@ -150,8 +150,8 @@ fn row(waiting: &WaitingInput) -> String {
         many => format!(" (with {many} images)"),
     };
     let opened = match waiting.turn {
-        Some(turn) => format!(" (turn {turn} is open for it)"),
-        None => String::new(),
+        Some(_) => " (a turn is open for it)",
+        None => "",
     };
     let (input, delivery) = (waiting.input.0, delivery_name(waiting.delivery));
     let text = first_words(&waiting.text, WORDS);

@@ -53,9 +53,9 @@ fn words(request: &RewindRequest, RewindReport { to, at, .. }: &RewindReport) ->
 
 fn failure(session: &SessionId, error: RewindError) -> Failure {
     match error {
-        RewindError::Change(ChangeError::Rejected(Reject::TurnRunning(turn))) => {
+        RewindError::Change(ChangeError::Rejected(Reject::TurnRunning(_))) => {
             Failure::usage(format!(
-                "turn {turn} of session {session} is open: `windlass resume {session}` continues \
+                "a turn of session {session} is open: `windlass resume {session}` continues \
                  it; rewind afterwards, or fork the session at a position before it"
             ))
         }

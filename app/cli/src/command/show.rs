@@ -9,7 +9,7 @@ use windlass_engine::ports::{BlobStore, LogReader, LogStore};
 use super::{closed, cycles::CyclePrinter, ledger::CacheReport, limit_at, output::output};
 use crate::args::ShowArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{mark_rewound, print_json, print_line, story};
+use crate::present::{TurnNumbers, mark_rewound, numbered_story, print_json, print_line};
 use crate::wiring::{Adapters, StoreHandle};
 
 pub(super) async fn show(args: ShowArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
@@ -42,6 +42,7 @@ async fn print(
     if args.turns {
         return turns(&mut facts, &rewound, args.json).await;
     }
+    let mut numbers = TurnNumbers::default();
     let mut cache = args.cache.then(CacheReport::default);
     let damage = loop {
         let fact = match facts.next().await {
@@ -49,9 +50,10 @@ async fn print(
             Ok(None) => break None,
             Err(error) => break Some(error),
         };
+        numbers.apply(&fact);
         let text = match &mut cache {
             Some(cache) => cache.on_fact(&fact),
-            None => story(&fact).map(|text| match rewound.includes(&fact) {
+            None => numbered_story(&fact, &numbers).map(|text| match rewound.includes(&fact) {
                 true => mark_rewound(&text),
                 false => text,
             }),

@@ -8,6 +8,7 @@ mod retries;
 mod sources;
 mod story;
 mod streamed_text;
+mod turn_numbers;
 mod words;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -19,8 +20,9 @@ use windlass_engine::{Event, TurnReport};
 pub(crate) use human::HumanPresenter;
 pub(crate) use json::JsonPresenter;
 pub(crate) use sources::{Sources, search_words};
-pub(crate) use story::{hook as hook_words, mark_rewound, story};
+pub(crate) use story::{hook as hook_words, mark_rewound, numbered_story, story};
 pub(crate) use streamed_text::StreamedText;
+pub(crate) use turn_numbers::{TurnNumbers, TurnRef};
 pub(crate) use words::{
     compacted_words, escaped_json, first_words, goal_words, mode_name, outcome_name, outcome_words,
     permissions_name, status_words, trigger_words, visible, waiting_words,

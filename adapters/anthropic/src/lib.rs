@@ -124,7 +124,8 @@ impl Provider for Anthropic {
 
     fn check_settings(&self, settings: &Settings) -> Result<(), ProviderError> {
         self.capabilities().check_settings(settings)?;
-        self.models.admit(NAME, settings)
+        self.models.admit(NAME, settings)?;
+        self.bodies.encoder().check(settings)
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {

@@ -141,7 +141,8 @@ impl Provider for Gemini {
             );
             return Err(ProviderError::new(FailureKind::Unsupported, Retry::Never, context));
         }
-        self.models.admit(NAME, settings)
+        self.models.admit(NAME, settings)?;
+        self.bodies.encoder().check(settings)
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {

@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::process::Stdio;
 
 use common::server::Server;
@@ -403,15 +403,72 @@ fn bad_flags_and_no_prompt() {
     }
 }
 
-#[test]
-fn the_prompt_comes_from_standard_input() {
-    let place = Place::new();
-    let mut command = place.command(&["run", "-"]);
+/// Runs a command with this input, which is piped into it or a file.
+fn piped(place: &Place, words: &[&str], input: &[u8], file: bool) -> Done {
+    let mut command = place.command(words);
+    if file {
+        std::fs::write(place.file("input"), input).unwrap();
+        let file = std::fs::File::open(place.file("input")).unwrap();
+        return done(command.stdin(file).output().unwrap());
+    }
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"hello").unwrap();
-    let done = done(child.wait_with_output().unwrap());
-    assert_eq!(done.code, 0, "{}", done.err);
-    assert!(place.run(&["sessions"]).out.contains("hello"));
+    // A command that has read enough closes the pipe.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    done(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn what_is_piped_is_part_of_the_prompt() {
+    let below = "review this\n\n<stdin>\n-a\n+@docs:b\n</stdin>";
+    let cases: [(&[&str], &[u8], &str); 5] = [
+        (&["run", "-"], b"hello", "hello"),
+        (&["run"], b"hello\n", "hello\n"),
+        (&["run", "review this"], b"-a\n+@docs:b", below),
+        (&["run", "--goal", "review this"], b"-a\n+@docs:b\n", below),
+        (&["run", "review this"], b"", "review this"),
+    ];
+    for (at, (words, input, prompt)) in cases.into_iter().enumerate() {
+        let place = Place::new();
+        let words = [words, &["--session", "s"]].concat();
+        let run = piped(&place, &words, input, at % 2 == 1);
+        assert!(matches!(run.code, 0 | 6), "{words:?}: {}", run.err);
+        let log = place.log("s");
+        let queued = log.iter().find(|fact| fact["kind"] == "InputQueued").unwrap();
+        assert_eq!(queued["body"]["text"], prompt, "{words:?}");
+    }
+    let place = Place::new();
+    assert_eq!(piped(&place, &["run", "one", "--session", "s"], b"two", false).code, 0);
+    // A script's own input is left to it where no prompt is needed.
+    assert_eq!(piped(&place, &["resume", "s"], b"\xff", false).code, 0);
+    let long = vec![b'x'; 1024 * 1024 + 1];
+    for (input, words) in
+        [(&b"\x89PNG\xff"[..], "UTF-8"), (b"a\0b", "UTF-8"), (&long, "is longer than")]
+    {
+        for run in [&["run", "look", "--session", "t"][..], &["run", "-", "--session", "t"]] {
+            let refused = piped(&place, run, input, false);
+            assert_eq!(refused.code, 2, "{}", refused.err);
+            assert!(refused.err.contains(words), "{}", refused.err);
+        }
+    }
+    assert_eq!(place.run(&["show", "t"]).code, 2, "nothing was recorded");
+}
+
+#[test]
+fn input_that_is_closed_is_not_waited_for_and_a_silent_one_is_told() {
+    let place = Place::new();
+    let mut shell = std::process::Command::new("sh");
+    let line = format!("exec '{}' run hello <&-", env!("CARGO_BIN_EXE_windlass"));
+    shell.args(["-c", &line]).current_dir(place.path()).env("WINDLASS_HOME", place.state());
+    let run = done(shell.output().unwrap());
+    assert_eq!((run.code, run.err.contains("waiting")), (0, false), "{}", run.err);
+
+    let mut command = place.command(&["run", "hello"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut told = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
+    let waits = told.next().unwrap().unwrap();
+    assert!(waits.contains("standard input") && waits.contains("</dev/null"), "{waits}");
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

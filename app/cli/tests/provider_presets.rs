@@ -36,7 +36,8 @@ fn a_base_url_of_anthropics_sdks_is_one_of_ours() {
         let server = serve([Reply::say("hello")]);
         let url = format!("{}{tail}", root(&server));
         let variables = [("ANTHROPIC_BASE_URL", url.as_str()), ("ANTHROPIC_API_KEY", "k-1")];
-        let ran = run(&place, &["run", "--provider", "anthropic", "hi"], &variables);
+        let words = ["run", "--provider", "anthropic", "--model", "claude-sonnet-4-5", "hi"];
+        let ran = run(&place, &words, &variables);
         assert_eq!((ran.code, ran.out.trim()), (0, "hello"), "{tail}: {}", ran.err);
         assert_eq!(path(&server.requests()[0]), "/v1/messages", "{tail}");
     }
@@ -179,7 +180,8 @@ fn a_call_of_gemini_goes_back_with_its_signature() {
     let server = serve([Reply::answer(call), Reply::say("counted")]);
     let host = root(&server);
     let variables = [("GOOGLE_GEMINI_BASE_URL", host.as_str()), ("GEMINI_API_KEY", "k-1")];
-    let ran = run(&place, &["run", "--provider", "gemini", "--tools", &tools, "hi"], &variables);
+    let words = ["run", "--provider", "gemini", "--model", "gemini-3-pro", "--tools", &tools, "hi"];
+    let ran = run(&place, &words, &variables);
     assert_eq!((ran.code, ran.out.trim()), (0, "counted"), "{}", ran.err);
     assert_eq!(place.counted().len(), 1);
     let samples = server.samples();

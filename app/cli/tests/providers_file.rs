@@ -110,10 +110,12 @@ fn a_session_changes_its_provider_between_two_turns() {
     let messages = serve([Reply::say("two")]);
     let url = chat.base_url();
     let first = ["run", "hi", "--session", "s1", "--provider", "openai-chat", "--base-url", &url];
+    let first = [&first[..], &["--model", "gpt-5"]].concat();
     let (code, said, told) = words(&place.run(&first, &[("OPENAI_API_KEY", "sk-1")]));
     assert_eq!((code, said.as_str()), (Some(0), "one"), "{told}");
     let keys = [("ANTHROPIC_API_KEY", "sk-2"), ("ANTHROPIC_BASE_URL", &*messages.base_url())];
     let second = ["run", "and now?", "--session", "s1", "--provider", "anthropic"];
+    let second = [&second[..], &["--model", "claude-sonnet-4-5"]].concat();
     let (code, said, told) = words(&place.run(&second, &keys));
     assert_eq!((code, said.as_str()), (Some(0), "two"), "{told}");
     let asked = messages.requests();
@@ -272,6 +274,74 @@ fn a_search_that_the_provider_or_the_model_has_not_is_refused_before_anything_is
         let (code, _, told) = words(&place.run(&[&ask[..], flags].concat(), &[]));
         assert_eq!(code, Some(2), "{provider} {flags:?}: {told}");
         assert!(told.contains(why), "{provider} {flags:?}: {told}");
+    }
+    assert!(server.requests().is_empty());
+    assert_eq!(words(&place.run(&["sessions"], &[])).1, "");
+}
+
+#[test]
+fn effort_instructions_and_a_bound_are_sent_and_kept_in_each_api() {
+    for (api, model) in [
+        ("openai", "gpt-5.1"),
+        ("openai-chat", "gpt-5.1"),
+        ("anthropic", "claude-sonnet-4-6"),
+        ("gemini", "gemini-3-pro"),
+    ] {
+        let place = Place::new();
+        let server = serve(Script::respond(|_| Reply::say("ok")));
+        let file = place.providers(&format!(
+            "[[provider]]\nname = \"own\"\napi = \"{api}\"\nbase_url = \"{}\"\n",
+            server.base_url()
+        ));
+        std::fs::write(place.folder.path().join("rules.txt"), "Answer in Latin.\n").unwrap();
+        let sent = |arguments: &[&str]| {
+            let arguments = [arguments, &["--providers", &file]].concat();
+            let (code, _, told) = words(&place.run(&arguments, &[]));
+            assert_eq!(code, Some(0), "{api}: {told}");
+            server.samples().pop().unwrap().read()
+        };
+        let place_of = ["run", "hi", "--session", "s1", "--provider", "own", "--model", model];
+        let flags =
+            ["--effort", "low", "--max-output-tokens", "900", "--instructions", "@rules.txt"];
+        let first = sent(&[&place_of[..], &flags].concat());
+        assert_eq!((first.effort.as_deref(), first.max_tokens), (Some("low"), Some(900)), "{api}");
+        assert!(first.system.unwrap().ends_with("Answer in Latin."), "{api}");
+        let later = sent(&["resume", "s1", "more", "--instructions", "Answer in Greek."]);
+        assert_eq!(later.effort.as_deref(), Some("low"), "{api}");
+        let system = later.system.unwrap();
+        assert!(system.ends_with("Greek.") && !system.contains("Latin"), "{api}: {system}");
+        let removed = sent(&["resume", "s1", "more", "--instructions", ""]).system.unwrap();
+        assert!(removed.starts_with("You are") && !removed.contains("of the user for"), "{api}");
+    }
+}
+
+#[test]
+fn an_effort_that_the_model_has_not_is_refused_before_anything_is_recorded() {
+    let place = Place::new();
+    let server = serve(Script::respond(|_| Reply::say("no")));
+    let entry = |api: &str| {
+        let url = server.base_url();
+        format!("[[provider]]\nname = \"{api}1\"\napi = \"{api}\"\nbase_url = \"{url}\"\n")
+    };
+    let all = ["openai", "openai-chat", "anthropic", "gemini"].map(entry).concat();
+    let file = place.providers(&all);
+    for (provider, model, effort) in [
+        ("openai1", "gpt-4o", "low"),
+        ("openai-chat1", "gpt-4.1", "low"),
+        ("anthropic1", "my-own", "low"),
+        ("anthropic1", "claude-sonnet-4-6", "enormous"),
+        ("gemini1", "gemini-2.0-flash", "low"),
+        ("gemini1", "gemini-3-pro", "enormous"),
+    ] {
+        let ask = ["run", "hi", "--provider", provider, "--providers", &file, "--model", model];
+        let (code, _, told) = words(&place.run(&[&ask[..], &["--effort", effort]].concat(), &[]));
+        assert_eq!(code, Some(2), "{provider} {model} {effort}: {told}");
+        assert!(told.contains("--effort: "), "{provider} {model} {effort}: {told}");
+    }
+    for (text, why) in [("@none.txt", "cannot read none.txt"), (&"x".repeat(70_000), "longer than")]
+    {
+        let (code, _, told) = words(&place.run(&["run", "hi", "--instructions", text], &[]));
+        assert_eq!((code, told.contains(why)), (Some(2), true), "{told}");
     }
     assert!(server.requests().is_empty());
     assert_eq!(words(&place.run(&["sessions"], &[])).1, "");

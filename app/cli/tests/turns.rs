@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::terminal::TerminalProcess;
 use common::{Place, done, kinds, lines};
 use serde_json::json;
 use windlass_testkit::http::{ModelServer, Reply, Script};
@@ -48,11 +49,122 @@ fn any_openai_compatible_server_completes_a_tool_turn_in_both_dialects() {
     }
 }
 
+#[test]
+fn no_model_is_assumed_at_a_server_of_another_and_the_first_line_names_what_is_used() {
+    for (provider, variable) in [
+        ("openai", "OPENAI_BASE_URL"),
+        ("openai-chat", "OPENAI_BASE_URL"),
+        ("anthropic", "ANTHROPIC_BASE_URL"),
+    ] {
+        let place = Place::new();
+        let server = ModelServer::start(Script::respond(|_| Reply::say("here"))).unwrap();
+        let run = |model: Option<&str>| {
+            let mut command = place.command(&["run", "hello", "--provider", provider]);
+            command.env(variable, server.base_url().trim_end_matches("/v1"));
+            if variable.starts_with("OPENAI") {
+                command.env(variable, server.base_url());
+            }
+            command.envs(model.map(|model| ("WINDLASS_MODEL", model)));
+            done(command.output().unwrap())
+        };
+        let refused = run(None);
+        assert_eq!(refused.code, 2, "{provider}: {}", refused.err);
+        for words in ["no default model", "--model", "WINDLASS_MODEL", "It lists scripted"] {
+            assert!(refused.err.contains(words), "{provider}: {}", refused.err);
+        }
+        assert!(server.samples().is_empty(), "{provider}");
+        assert_eq!(place.run(&["sessions"]).out, "", "{provider}");
+        let named = run(Some("m-1"));
+        assert_eq!(named.code, 0, "{provider}: {}", named.err);
+        let first = named.err.lines().next().unwrap();
+        let words = format!("begins ({provider} m-1, sandbox workspace");
+        assert!(first.contains(&words), "{first}");
+    }
+}
+
 /// The head of a PNG file of one pixel, and the same in base64.
 const PNG: (&[u8], &str) = (
     b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0",
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAAA=",
 );
+
+/// Times that a request has these words.
+fn said(server: &ModelServer, words: &str) -> usize {
+    let body = server.samples().pop().unwrap().body;
+    String::from_utf8_lossy(&body).matches(words).count()
+}
+
+#[test]
+fn a_failed_turn_is_tried_again_without_its_prompt_being_typed() {
+    let place = Place::new();
+    std::fs::write(place.file("shot.png"), PNG.0).unwrap();
+    std::fs::write(place.file("note.txt"), "the word is winch").unwrap();
+    let gone = || Reply::error(404, "model_not_found", "no such model");
+    let server = ModelServer::start(Script::list([
+        gone(),
+        Reply::say("one"),
+        Reply::call("read_file", json!({"path": "note.txt"})),
+        gone(),
+        Reply::say("two"),
+    ]))
+    .unwrap();
+    let url = server.base_url();
+    let own = ["--provider", "openai-chat", "--base-url", &url];
+    let first = ["run", "look here", "--session", "s", "--image", "shot.png"];
+    let mut command = place.command(&[&first[..], &own].concat());
+    std::fs::write(place.file("input"), "piped @docs:x\n").unwrap();
+    command.stdin(std::fs::File::open(place.file("input")).unwrap());
+    let failed = done(command.output().unwrap());
+    assert_eq!(failed.code, 4, "{}", failed.err);
+    assert!(failed.err.contains("to try again: windlass resume s --retry"), "{}", failed.err);
+    assert_eq!(place.run(&["resume", "s", "more", "--retry"]).code, 2);
+    let again = place.run(&["resume", "s", "--retry"]);
+    assert_eq!((again.code, again.out.as_str()), (0, "one\n"), "{}", again.err);
+    assert_eq!((said(&server, "look here"), said(&server, PNG.1)), (1, 1));
+    assert_eq!(said(&server, "piped @docs:x"), 1);
+    let refused = place.run(&["resume", "--last", "--retry"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(refused.err.contains("its last turn completed"), "{}", refused.err);
+    // What the calls of a turn found out stays.
+    assert_eq!(place.run(&["resume", "s", "and now"]).code, 4);
+    assert_eq!(place.run(&["resume", "last", "--retry"]).out, "two\n");
+    assert_eq!((said(&server, "and now"), said(&server, "the word is winch")), (2, 1));
+}
+
+#[test]
+fn retries_of_one_failure_are_told_once_with_their_number() {
+    let script = || {
+        Script::list([
+            Reply::error(503, "x", "busy"),
+            Reply::error(503, "x", "busy"),
+            Reply::say("ok"),
+        ])
+    };
+    let words = |url: &str| {
+        ["run", "hello", "--provider", "openai-chat", "--base-url", url].map(str::to_owned)
+    };
+    let place = Place::new();
+    let server = ModelServer::start(script()).unwrap();
+    let plain = words(&server.base_url());
+    let run = place.run(&plain.each_ref().map(String::as_str));
+    assert_eq!((run.code, run.out.as_str()), (0, "ok\n"), "{}", run.err);
+    assert_eq!(run.err.matches("busy").count(), 1, "{}", run.err);
+    assert!(run.err.contains("; retrying, attempt 2 of 5"), "{}", run.err);
+    assert!(run.err.contains("  the same failure 2 times"), "{}", run.err);
+    // At a terminal its line is rewritten.
+    let server = ModelServer::start(script()).unwrap();
+    let plain = words(&server.base_url());
+    let screen = TerminalProcess::on_screens(&place, &plain.each_ref().map(String::as_str));
+    let screen = screen.screen_to_end();
+    let lines: Vec<&str> = screen.split('\n').filter(|line| line.contains("retrying")).collect();
+    let [line] = lines[..] else { panic!("{screen:?}") };
+    let states: Vec<&str> = line.split("\r\u{1b}[K").skip(1).collect();
+    assert!(
+        states[0].contains("attempt 2 of 5") && states[1].contains("attempt 3 of 5"),
+        "{line:?}"
+    );
+    assert!(screen.ends_with("ok\r\n"), "{screen:?}");
+}
 
 #[test]
 fn a_model_is_shown_an_image_of_the_workspace_in_each_api_and_after_a_restart() {
@@ -75,8 +187,8 @@ fn a_model_is_shown_an_image_of_the_workspace_in_each_api_and_after_a_restart() 
         let server = ModelServer::start(script).unwrap();
         let base_url = server.base_url();
         let words = ["run", "look", "--session", "s", "--base-url", &base_url];
-        let mut command = place.command(&[&words[..], &["--provider", provider]].concat());
-        command.args(["--model", model]);
+        let own = ["--provider", provider, "--model", model];
+        let mut command = place.command(&[&words[..], &own].concat());
         for key in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
             command.env(key, "k");
         }

@@ -222,9 +222,42 @@ fn what_somebody_changed_since_is_left_and_links_are_not_followed() {
     assert_eq!(refused.code, 2, "{}", refused.err);
     assert!(refused.err.contains("undo it there, or name its folder"), "{}", refused.err);
 
-    let unknown = place.run(&["undo", "s", "--turn", "1"]);
-    assert_eq!(unknown.code, 2, "{}", unknown.err);
-    assert!(unknown.err.contains("session s has no turn 1"), "{}", unknown.err);
+    for (turn, why) in [
+        ("2", "session s has no turn 2: it has 1"),
+        ("0", "session s has no turn 0"),
+        ("@1", "session s has no turn @1"),
+        ("one", "use the number of a turn"),
+    ] {
+        for command in ["undo", "diff"] {
+            let unknown = place.run(&[command, "s", "--turn", turn]);
+            assert_eq!(unknown.code, 2, "{}", unknown.err);
+            assert!(unknown.err.contains(why), "{}", unknown.err);
+        }
+    }
+}
+
+#[test]
+fn the_first_turn_is_turn_1_wherever_it_is_named() {
+    let place = Place::new();
+    for path in ["one.txt", "two.txt"] {
+        turn(&place, vec![("write_file", json!({ "path": path, "content": path }))]);
+    }
+    let shown = ok(place.run(&["show", "s"])).out;
+    assert!(shown.contains("turn 1: completed") && shown.contains("turn 2: completed"), "{shown}");
+    let cycles = ok(place.run(&["show", "s", "--turns"])).out;
+    assert!(cycles.starts_with("turn 1, cycle 1: "), "{cycles}");
+    let diff = ok(place.run(&["diff", "s", "--turn", "1"])).out;
+    assert!(diff.contains("one.txt"), "{diff}");
+    // The second turn has seen that the call was made, so it makes none.
+    assert_eq!(ok(place.run(&["diff", "s", "--turn", "2"])).out, "");
+    // Its id is where JSON has it, and names it too.
+    let json = common::lines(&ok(place.run(&["show", "s", "--turns", "--json"])).out);
+    let id = format!("@{}", json[0]["turn"]);
+    assert!(ok(place.run(&["diff", "s", "--turn", &id])).out.contains("one.txt"));
+    let undone = ok(place.run(&["undo", "s", "--turn", "1"]));
+    assert!(undone.err.contains("1 of 1 files of turn 1 were restored"), "{}", undone.err);
+    let shown = ok(place.run(&["show", "s"])).out;
+    assert!(shown.contains("1 files were restored as before turn 1: one.txt"), "{shown}");
 }
 
 #[test]

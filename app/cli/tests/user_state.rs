@@ -173,3 +173,60 @@ fn a_server_serves_the_sessions_of_its_workspace() {
     let (status, sent) = server.post(server.token(), "/v1/sessions/theirs/turns", &body);
     assert_eq!(status, 404, "{sent}");
 }
+
+#[test]
+fn a_session_is_named_by_the_beginning_of_its_id_or_as_the_last_one() {
+    let place = Place::new();
+    let run = |words: &[&str]| {
+        let done = place.run(words);
+        assert_eq!(done.code, 0, "{words:?}: {}", done.err);
+        done
+    };
+    for name in ["alpha-one", "alpha-two"] {
+        run(&["run", &format!("hello {name}"), "--session", name]);
+    }
+    run(&["run", "generated"]);
+    assert!(run(&["show", "alpha-o"]).out.contains("hello alpha-one"));
+    assert_eq!(run(&["log", "alpha-t"]).out, run(&["log", "alpha-two"]).out);
+    for (name, words) in [("alpha", "type more of it"), ("alp", "no session alp")] {
+        for command in [&["show", name][..], &["resume", name, "x"], &["fork", name, "--at", "1"]] {
+            let refused = place.run(command);
+            assert_eq!(refused.code, 2, "{command:?}: {}", refused.err);
+            assert!(refused.err.contains(words), "{command:?}: {}", refused.err);
+        }
+    }
+    let several = place.run(&["undo", "alpha"]).err;
+    for line in ["alpha-one  20", "Z  hello alpha-one", "alpha-two  20", "Z  hello alpha-two"] {
+        assert!(several.contains(line), "{several}");
+    }
+    // An id that exists wins, and a new one is created whatever it begins.
+    run(&["run", "short", "--session", "alpha"]);
+    assert!(!run(&["show", "alpha"]).out.contains("hello"));
+
+    // The last one is that which changed last.
+    run(&["resume", "alpha-one", "again"]);
+    run(&["run", "-c", "by run"]);
+    run(&["resume", "--last", "by resume"]);
+    run(&["resume", "last", "by name"]);
+    let shown = run(&["show", "alpha-one"]).out;
+    let inputs = ["again", "by run", "by resume", "by name"];
+    assert!(inputs.iter().all(|input| shown.contains(input)), "{shown}");
+    assert_eq!(run(&["show", "last"]).out, shown);
+    assert_eq!(place.run(&["resume", "--last", "alpha-one", "x"]).code, 2);
+    let elsewhere = Place::new();
+    let mut command = elsewhere.command(&["run", "--continue", "x"]);
+    let none = done(command.env("WINDLASS_HOME", place.state()).output().unwrap());
+    assert_eq!(none.code, 2, "{}", none.err);
+    assert!(none.err.contains("there is no session of"), "{}", none.err);
+
+    let ids: Vec<String> = common::lines(&run(&["sessions", "--json"]).out)
+        .iter()
+        .map(|session| session["session"].as_str().unwrap().to_owned())
+        .collect();
+    let listed = run(&["sessions"]).out;
+    for (id, line) in ids.iter().zip(listed.lines()) {
+        let short = line.split_whitespace().next().unwrap();
+        assert!(id.starts_with(short) && short.len() < 26, "{line}");
+        assert_eq!(run(&["log", short]).out, run(&["log", id]).out);
+    }
+}

@@ -193,21 +193,14 @@ pub(super) fn tail(
             "it cannot be made to call a tool; leave the choice to it, or take another model",
         ));
     }
-    let effort = effort(settings)?;
+    let effort = effort(settings, traits)?;
     let mut tail = RequestTail {
         max_tokens: max_tokens(request, traits),
         tool_choice: choice(request),
         ..RequestTail::default()
     };
     match (traits.thinking, effort) {
-        (Thinking::None, None) => {}
-        (Thinking::None, Some(_)) => {
-            return Err(unsupported(
-                settings,
-                "it is not known to take an effort; leave the effort out, or say how its models \
-                 think by `thinking` in the configuration of the provider",
-            ));
-        }
+        (Thinking::None, _) => {}
         // A model that is made to call a tool cannot think before.
         (Thinking::Budget, Some(effort)) if !forced => {
             let budget_tokens = budget(request, traits, effort)?;
@@ -296,8 +289,13 @@ impl Effort {
     }
 }
 
+/// Accepts an effort of the settings that the model takes.
+pub(super) fn check_effort(settings: &Settings, traits: &ModelTraits) -> Result<(), ProviderError> {
+    effort(settings, traits).map(drop)
+}
+
 /// The effort of the settings; `None` where none is asked for.
-fn effort(settings: &Settings) -> Result<Option<Effort>, ProviderError> {
+fn effort(settings: &Settings, traits: &ModelTraits) -> Result<Option<Effort>, ProviderError> {
     let Some(word) = settings.effort.as_deref() else {
         return Ok(None);
     };
@@ -317,6 +315,13 @@ fn effort(settings: &Settings) -> Result<Option<Effort>, ProviderError> {
             )));
         }
     };
+    if traits.thinking == Thinking::None {
+        return Err(unsupported(
+            settings,
+            "it is not known to take an effort; leave the effort out, or say how its models \
+             think by `thinking` in the configuration of the provider",
+        ));
+    }
     Ok(Some(effort))
 }
 

@@ -36,6 +36,11 @@ impl MessagesEncoder {
         }
     }
 
+    /// Accepts settings whose effort the model takes.
+    pub(crate) fn check(&self, settings: &Settings) -> Result<(), ProviderError> {
+        around::check_effort(settings, &self.of(&settings.model))
+    }
+
     /// Returns the known traits of the model, overridden by the configuration.
     pub(crate) fn of(&self, model: &str) -> ModelTraits {
         let known = traits(model);

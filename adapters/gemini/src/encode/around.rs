@@ -226,6 +226,11 @@ fn choice(request: &SampleRequest) -> Result<Option<ToolConfig<'_>>, ProviderErr
     }))
 }
 
+/// Accepts an effort of the settings that the model takes.
+pub(super) fn check_effort(settings: &Settings, traits: &ModelTraits) -> Result<(), ProviderError> {
+    thinking(settings, traits).map(drop)
+}
+
 /// The thinking that the settings ask for: an effort, or a summary of it.
 fn thinking(
     settings: &Settings,

@@ -26,6 +26,11 @@ impl GeminiEncoder {
         Self { endpoint: endpoint.into(), thinking: config.thinking }
     }
 
+    /// Accepts settings whose effort the model takes.
+    pub(crate) fn check(&self, settings: &Settings) -> Result<(), ProviderError> {
+        around::check_effort(settings, &self.of(&settings.model))
+    }
+
     /// The traits of the model, overridden by the configuration.
     fn of(&self, model: &str) -> ModelTraits {
         let known = traits(model);

@@ -1,20 +1,19 @@
 //! Arguments of the commands that show and take back changes, of files or of the conversation.
 
 use clap::Args as ClapArgs;
-use windlass_engine::core::SessionId;
 
 use super::LocationArgs;
-use super::parse::session;
+use crate::present::TurnRef;
+use crate::wiring::SessionRef;
 
 /// Arguments of `windlass undo`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct UndoArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
-    /// Turn to undo; by default the latest one that changed files.
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
+    /// Turn to undo, by its number or @ID; by default the latest one that changed files.
     #[arg(long, value_name = "TURN")]
-    pub(crate) turn: Option<u64>,
+    pub(crate) turn: Option<TurnRef>,
     /// Print what would be restored, and change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -25,12 +24,11 @@ pub(crate) struct UndoArgs {
 /// Arguments of `windlass diff`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DiffArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
-    /// Turn whose changes are printed; by default all turns.
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
+    /// Turn whose changes are printed, by its number or @ID; by default all turns.
     #[arg(long, value_name = "TURN")]
-    pub(crate) turn: Option<u64>,
+    pub(crate) turn: Option<TurnRef>,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
 }
@@ -38,9 +36,8 @@ pub(crate) struct DiffArgs {
 /// Arguments of `windlass rewind`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RewindArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Position to return to; nothing may be in progress there.
     ///
     /// `windlass log` shows positions.

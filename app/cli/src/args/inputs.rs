@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as ClapArgs, Subcommand};
-use windlass_engine::core::SessionId;
 
-use super::parse::session;
 use super::shared::LocationArgs;
+use crate::wiring::SessionRef;
 
 /// Arguments of `windlass inputs`.
 #[derive(Debug, ClapArgs)]
@@ -17,9 +16,8 @@ use super::shared::LocationArgs;
     mut_arg("store", |arg| arg.global(true))
 )]
 pub(crate) struct InputsArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Print the inputs that wait, as one JSON object.
     #[arg(long, global = true)]
     pub(crate) json: bool,

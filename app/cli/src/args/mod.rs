@@ -15,6 +15,7 @@ mod skills;
 mod stores;
 mod timeouts;
 mod trust;
+mod turns;
 mod web_search;
 
 use std::ffi::OsString;
@@ -25,7 +26,7 @@ use windlass_engine::core::SessionId;
 use windlass_file::DamageLocation;
 
 use crate::secrets;
-use crate::wiring::{Adapters, SECRET_ARGUMENTS};
+use crate::wiring::{Adapters, SECRET_ARGUMENTS, SessionRef};
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
 pub(crate) use changes::{DiffArgs, RewindArgs, UndoArgs};
 pub(crate) use chat::ChatArgs;
@@ -36,11 +37,11 @@ pub(crate) use mcp::{
     LogoutArgs, McpServeArgs,
 };
 pub(crate) use mcp::{McpArgs, McpCommand};
+use parse::session;
 pub(crate) use parse::{
     CallPattern, age, amount, duration, edit_tools, mode, pattern, permissions, price, size,
     strategy, transport,
 };
-use parse::{session, words};
 pub(crate) use processes::{ProcessLimitArgs, ProcessesArgs, ProcessesCommand};
 pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSharingArgs};
 pub(crate) use sandbox::{EscalationMode, SandboxArgs, SandboxFlag};
@@ -50,6 +51,7 @@ pub(crate) use skills::{SkillsArgs, SkillsCommand};
 pub(crate) use stores::{CopyArgs, RekeyArgs, VacuumArgs};
 pub(crate) use timeouts::{TimeoutArgs, TimeoutFields};
 pub(crate) use trust::TrustArgs;
+pub(crate) use turns::{CompactArgs, ResumeArgs, RunArgs};
 pub(crate) use web_search::{WebSearchArgs, WebSearchFields};
 
 /// Run durable agent turns: kill it at any moment, and `windlass resume` continues the session.
@@ -248,66 +250,6 @@ pub(crate) enum Command {
     Attach(AttachArgs),
 }
 
-/// Arguments of `windlass run`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct RunArgs {
-    /// Task for the model; - reads it from standard input.
-    pub(crate) prompt: Option<String>,
-    /// Id of the session [default: a new one].
-    #[arg(long, value_name = "ID", value_parser = session)]
-    pub(crate) session: Option<SessionId>,
-    /// Plan only: report what effectful tools would do without running them.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-    #[command(flatten)]
-    pub(crate) place: LocationArgs,
-    #[command(flatten)]
-    pub(crate) shape: SettingsArgs,
-    #[command(flatten)]
-    pub(crate) sharing: ProgramSharingArgs,
-    #[command(flatten)]
-    pub(crate) recording: RecordingArgs,
-}
-
-/// Arguments of `windlass resume`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ResumeArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
-    /// Next prompt; - reads it from standard input.
-    pub(crate) prompt: Option<String>,
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-    #[command(flatten)]
-    pub(crate) place: LocationArgs,
-    #[command(flatten)]
-    pub(crate) shape: SettingsArgs,
-    #[command(flatten)]
-    pub(crate) sharing: ProgramSharingArgs,
-    #[command(flatten)]
-    pub(crate) recording: RecordingArgs,
-}
-
-/// Arguments of `windlass compact`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct CompactArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
-    /// What the summary must keep in every detail.
-    #[arg(value_parser = words)]
-    pub(crate) focus: Option<String>,
-    #[command(flatten)]
-    pub(crate) place: LocationArgs,
-    #[command(flatten)]
-    pub(crate) shape: SettingsArgs,
-    #[command(flatten)]
-    pub(crate) recording: RecordingArgs,
-}
-
 /// Arguments of `windlass sessions`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SessionsArgs {
@@ -324,9 +266,8 @@ pub(crate) struct SessionsArgs {
 /// Arguments of `windlass export`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExportArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Include long outputs and images.
     #[arg(long)]
     pub(crate) with_outputs: bool,
@@ -340,9 +281,8 @@ pub(crate) struct ExportArgs {
 /// Arguments of `windlass show`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShowArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Print only the whole output of this call.
     ///
     /// `windlass show SESSION` lists the numbers of calls.
@@ -367,9 +307,8 @@ pub(crate) struct ShowArgs {
 /// Arguments of `windlass log`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LogArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Start after this position.
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     pub(crate) after: u64,
@@ -386,9 +325,8 @@ pub(crate) struct LogArgs {
 /// Arguments of `windlass verify`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct VerifyArgs {
-    /// Id of the session [default: all sessions].
-    #[arg(value_parser = session)]
-    pub(crate) session: Option<SessionId>,
+    /// Id of the session, the unique beginning of it, or last [default: all sessions].
+    pub(crate) session: Option<SessionRef>,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
 }
@@ -396,9 +334,8 @@ pub(crate) struct VerifyArgs {
 /// Arguments of `windlass replay`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ReplayArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Only verify: ask no model, run no tool, write nothing.
     #[arg(long)]
     pub(crate) verify: bool,
@@ -421,9 +358,8 @@ pub(crate) struct ImportArgs {
 /// Arguments of `windlass fork`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ForkArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Last position to copy; nothing may be in progress there.
     ///
     /// `windlass log` shows positions.
@@ -439,9 +375,9 @@ pub(crate) struct ForkArgs {
 /// Arguments of `windlass repair`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RepairArgs {
-    /// Id of the session.
-    #[arg(value_parser = session, requires = "truncate_at", required_unless_present = "lost")]
-    pub(crate) session: Option<SessionId>,
+    /// Id of the session, the unique beginning of it, or last.
+    #[arg(requires = "truncate_at", required_unless_present = "lost")]
+    pub(crate) session: Option<SessionRef>,
     /// Truncate the log after this position.
     ///
     /// `windlass verify` names the last valid position.
@@ -470,9 +406,8 @@ pub(crate) struct RepairArgs {
 /// Arguments of `windlass erase`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct EraseArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     /// Erase the sessions of its agents, and of theirs, too.
     #[arg(long)]
     pub(crate) with_agents: bool,

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
-use windlass_engine::core::SessionId;
 use windlass_localfs::LocalFsConfig;
 
-use super::parse::{duration, session, size};
+use super::parse::{duration, size};
 use super::shared::LocationArgs;
+use crate::wiring::SessionRef;
 
 /// Arguments of `windlass processes`.
 #[derive(Debug, ClapArgs)]
@@ -16,9 +16,8 @@ use super::shared::LocationArgs;
     mut_arg("store", |arg| arg.global(true))
 )]
 pub(crate) struct ProcessesArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: SessionRef,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
     #[command(subcommand)]

@@ -61,6 +61,14 @@ pub(crate) struct SettingsArgs {
     /// Name of the model.
     #[arg(long, value_name = "M", env = "WINDLASS_MODEL")]
     pub(crate) model: Option<String>,
+    /// Reasoning effort, in a word of the provider: none, minimal, low, medium, high, xhigh or max.
+    #[arg(long, value_name = "LEVEL", value_parser = words)]
+    pub(crate) effort: Option<String>,
+    /// Add instructions for the model, or those of a file with @FILE.
+    ///
+    /// They take the place of those that an earlier command added; an empty text removes them.
+    #[arg(long, value_name = "TEXT|@FILE")]
+    pub(crate) instructions: Option<String>,
     /// Mode of the turns: build, or plan (only read-only tools run).
     #[arg(long, value_parser = mode)]
     pub(crate) mode: Option<Mode>,
@@ -93,8 +101,9 @@ pub(crate) struct SettingsArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
     /// Most tokens of an answer. With --max-tokens or --max-cost, at most what they leave.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(16..))]
-    pub(crate) max_answer_tokens: Option<u64>,
+    #[arg(long, alias = "max-answer-tokens", value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u64).range(16..))]
+    pub(crate) max_output_tokens: Option<u64>,
     /// Highest cost of a turn, in the currency of --price.
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
     pub(crate) max_cost: Option<u64>,

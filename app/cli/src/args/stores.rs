@@ -3,17 +3,16 @@
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use windlass_engine::core::SessionId;
 
 use super::LocationArgs;
-use super::parse::{age, session};
+use super::parse::age;
+use crate::wiring::SessionRef;
 
 /// Arguments of `windlass copy`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CopyArgs {
     /// Sessions to copy [default: all].
-    #[arg(value_parser = session)]
-    pub(crate) session: Vec<SessionId>,
+    pub(crate) session: Vec<SessionRef>,
     /// Source store, as in --store.
     #[arg(long, value_name = "URL", env = "WINDLASS_COPY_FROM", hide_env_values = true)]
     pub(crate) from: String,

@@ -29,13 +29,17 @@ pub(super) async fn copy(args: CopyArgs, adapters: &Adapters) -> Result<ExitKind
     let source = from.open_to_read().await?.copy_target();
     let target = to.open().await?.copy_target();
     let mut failed = Vec::new();
-    for session in &args.session {
+    let mut named = Vec::new();
+    for name in &args.session {
+        named.push(name.resolve(&from, &*source.store).await?);
+    }
+    for session in &named {
         copy_one(&source, &target, session, &mut failed).await?;
     }
     let carry = |agent: &SessionId| format!("name {agent} too, or no session to copy all");
-    session_checks::warn_agents_left_behind(source.store.as_ref(), &args.session, carry).await;
+    session_checks::warn_agents_left_behind(source.store.as_ref(), &named, carry).await;
     let mut after: Option<SessionId> = None;
-    while args.session.is_empty() {
+    while named.is_empty() {
         let listed = source.store.sessions(SessionFilter::ALL_TENANTS, after.as_ref(), PAGE);
         let heads = listed.await?;
         if after.is_none() && heads.is_empty() {
@@ -48,7 +52,7 @@ pub(super) async fn copy(args: CopyArgs, adapters: &Adapters) -> Result<ExitKind
         after = Some(last.id.clone());
     }
     // Without named sessions, damage may hide some of them.
-    let stretches = match args.session.is_empty() {
+    let stretches = match named.is_empty() {
         true => damage::report_damage(&from).await?,
         false => 0,
     };

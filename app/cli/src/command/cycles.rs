@@ -5,7 +5,7 @@ use windlass_engine::core::{
 };
 
 use crate::exit::{ExitKind, Failure};
-use crate::present::{first_words, status_words, visible};
+use crate::present::{TurnNumbers, first_words, status_words, visible};
 
 /// Characters of a text that are shown to people.
 const MAX_SHOWN_CHARS: usize = 200;
@@ -14,6 +14,7 @@ const MAX_SHOWN_CHARS: usize = 200;
 #[derive(Debug, Default)]
 pub(super) struct CyclePrinter {
     fold: TurnSnapshots,
+    turns: TurnNumbers,
     json: bool,
 }
 
@@ -25,6 +26,7 @@ impl CyclePrinter {
 
     /// Returns the text of the cycle that this fact ends, if any.
     pub(super) fn on_fact(&mut self, recorded: &RecordedFact) -> Result<Option<String>, Failure> {
+        self.turns.apply(recorded);
         let snapshot = self.fold.apply(recorded).map_err(|misfit| {
             Failure::new(ExitKind::Store, format!("{misfit}; run `windlass verify`"))
         })?;
@@ -39,37 +41,42 @@ impl CyclePrinter {
 
     fn text(&self, snapshot: &TurnSnapshot) -> Result<String, Failure> {
         if !self.json {
-            return Ok(visible(&lines(snapshot).join("\n  ")));
+            return Ok(visible(&self.lines(snapshot).join("\n  ")));
         }
         serde_json::to_string(snapshot).map_err(|error| {
             let cycle = snapshot.cycle();
             Failure::new(
                 ExitKind::Failed,
-                format!("cannot write cycle {} of turn {}: {error}", cycle.number, cycle.turn),
+                format!(
+                    "cannot write cycle {} of turn {}: {error}",
+                    cycle.number,
+                    self.turns.name(cycle.turn)
+                ),
             )
         })
     }
-}
 
-fn lines(snapshot: &TurnSnapshot) -> Vec<String> {
-    let cycle = snapshot.cycle();
-    let mut lines = vec![head(snapshot)];
-    let spoken =
-        |text: &str| (!text.trim().is_empty()).then(|| first_words(text.trim(), MAX_SHOWN_CHARS));
-    match &cycle.program {
-        Some(source) => lines.extend(spoken(source).map(|source| format!("program: {source}"))),
-        None => lines.extend(spoken(&cycle.raw_response).map(|said| format!("said: {said}"))),
+    fn lines(&self, snapshot: &TurnSnapshot) -> Vec<String> {
+        let cycle = snapshot.cycle();
+        let mut lines = vec![format!("turn {}, {}", self.turns.name(cycle.turn), head(snapshot))];
+        let spoken = |text: &str| {
+            (!text.trim().is_empty()).then(|| first_words(text.trim(), MAX_SHOWN_CHARS))
+        };
+        match &cycle.program {
+            Some(source) => lines.extend(spoken(source).map(|source| format!("program: {source}"))),
+            None => lines.extend(spoken(&cycle.raw_response).map(|said| format!("said: {said}"))),
+        }
+        lines.extend(cycle.tool_calls.iter().map(call));
+        if !cycle.prints.is_empty() {
+            let printed = first_words(&cycle.prints.join(" "), MAX_SHOWN_CHARS);
+            lines.push(format!("printed: {printed}"));
+        }
+        lines.extend(result(cycle));
+        if let Some(why) = snapshot.fault() {
+            lines.push(format!("failure: {}", first_words(&why.to_string(), MAX_SHOWN_CHARS)));
+        }
+        lines
     }
-    lines.extend(cycle.tool_calls.iter().map(call));
-    if !cycle.prints.is_empty() {
-        let printed = first_words(&cycle.prints.join(" "), MAX_SHOWN_CHARS);
-        lines.push(format!("printed: {printed}"));
-    }
-    lines.extend(result(cycle));
-    if let Some(why) = snapshot.fault() {
-        lines.push(format!("failure: {}", first_words(&why.to_string(), MAX_SHOWN_CHARS)));
-    }
-    lines
 }
 
 fn head(snapshot: &TurnSnapshot) -> String {
@@ -89,8 +96,7 @@ fn head(snapshot: &TurnSnapshot) -> String {
     };
     let tokens = cycle.usage.map_or(String::new(), |usage| format!(", {} tokens", usage.tokens()));
     format!(
-        "turn {}, cycle {}: {end}{kind}, {} calls{attempts}{tokens}, {} ms",
-        cycle.turn,
+        "cycle {}: {end}{kind}, {} calls{attempts}{tokens}, {} ms",
         cycle.number,
         cycle.tool_calls.len(),
         cycle.ended.since_ms(cycle.started)

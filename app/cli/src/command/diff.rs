@@ -1,23 +1,26 @@
 //! `windlass diff`: prints what a turn or a session changed in files, as a unified diff.
 
-use windlass_engine::core::{ChangedFiles, TurnId};
+use windlass_engine::core::ChangedFiles;
 use windlass_engine::ports::BlobReader;
 use windlass_engine::{ChangesDiff, MAX_DIFF_BYTES, UndoError, diff_changes, read_changes};
 
 use super::closed;
 use crate::args::DiffArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{print_line, print_notice, visible};
+use crate::present::{TurnNumbers, print_line, print_notice, visible};
 use crate::wiring::Adapters;
 
 /// Most paths that are named where files are left out.
 const NAMED: usize = 20;
 
 pub(super) async fn diff(args: DiffArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
-    let opened = adapters.workspace(&args.place)?.open_to_read().await?;
-    let session = &args.session;
+    let site = adapters.workspace(&args.place)?;
+    let opened = site.open_to_read().await?;
+    let session = &args.session.resolve(&site, &*opened.store).await?;
+    let numbers = TurnNumbers::read(opened.store.clone(), session).await?;
+    let named = args.turn.map(|turn| numbers.find(session, turn)).transpose()?;
     let changes = read_changes(opened.store.clone(), session).await?;
-    let changed = match args.turn.map(TurnId) {
+    let changed = match named {
         Some(turn) => changes.of_turn(turn).ok_or_else(|| {
             let session = session.clone();
             Failure::usage(UndoError::NoTurn { session, turn }.to_string())

@@ -17,7 +17,7 @@ use crate::wiring::{Adapters, GrantEntry, StoreHandle, Workspace, grant_file, gr
 pub(super) async fn erase(args: EraseArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     let site = adapters.workspace(&args.place)?;
     let opened = site.open_to_read().await?;
-    let id = &args.session;
+    let id = &args.session.resolve(&site, &*opened.store).await?;
     if !opened.store.capabilities().erase {
         let words = format!(
             "{} cannot erase sessions: copy those to keep to another store, and remove this one",

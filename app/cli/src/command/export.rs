@@ -38,10 +38,12 @@ struct SoundLog {
 /// chain that the store verifies. Of a damaged log the facts before the damage are exported, as
 /// `repair --truncate-at` would leave them.
 pub(super) async fn export(args: ExportArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
-    let (opened, damage) = adapters.workspace(&args.place)?.open_to_print().await?;
-    let mut members = vec![member(&opened, &args.session, args.with_outputs).await?];
+    let site = adapters.workspace(&args.place)?;
+    let (opened, damage) = site.open_to_print().await?;
+    let session = args.session.resolve(&site, &*opened.store).await?;
+    let mut members = vec![member(&opened, &session, args.with_outputs).await?];
     if args.with_agents {
-        with_agents(&opened, &args, &mut members).await?;
+        with_agents(&opened, (&session, args.with_outputs), &mut members).await?;
     }
     // Agents first: when a session exists, so do the children that it reads for its calls.
     members.reverse();
@@ -77,11 +79,11 @@ pub(super) async fn export(args: ExportArgs, adapters: &Adapters) -> Result<Exit
 /// children.
 async fn with_agents(
     opened: &StoreHandle,
-    args: &ExportArgs,
+    (session, with_outputs): (&SessionId, bool),
     members: &mut Vec<ExportedSession>,
 ) -> Result<(), Failure> {
     loop {
-        let agents = windlass_engine::child_sessions(opened.store.as_ref(), &args.session).await;
+        let agents = windlass_engine::child_sessions(opened.store.as_ref(), session).await;
         let is_damaged = |log: &SessionId| {
             let mut damaged = members.iter().filter(|member| member.damage.is_some());
             damaged.any(|member| member.id == *log)
@@ -98,7 +100,7 @@ async fn with_agents(
         let mut more = false;
         for sent in agents.sessions.into_iter().rev() {
             if !members.iter().any(|member| member.id == sent.session) {
-                members.push(member(opened, &sent.session, args.with_outputs).await?);
+                members.push(member(opened, &sent.session, with_outputs).await?);
                 more = true;
             }
         }

@@ -21,6 +21,8 @@ pub(super) struct TurnFollower<'a> {
     pub(super) settings: &'a Settings,
     /// The session as loaded from its log, if it existed.
     pub(super) recorded: Option<&'a Session>,
+    /// True if the last turn leaves the conversation before the prompt is sent.
+    pub(super) rewinds: bool,
     /// Context for the model beside a prompt.
     pub(super) context: Vec<ContextPart>,
     pub(super) images: Vec<Vec<u8>>,
@@ -53,6 +55,10 @@ impl TurnFollower<'_> {
         }
         let turn = match prompt {
             Some(text) => {
+                let before = self.recorded.and_then(|session| session.position_before_turns(1));
+                if let Some(to) = before.filter(|_| self.rewinds) {
+                    session.rewind(to, super::me()).await?;
+                }
                 // Subscribed before sending, so that no delta is missed.
                 let from = match self.recorded {
                     Some(_) => None,

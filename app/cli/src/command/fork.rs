@@ -21,9 +21,10 @@ pub(super) async fn fork(args: ForkArgs, adapters: &Adapters) -> Result<ExitKind
         Some(id) => id,
         None => new_id(now.0, clock.entropy())?,
     };
-    let keeper = adapters.workspace(&args.place)?.open_to_read().await?.copy_target();
+    let site = adapters.workspace(&args.place)?;
+    let keeper = site.open_to_read().await?.copy_target();
     let asked = ForkRequest {
-        source: args.session,
+        source: args.session.resolve(&site, &*keeper.store).await?,
         at: Seq(args.at),
         id,
         scope: super::me(),

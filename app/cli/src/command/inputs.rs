@@ -21,23 +21,29 @@ const WORDS: usize = 60;
 
 pub(super) async fn inputs(args: InputsArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     let change = requested_change(args.command).await?;
-    let session = match &args.server {
+    let (session, id) = match &args.server {
         Some(server) => {
             let token = attach::token(args.token_file.as_deref())?;
-            QueueAccess::Server(RemoteSession::new(server, token, args.session.clone())?)
+            let id = args.session.as_id().clone();
+            (QueueAccess::Server(RemoteSession::new(server, token, id.clone())?), id)
         }
-        None => QueueAccess::Store(adapters.workspace(&args.place)?.open_to_read().await?),
+        None => {
+            let site = adapters.workspace(&args.place)?;
+            let opened = site.open_to_read().await?;
+            let id = args.session.resolve(&site, &*opened.store).await?;
+            (QueueAccess::Store(opened), id)
+        }
     };
     if let Some((input, change)) = &change {
-        session.change(&args.session, *input, change).await?;
+        session.change(&id, *input, change).await?;
     }
     if args.json {
-        let queue = serde_json::to_string(&session.queue(&args.session).await?);
+        let queue = serde_json::to_string(&session.queue(&id).await?);
         let queue = queue.map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))?;
         print_json(&queue).map_err(closed)?;
     } else if change.is_none() {
-        let queue = session.queue(&args.session).await?;
-        list(&args.session, &queue, &session.continuation(&args.session))?;
+        let queue = session.queue(&id).await?;
+        list(&id, &queue, &session.continuation(&id))?;
     }
     Ok(ExitKind::Completed)
 }
@@ -50,7 +56,7 @@ async fn requested_change(
         None | Some(InputsCommand::List) => None,
         Some(InputsCommand::Edit { input, text }) => {
             let (mut signals, _again) = Signals::listen()?;
-            let text = prompt::read(&text, &mut signals).await?;
+            let text = prompt::text(&text, &mut signals).await?;
             Some((InputId(input), InputChange::Edit { text }))
         }
         Some(InputsCommand::Move { input, before }) => {
@@ -144,8 +150,8 @@ fn row(waiting: &WaitingInput) -> String {
         many => format!(" (with {many} images)"),
     };
     let opened = match waiting.turn {
-        Some(turn) => format!(" (turn {turn} is open for it)"),
-        None => String::new(),
+        Some(_) => " (a turn is open for it)",
+        None => "",
     };
     let (input, delivery) = (waiting.input.0, delivery_name(waiting.delivery));
     let text = first_words(&waiting.text, WORDS);

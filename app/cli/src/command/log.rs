@@ -22,15 +22,14 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 type FactCallback<'a> = dyn FnMut(&RecordedFact) -> Result<(), Failure> + Send + 'a;
 
 pub(super) async fn log(args: LogArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
-    let (StoreHandle { store, .. }, damage) =
-        adapters.workspace(&args.place)?.open_to_print().await?;
+    let site = adapters.workspace(&args.place)?;
+    let (StoreHandle { store, .. }, damage) = site.open_to_print().await?;
+    let session = args.session.resolve(&site, &*store).await?;
     let most = match args.at {
-        Some(at) => {
-            super::limit_at(store.as_ref(), &args.session, Seq(at), Seq(args.after)).await?
-        }
+        Some(at) => super::limit_at(store.as_ref(), &session, Seq(at), Seq(args.after)).await?,
         None => usize::MAX,
     };
-    let mut facts = ports::LogReader::new(store.clone(), args.session, Seq(args.after), most);
+    let mut facts = ports::LogReader::new(store.clone(), session, Seq(args.after), most);
     let mut print = |fact: &RecordedFact| print_json(&text(fact)?).map_err(closed);
     if !args.follow {
         // No signal handler: each signal ends the process at once, as for any program that prints.

@@ -29,6 +29,7 @@ mod prompt;
 mod rekey;
 mod repair;
 mod replay;
+mod retry;
 mod rewind;
 mod run;
 mod salvage_files;
@@ -41,10 +42,12 @@ mod show;
 mod skills;
 mod trust;
 mod turn;
+mod turn_runtime;
 mod undo;
 mod vacuum;
 mod verify;
 
+pub(crate) use turn::TurnRequest;
 use windlass_engine::core::{Scope, Seq, SessionId};
 use windlass_engine::ports::{LogStore, StoreErrorKind};
 

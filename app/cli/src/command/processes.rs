@@ -19,20 +19,29 @@ pub(super) async fn processes(
     args: ProcessesArgs,
     adapters: &Adapters,
 ) -> Result<ExitKind, Failure> {
-    let session = &args.session;
     let site = adapters.workspace(&args.place)?;
     let locks = wiring::run_locks(&site.store);
-    let recorded = match &locks {
-        Some(locks) => locks.recorded(session).map_err(|error| unreadable(&error))?,
-        None => Vec::new(),
+    let records = |session: &SessionId| match &locks {
+        Some(locks) => locks.recorded(session).map_err(|error| unreadable(&error)),
+        None => Ok(Vec::new()),
     };
+    let mut session = args.session.as_id().clone();
+    let mut recorded = records(&session)?;
+    // The records tell of a session whose store another process holds.
+    if recorded.is_empty()
+        && let Ok(opened) = site.open_to_read().await
+    {
+        session = args.session.resolve(&site, &*opened.store).await?;
+        recorded = records(&session)?;
+    }
+    let session = &session;
     let stop = match args.command {
         None | Some(ProcessesCommand::List) => None,
         Some(ProcessesCommand::Stop { process }) => Some(CallId(process)),
     };
     match (stop, &locks) {
-        (Some(process), Some(locks)) => stop_process(locks, &args, &recorded, process).await?,
-        (Some(process), None) => return Err(unknown(&args, process)),
+        (Some(process), Some(locks)) => stop_process(locks, session, &recorded, process).await?,
+        (Some(process), None) => return Err(unknown(session, process)),
         (None, _) => {
             if recorded.is_empty() {
                 print_notice(&format!("no process of session {session} runs"));
@@ -50,18 +59,18 @@ pub(super) async fn processes(
 
 async fn stop_process(
     locks: &RunLocks,
-    args: &ProcessesArgs,
+    session: &SessionId,
     recorded: &[RecordedProcess],
     process: CallId,
 ) -> Result<(), Failure> {
     let Some(known) = recorded.iter().find(|known| known.call == process) else {
-        return Err(unknown(args, process));
+        return Err(unknown(session, process));
     };
     if !known.running {
         print_notice(&format!("process {process} does not run"));
         return Ok(());
     }
-    locks.end(&args.session, process).await.map_err(|error| {
+    locks.end(session, process).await.map_err(|error| {
         Failure::new(ExitKind::Failed, format!("cannot stop process {process}: {error}"))
     })?;
     print_notice(&format!("process {process} is stopped"));
@@ -94,8 +103,7 @@ fn row(process: &RecordedProcess, command: &str) -> String {
     format!("{:>6}  {state:<5}  {command}", process.call.0)
 }
 
-fn unknown(args: &ProcessesArgs, process: CallId) -> Failure {
-    let session = &args.session;
+fn unknown(session: &SessionId, process: CallId) -> Failure {
     Failure::usage(format!(
         "session {session} has no process {process} on this machine: `windlass processes {session}` \
          lists them"

@@ -25,12 +25,17 @@ pub(super) async fn repair(args: RepairArgs, adapters: &Adapters) -> Result<Exit
         return Err(Failure::usage(words));
     };
     // The named store must exist, and a missing one is not created.
-    drop(site.open_to_read().await?);
+    let store = site.open_to_read().await?.store;
+    let session = match &args.session {
+        Some(name) => Some(name.resolve(&site, &*store).await?),
+        None => None,
+    };
+    drop(store);
     if !folder.exists() {
         return Err(Failure::usage(format!("there is no store {}", site.store)));
     }
     let folder = folder.to_owned();
-    let work = move || match (&args.session, args.truncate_at, args.lost) {
+    let work = move || match (&session, args.truncate_at, args.lost) {
         (Some(id), Some(at), _) => cut_off(&folder, id, Seq(at), args.save.as_deref()),
         (_, _, Some(at)) => accept_loss(&folder, at, args.save.as_deref()),
         (_, _, None) => Err(Failure::usage(

@@ -16,13 +16,16 @@ use crate::wiring::Adapters;
 const PAGE: usize = 1_000;
 
 pub(super) async fn replay(args: ReplayArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
-    let id = &args.session;
     if !args.verify {
-        let words =
-            format!("a replay only verifies and runs nothing: use `windlass replay {id} --verify`");
+        let words = format!(
+            "a replay only verifies and runs nothing: use `windlass replay {} --verify`",
+            args.session
+        );
         return Err(Failure::usage(words));
     }
-    let store = adapters.workspace(&args.place)?.open_to_read().await?.store;
+    let site = adapters.workspace(&args.place)?;
+    let store = site.open_to_read().await?.store;
+    let id = &args.session.resolve(&site, &*store).await?;
     let verified = store.verify(id).await?;
     let told = windlass_engine::replay(store.as_ref(), id, PAGE).await?;
     if told.facts < verified.last.0 {

@@ -11,13 +11,15 @@ use crate::present::{print_line, print_notice};
 use crate::wiring::{self, Adapters};
 
 pub(super) async fn rewind(args: RewindArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
-    let store = adapters.workspace(&args.place)?.open_to_read().await?.store;
+    let site = adapters.workspace(&args.place)?;
+    let store = site.open_to_read().await?.store;
+    let session = args.session.resolve(&site, &*store).await?;
     let target = match (args.to, args.turns) {
         (Some(to), _) => RewindTarget::Position(Seq(to)),
         (None, turns) => RewindTarget::Turns(turns.unwrap_or(1)),
     };
     let now = wiring::clock().now();
-    let request = RewindRequest { session: args.session, target, scope: super::me(), now };
+    let request = RewindRequest { session, target, scope: super::me(), now };
     let rewound = match windlass_engine::rewind(store.as_ref(), &request).await {
         Ok(rewound) => rewound,
         Err(error) => {
@@ -51,9 +53,9 @@ fn words(request: &RewindRequest, RewindReport { to, at, .. }: &RewindReport) ->
 
 fn failure(session: &SessionId, error: RewindError) -> Failure {
     match error {
-        RewindError::Change(ChangeError::Rejected(Reject::TurnRunning(turn))) => {
+        RewindError::Change(ChangeError::Rejected(Reject::TurnRunning(_))) => {
             Failure::usage(format!(
-                "turn {turn} of session {session} is open: `windlass resume {session}` continues \
+                "a turn of session {session} is open: `windlass resume {session}` continues \
                  it; rewind afterwards, or fork the session at a position before it"
             ))
         }

@@ -1,14 +1,18 @@
 //! `windlass run` and `windlass resume`.
 
-use super::turn::{self, TurnRequest};
+use super::turn::{self, SessionChoice, TurnRequest};
 use crate::args::{ResumeArgs, RunArgs};
 use crate::exit::{ExitKind, Failure};
-use crate::wiring::Adapters;
+use crate::wiring::{Adapters, SessionRef};
 
 pub(super) async fn run(args: RunArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let session = match args.session {
+        Some(id) => SessionChoice::Named(id),
+        None if args.continues => SessionChoice::Existing(SessionRef::last()?),
+        None => SessionChoice::New,
+    };
     turn::run(turn::TurnTask {
-        session: args.session,
-        resumes: false,
+        session,
         request: TurnRequest::Prompt(args.prompt),
         dry_run: args.dry_run,
         input: args.input,
@@ -21,11 +25,11 @@ pub(super) async fn run(args: RunArgs, adapters: &Adapters) -> Result<ExitKind, 
     .await
 }
 
-pub(super) async fn resume(args: ResumeArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+pub(super) async fn resume(mut args: ResumeArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    let (session, request) = args.take_target()?;
     turn::run(turn::TurnTask {
-        session: Some(args.session),
-        resumes: true,
-        request: TurnRequest::Prompt(args.prompt),
+        session: SessionChoice::Existing(session),
+        request,
         dry_run: false,
         input: args.input,
         place: args.place,

@@ -8,7 +8,7 @@ use super::closed;
 use crate::args::SessionsArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{first_words, outcome_name, print_json, print_line, print_notice, visible};
-use crate::wiring::{Adapters, Workspace};
+use crate::wiring::{Adapters, Workspace, short_id};
 
 /// Sessions or facts of one read.
 const PAGE: usize = 1_000;
@@ -38,8 +38,13 @@ pub(super) async fn sessions(args: SessionsArgs, adapters: &Adapters) -> Result<
     let (mut listed, mut elsewhere) = (0_u64, 0_u64);
     let mut after: Option<SessionId> = None;
     loop {
-        let heads = store.sessions(SessionFilter::ALL_TENANTS, after.as_ref(), PAGE).await?;
-        for head in &heads {
+        // One more than are printed, since ids are shown as far as they differ from the next.
+        let limit = PAGE.saturating_add(1);
+        let heads = store.sessions(SessionFilter::ALL_TENANTS, after.as_ref(), limit).await?;
+        for (at, head) in heads.iter().take(PAGE).enumerate() {
+            let before = at.checked_sub(1).and_then(|at| heads.get(at)).map(|head| &head.id);
+            let next = heads.get(at.saturating_add(1)).map(|head| &head.id);
+            let id = short_id(&head.id, [before.or(after.as_ref()), next]);
             if !args.all && !is_here(&opened_in(store.as_ref(), &head.id).await) {
                 elsewhere += 1;
                 continue;
@@ -48,18 +53,16 @@ pub(super) async fn sessions(args: SessionsArgs, adapters: &Adapters) -> Result<
             let summary = summary(store.as_ref(), &head.id).await;
             let printed = match (args.json, args.all) {
                 (true, _) => print_json(&object(&head.id, &summary)),
-                (false, false) => print_line(&row(&head.id, &summary)),
-                (false, true) => {
-                    print_line(&format!("{}{}", row(&head.id, &summary), place(&summary)))
-                }
+                (false, false) => print_line(&row(id, &summary)),
+                (false, true) => print_line(&format!("{}{}", row(id, &summary), place(&summary))),
             };
             printed.map_err(closed)?;
         }
-        if heads.len() < PAGE {
+        if heads.len() <= PAGE {
             notice(&site, listed, elsewhere);
             return Ok(ExitKind::Completed);
         }
-        after = heads.last().map(|head| head.id.clone());
+        after = heads.get(PAGE.saturating_sub(1)).map(|head| head.id.clone());
     }
 }
 
@@ -137,7 +140,7 @@ fn state(summary: &SessionRow) -> &'static str {
     }
 }
 
-fn row(id: &SessionId, summary: &SessionRow) -> String {
+fn row(id: &str, summary: &SessionRow) -> String {
     let words = summary.trouble.as_deref().unwrap_or(&summary.prompt);
     let from = match &summary.lineage {
         Some(Lineage::Child { of, call }) => format!("(for call {call} of {of}) "),

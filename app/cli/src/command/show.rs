@@ -9,37 +9,40 @@ use windlass_engine::ports::{BlobStore, LogReader, LogStore};
 use super::{closed, cycles::CyclePrinter, ledger::CacheReport, limit_at, output::output};
 use crate::args::ShowArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{mark_rewound, print_json, print_line, story};
+use crate::present::{TurnNumbers, mark_rewound, numbered_story, print_json, print_line};
 use crate::wiring::{Adapters, StoreHandle};
 
 pub(super) async fn show(args: ShowArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     let site = adapters.workspace(&args.place)?;
     let (StoreHandle { store, blobs, .. }, damage) = site.open_to_print().await?;
-    let exit = print(store, &*blobs, args).await?;
+    let id = args.session.resolve(&site, &*store).await?;
+    let exit = print(store, &*blobs, id, args).await?;
     damage.map_or(Ok(exit), Err)
 }
 
 async fn print(
     store: Arc<dyn LogStore>,
     blobs: &dyn BlobStore,
+    id: SessionId,
     args: ShowArgs,
 ) -> Result<ExitKind, Failure> {
     if let Some(call) = args.output {
-        return output(&*store, blobs, &args.session, CallId(call)).await;
+        return output(&*store, blobs, &id, CallId(call)).await;
     }
     let most = match args.at {
-        Some(at) => limit_at(&*store, &args.session, Seq(at), Seq::ZERO).await?,
+        Some(at) => limit_at(&*store, &id, Seq(at), Seq::ZERO).await?,
         None => usize::MAX,
     };
     // The others print no marks.
     let rewound = match args.cache || args.json {
         true => RewoundFacts::default(),
-        false => rewound_facts(store.clone(), &args.session, most).await,
+        false => rewound_facts(store.clone(), &id, most).await,
     };
-    let mut facts = LogReader::new(store, args.session, Seq::ZERO, most);
+    let mut facts = LogReader::new(store, id, Seq::ZERO, most);
     if args.turns {
         return turns(&mut facts, &rewound, args.json).await;
     }
+    let mut numbers = TurnNumbers::default();
     let mut cache = args.cache.then(CacheReport::default);
     let damage = loop {
         let fact = match facts.next().await {
@@ -47,9 +50,10 @@ async fn print(
             Ok(None) => break None,
             Err(error) => break Some(error),
         };
+        numbers.apply(&fact);
         let text = match &mut cache {
             Some(cache) => cache.on_fact(&fact),
-            None => story(&fact).map(|text| match rewound.includes(&fact) {
+            None => numbered_story(&fact, &numbers).map(|text| match rewound.includes(&fact) {
                 true => mark_rewound(&text),
                 false => text,
             }),

@@ -1,7 +1,7 @@
 //! Turns: opens a session, follows its turn to the end, and releases the session.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use windlass_engine::core::{ContextPart, Lineage, OpenSession, Seq, Session, SessionId, Settings};
 use windlass_engine::ports::{Clock as _, LogStore, StoreErrorKind};
@@ -10,37 +10,42 @@ use windlass_engine::{
 };
 
 use super::follow::TurnFollower;
-use super::{prompt, session_checks};
-use crate::approver::{Terminal, TerminalApprover};
-use crate::args::{
-    EscalationMode, InputArgs, LocationArgs, ProgramSharingArgs, RecordingArgs, SettingsArgs,
-};
+use super::prompt::{self, Prompt};
+use super::turn_runtime::{TurnRuntime, has_goal, turn_runtime};
+use super::{retry, session_checks};
+use crate::approver::TerminalApprover;
+use crate::args::{InputArgs, LocationArgs, ProgramSharingArgs, RecordingArgs, SettingsArgs};
 use crate::exit::{ExitKind, Failure};
 use crate::person::PersonAnswers;
-use crate::present::{
-    HumanPresenter, JsonPresenter, Presenter, mode_name, permissions_name, print_error,
-    print_notice,
-};
+use crate::present::{HumanPresenter, JsonPresenter, Presenter, print_error, print_notice};
 use crate::signals::{self, Signals};
 use crate::wiring::{
-    self, Adapters, AvailableExtensions, PromptServers, PromptText, ProviderTransport,
-    RuledToolbox, Runtime, StoreHandle, ToolSetup, TrustAsker, UserExtensions, UserGrants,
-    Workspace,
+    self, Adapters, PromptText, Runtime, SessionRef, StoreHandle, TrustAsker, Workspace,
 };
 
 /// What a turn is requested for.
 pub(crate) enum TurnRequest {
     /// Prompt; `-` means standard input.
     Prompt(Option<String>),
+    /// The prompt of the last turn, which did not complete.
+    Retry,
     /// Compaction of the conversation, with what its summary should say most about.
     Compaction(Option<String>),
 }
 
+/// Session of a turn.
+pub(crate) enum SessionChoice {
+    /// A new one.
+    New,
+    /// The one of this id, which is created if it does not exist.
+    Named(SessionId),
+    /// One that must exist. Its prompt is optional.
+    Existing(SessionRef),
+}
+
 /// Requested turn.
 pub(crate) struct TurnTask<'a> {
-    pub(crate) session: Option<SessionId>,
-    /// True if the session must exist, and the prompt is optional.
-    pub(crate) resumes: bool,
+    pub(crate) session: SessionChoice,
     pub(crate) request: TurnRequest,
     pub(crate) dry_run: bool,
     pub(crate) input: InputArgs,
@@ -51,6 +56,13 @@ pub(crate) struct TurnTask<'a> {
     pub(crate) recording: RecordingArgs,
 }
 
+impl TurnTask<'_> {
+    /// Returns true if the session must exist.
+    pub(super) fn resumes(&self) -> bool {
+        matches!(self.session, SessionChoice::Existing(_))
+    }
+}
+
 /// Runs the task. With `--json` the last line is always a `TurnSettled`.
 pub(crate) async fn run(task: TurnTask<'_>) -> Result<ExitKind, Failure> {
     let mut present: Box<dyn Presenter> = match task.settings.json {
@@ -58,72 +70,88 @@ pub(crate) async fn run(task: TurnTask<'_>) -> Result<ExitKind, Failure> {
         false => Box::new(HumanPresenter::new()),
     };
     let at = wiring::clock().now();
-    let id = match &task.session {
-        Some(id) => id.clone(),
-        None => new_id(at.0, wiring::clock().entropy())?,
+    let named = match &task.session {
+        SessionChoice::New => new_id(at.0, wiring::clock().entropy())?,
+        SessionChoice::Named(id) => id.clone(),
+        SessionChoice::Existing(name) => name.as_id().clone(),
     };
+    let id = OnceLock::new();
     // From here on a signal is an interrupt, not the end of the process.
     let (signals, again) = Signals::listen()?;
     let result = tokio::select! {
-        result = Box::pin(attempt(&task, &id, signals, present.as_mut())) => result,
+        result = Box::pin(attempt(&task, (&named, &id), signals, present.as_mut())) => result,
         came = again.recv() => Err(Failure::new(
             came.exit,
             format!(
                 "{} was received again, so the turn was not waited for. Acknowledged facts are \
-                 in the log; continue with: windlass resume {id}",
-                came.name
+                 in the log; continue with: windlass resume {}",
+                came.name,
+                id.get().unwrap_or(&named)
             ),
         )),
     };
     if let Err(failure) = &result {
         let now = wiring::clock().now();
         // Standard output itself may have failed.
-        let _ = present.failed(failure, Some(&id), now);
+        let _ = present.failed(failure, Some(id.get().unwrap_or(&named)), now);
     }
     result
 }
 
+/// Runs the task. The session is called `named` until the store is open and its id is known.
 async fn attempt(
     task: &TurnTask<'_>,
-    id: &SessionId,
+    (named, id): (&SessionId, &OnceLock<SessionId>),
     mut signals: Signals,
     present: &mut dyn Presenter,
 ) -> Result<ExitKind, Failure> {
-    let prompt = match &task.request {
-        TurnRequest::Prompt(Some(text)) => Some(prompt::read(text, &mut signals).await?),
-        TurnRequest::Compaction(_) => None,
-        TurnRequest::Prompt(None) if task.input.goal.is_some() => task.input.goal.clone(),
-        TurnRequest::Prompt(None) if task.resumes => None,
-        TurnRequest::Prompt(None) => return Err(prompt::missing()),
+    let words = match &task.request {
+        TurnRequest::Prompt(words) => words.as_ref().or(task.input.goal.as_ref()),
+        TurnRequest::Compaction(_) | TurnRequest::Retry => None,
+    };
+    // Without a prompt, `resume` finishes a turn, and leaves its input to the script that calls it.
+    let prompt = match words.is_none() && task.resumes() {
+        true => None,
+        false => Some(Prompt::read(words.map(String::as_str), &mut signals).await?),
     };
     let mut images = prompt::images(&task.input.image)?;
     if prompt.is_none() && !images.is_empty() {
         return Err(Failure::usage("an image needs a prompt"));
     }
     let site = task.adapters.workspace(&task.place)?;
-    let mut instructions = match &prompt {
-        Some(prompt) => {
-            let agents = !task.input.no_agents;
-            let mut parts = ask_for_trust(&site.workspace, agents, &mut signals).await?;
-            parts.extend(wiring::named_skills(&site.workspace, prompt)?);
-            parts
-        }
-        None => Vec::new(),
+    let retries = matches!(task.request, TurnRequest::Retry);
+    let mut instructions = match prompt.is_some() || retries {
+        true => ask_for_trust(&site.workspace, !task.input.no_agents, &mut signals).await?,
+        false => Vec::new(),
     };
-    let opened = match task.resumes {
+    let opened = match task.resumes() {
         true => site.open_to_read().await?,
         false => site.open().await?,
     };
     let store = (task.adapters.layer)(opened.store);
     let opened = StoreHandle { store: store.clone(), ..opened };
-    let prompt = prompt.as_deref().map(|text| (text, images.len()));
-    let OpenedTurn { rig, handle, recorded, approver, awaited, prompt } =
-        match open_turn(task, id, &site, &opened, prompt).await {
-            // Another command created it since this one looked for it.
-            Err(OpenFailure::Exists) => open_turn(task, id, &site, &opened, prompt).await,
-            done => done,
-        }
-        .map_err(|failure| failure.of(id))?;
+    let known = match &task.session {
+        SessionChoice::Existing(name) => name.resolve(&site, store.as_ref()).await?,
+        SessionChoice::New | SessionChoice::Named(_) => named.clone(),
+    };
+    let id = id.get_or_init(|| known);
+    let (mut prompt, mut rewinds) = (prompt, false);
+    if retries {
+        let last = retry::last_prompt(&opened, id).await?;
+        (prompt, images, rewinds) = (Some(last.prompt), last.images, last.rewinds);
+    }
+    if let Some(prompt) = &prompt {
+        instructions.extend(wiring::named_skills(&site.workspace, &prompt.words)?);
+    }
+    let prompt = prompt.as_ref().map(|prompt| (prompt, images.len()));
+    let turn = match open_turn(task, id, &site, &opened, prompt).await {
+        // Another command created it since this one looked for it.
+        Err(OpenFailure::Exists) => open_turn(task, id, &site, &opened, prompt).await,
+        done => done,
+    }
+    .map_err(|failure| failure.of(id))?;
+    announce(task, id, &turn);
+    let OpenedTurn { rig, handle, recorded, approver, awaited, prompt, .. } = turn;
     let prompt = prompt.map(|read| {
         instructions.extend(read.context);
         images.extend(read.images);
@@ -132,7 +160,6 @@ async fn attempt(
     if rig.settings.options.output_schema.is_some() {
         present.expect_schema();
     }
-    announce(task, id, &rig, recorded.is_some());
     session_checks::warn_uncallable_tools(&rig.settings);
     if let Some(session) = &recorded {
         stop_detached_agents(&rig, session).await;
@@ -144,6 +171,7 @@ async fn attempt(
         session: &handle,
         settings: &rig.settings,
         recorded: recorded.as_ref(),
+        rewinds,
         images,
         context: match prompt {
             Some(_) => context(task, &site.workspace, instructions).await,
@@ -178,7 +206,8 @@ struct OpenedTurn {
     recorded: Option<Session>,
     /// Person at the terminal.
     approver: Arc<TerminalApprover>,
-    /// Calls whose clients were to return results in the log.
+    /// Sandbox of its tools, in words.
+    confinement: String,
     /// Calls that wait for a person, and the position behind the log that they were read from.
     awaited: (Vec<AwaitedCall>, Seq),
     /// Prompt, with what it names of MCP servers.
@@ -214,17 +243,20 @@ async fn open_turn(
     id: &SessionId,
     site: &Workspace,
     opened: &StoreHandle,
-    prompt: Option<(&str, usize)>,
+    prompt: Option<(&Prompt, usize)>,
 ) -> Result<OpenedTurn, OpenFailure> {
     let loaded = recorded(opened.store.as_ref(), task, id).await?;
     let recorded = loaded.as_ref().map(|loaded| loaded.session.clone());
-    if let Some(session) = recorded.as_ref().filter(|_| !task.resumes) {
+    if let Some(session) = recorded.as_ref().filter(|_| !task.resumes()) {
         site.reject_elsewhere(session)?;
     }
-    let (rig, approver, servers) = turn_runtime(task, site, opened.clone(), recorded.as_ref())?;
+    let TurnRuntime { rig, approver, servers, confinement } =
+        turn_runtime(task, site, opened.clone(), recorded.as_ref()).await?;
     check(task, &rig.settings, recorded.as_ref())?;
     let prompt = match prompt {
-        Some((text, images)) => Some(prompt::check(servers.read(text, images).await?)?),
+        Some((prompt, images)) => {
+            Some(prompt.complete(servers.read(&prompt.words, images).await?)?)
+        }
         None => None,
     };
     if let Some(loaded) = &loaded {
@@ -246,6 +278,7 @@ async fn open_turn(
             handle,
             recorded,
             approver,
+            confinement,
             awaited: loaded.as_ref().map_or((Vec::new(), Seq::ZERO), |loaded| {
                 (windlass_engine::awaited_calls(loaded), loaded.session.next)
             }),
@@ -364,115 +397,33 @@ async fn recorded(
     task: &TurnTask<'_>,
     id: &SessionId,
 ) -> Result<Option<Loaded>, Failure> {
-    if task.session.is_none() {
+    if let SessionChoice::New = task.session {
         return Ok(None);
     }
     match windlass_engine::load(store, id, 1_000).await {
         Ok(loaded) => Ok(Some(loaded)),
-        Err(StartError::Unknown(_)) if !task.resumes => Ok(None),
-        Err(StartError::Store(error)) if error.kind == StoreErrorKind::Unknown && !task.resumes => {
+        Err(StartError::Unknown(_)) if !task.resumes() => Ok(None),
+        Err(StartError::Store(error))
+            if error.kind == StoreErrorKind::Unknown && !task.resumes() =>
+        {
             Ok(None)
         }
         Err(error) => Err(error.into()),
     }
 }
 
-fn turn_runtime(
-    task: &TurnTask<'_>,
-    site: &Workspace,
-    kept: StoreHandle,
-    recorded: Option<&Session>,
-) -> Result<(Runtime, Arc<TerminalApprover>, PromptServers), Failure> {
-    let settings = recorded.map(|session| &*session.settings);
-    let over = ProviderTransport::new(&task.recording, task.resumes)?;
-    let chosen = task.adapters.choose_provider(&task.settings, &over, settings)?;
-    let profile = task.settings.sandbox.profile.as_deref();
-    let sandbox = wiring::sandbox(profile, site, &site.workspace, &[])?;
-    let permissions = wiring::default_permissions(&sandbox, profile, task.settings.permissions)?;
-    // Without a terminal nobody could be asked.
-    let escalation = task.settings.escalation.unwrap_or(match Terminal::exists() {
-        true => EscalationMode::Ask,
-        false => EscalationMode::Never,
-    });
-    let locks = wiring::run_locks(&site.store);
-    wiring::end_abandoned(locks.as_ref());
-    let RuledToolbox { toolbox, rules, servers } = task.adapters.toolbox(&ToolSetup {
-        workspace: &site.workspace,
-        file: task.settings.tools.as_deref(),
-        sandbox,
-        escalation,
-        answers: true,
-        processes: task.settings.process_limits,
-        locks,
-        profile: &|name| wiring::sandbox(Some(name), site, &site.workspace, &[]),
-    })?;
-    // Hooks may name any known tool, since the offered tools change.
-    let known = wiring::with_goal(wiring::offered_tools(&toolbox));
-    let hooks = wiring::hooks(task.settings.hooks.as_deref(), &known)?;
-    let there = match has_goal(task, recorded) {
-        true => known,
-        false => wiring::offered_tools(&toolbox),
-    };
-    let offered = AvailableExtensions {
-        // A child session has no more tools than its parent granted.
-        tools: match recorded {
-            Some(session) => session.offered_tools(there),
-            None => there,
-        },
-        hooks: hooks.hooks(),
-        redaction: hooks.redaction(),
-        rules,
-    };
-    let ceiling = wiring::permitted_calls(&task.settings, &offered, permissions)?;
-    let own = UserExtensions { toolbox, hooks };
-    let settings = match settings {
-        None => wiring::new_settings(&task.settings, &chosen, offered, permissions)?,
-        Some(recorded) => {
-            let shape = &task.settings;
-            let mut settings =
-                wiring::changed_settings(recorded, shape, &chosen, offered, permissions)?;
-            settings.retain_client_tools(recorded);
-            settings
-        }
-    };
-    let servers = servers.for_model(chosen.port.model(&settings.model));
-    // An open approval belongs to the open turn.
-    let asks = recorded.and_then(Session::turn);
-    let posture = posture(asks.map_or(&settings, |turn| &turn.settings));
-    let approver = TerminalApprover::new(super::me(), posture)
-        .with_agent_names(kept.store.clone())
-        .with_flag_hint();
-    let approver = Arc::new(approver);
-    let grants = UserGrants::new(None, site.recorded(), &site.store);
-    let bounds = (ceiling, grants);
-    let (asks, sharing) = (approver.clone(), task.sharing);
-    let runtime = wiring::build_runtime(kept, chosen, own, asks, settings, bounds, sharing);
-    Ok((runtime, approver, servers))
-}
-
-fn has_goal(task: &TurnTask<'_>, recorded: Option<&Session>) -> bool {
-    let had = recorded.is_some_and(|session| session.goal.is_some());
-    task.input.goal.is_some() || (had && !task.input.no_goal)
-}
-
-fn posture(settings: &Settings) -> String {
-    format!(
-        "{} mode, permissions {}",
-        mode_name(settings.mode),
-        permissions_name(settings.permissions)
-    )
-}
-
-fn announce(task: &TurnTask<'_>, id: &SessionId, rig: &Runtime, exists: bool) {
+fn announce(task: &TurnTask<'_>, id: &SessionId, opened: &OpenedTurn) {
     if task.settings.json {
         return;
     }
-    let script = match rig.settings.provider.as_str() {
+    let script = match opened.rig.settings.provider.as_str() {
         "demo" => ": a script, not a model",
         _ => "",
     };
-    let verb = if exists { "continues" } else { "begins" };
-    print_notice(&format!("session {id} {verb} ({}{script})", rig.settings.provider));
+    let OpenedTurn { rig, recorded, confinement, .. } = opened;
+    let verb = if recorded.is_some() { "continues" } else { "begins" };
+    let Settings { provider, model, .. } = &rig.settings;
+    print_notice(&format!("session {id} {verb} ({provider} {model}{script}, {confinement})"));
 }
 
 /// Creates a new id: sortable by time, and random.

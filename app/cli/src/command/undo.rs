@@ -2,27 +2,29 @@
 
 use std::sync::Arc;
 
-use windlass_engine::core::{SessionId, TurnId};
+use windlass_engine::core::{Reject, SessionId};
 use windlass_engine::ports::{Clock as _, RestoreResult};
-use windlass_engine::{UndoError, UndoReport, UndoRequest};
+use windlass_engine::{ChangeError, UndoError, UndoReport, UndoRequest};
 use windlass_localfs::LocalFileRestorer;
 
 use super::closed;
 use super::diff::note_unrecorded;
 use crate::args::UndoArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{print_line, print_notice, visible};
+use crate::present::{TurnNumbers, TurnRef, print_line, print_notice, visible};
 use crate::wiring::{self, Adapters};
 
 pub(super) async fn undo(args: UndoArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
-    let (site, session) = (adapters.workspace(&args.place)?, &args.session);
+    let site = adapters.workspace(&args.place)?;
     let opened = site.open_to_read().await?;
+    let session = &args.session.resolve(&site, &*opened.store).await?;
     let files = LocalFileRestorer::open(&site.workspace);
     let files = Arc::new(files.map_err(|error| Failure::usage(error.to_string()))?);
     // Another folder than that of the session is named by the user.
     let here = args.place.workspace.is_none().then(|| site.workspace.display().to_string());
+    let numbers = TurnNumbers::read(opened.store.clone(), session).await?;
     let request = UndoRequest {
-        turn: args.turn.map(TurnId),
+        turn: args.turn.map(|turn| numbers.find(session, turn)).transpose()?,
         workspace: here,
         dry_run: args.dry_run,
         scope: super::me(),
@@ -30,15 +32,21 @@ pub(super) async fn undo(args: UndoArgs, adapters: &Adapters) -> Result<ExitKind
     let stores = (opened.store.clone(), opened.blobs.clone());
     let now = wiring::clock().now();
     let undone = windlass_engine::undo(stores, session, files, request, now).await;
-    let done = undone.map_err(failure)?;
+    let done = undone.map_err(|error| failure(session, error))?;
     let left = report(&done, args.dry_run).map_err(closed)?;
     note_unrecorded(&done.changed);
-    print_notice(&summary(session, &done, args.dry_run));
+    print_notice(&summary(session, &done, numbers.name(done.turn), args.dry_run));
     Ok(if left == 0 { ExitKind::Completed } else { ExitKind::Failed })
 }
 
-fn failure(error: UndoError) -> Failure {
+fn failure(session: &SessionId, error: UndoError) -> Failure {
     match error {
+        UndoError::Change(ChangeError::Rejected(Reject::TurnRunning(_))) => {
+            Failure::usage(format!(
+                "a turn of session {session} is open: `windlass resume {session}` continues it; undo \
+             afterwards"
+            ))
+        }
         UndoError::NoTurn { .. }
         | UndoError::NothingChanged(_)
         | UndoError::OtherWorkspace { .. } => Failure::usage(error.to_string()),
@@ -64,8 +72,7 @@ fn report(done: &UndoReport, dry_run: bool) -> std::io::Result<usize> {
     Ok(done.count(|result| matches!(result, RestoreResult::Left { .. })))
 }
 
-fn summary(session: &SessionId, done: &UndoReport, dry_run: bool) -> String {
-    let turn = done.turn;
+fn summary(session: &SessionId, done: &UndoReport, turn: TurnRef, dry_run: bool) -> String {
     let restored = done.count(|result| *result == RestoreResult::Restored);
     let all = done.files.len();
     match (dry_run, restored, &done.unrecorded) {

@@ -17,7 +17,8 @@ const PAGE: usize = 1_000;
 pub(super) async fn verify(args: VerifyArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     let site = adapters.workspace(&args.place)?;
     let StoreHandle { store, blobs, .. } = site.open_to_read().await?;
-    if let Some(id) = &args.session {
+    if let Some(name) = &args.session {
+        let id = &name.resolve(&site, &*store).await?;
         print_line(&visible(&check(&store, blobs.as_ref(), id).await?)).map_err(closed)?;
         return Ok(ExitKind::Completed);
     }

@@ -6,13 +6,14 @@ use std::io::{self, IsTerminal as _, Write as _};
 use windlass_engine::core::{
     CallEntry, CallId, CallStarted, CompactionEntry, ContentPart, Delta, HookEntry, Observation,
     ObservationStatus, RecordedFact, RequestRecord, SampleCut, SampleEntry, SessionEntry,
-    SessionId, TimelineEntry, Timestamp, TurnOutcome, View, result_text,
+    SessionId, TimelineEntry, Timestamp, TurnEntry, TurnOutcome, View, result_text,
 };
 use windlass_engine::{Event, LiveKind, TurnReport, strip_fence};
 
 use windlass_interaction::{ASK_USER_TOOL, UPDATE_PLAN_TOOL};
 
 use super::plan::plan_lines;
+use super::retries::Retries;
 use super::sources::{Sources, search_words};
 use super::story::{hook, program};
 use super::streamed_text::StreamedText;
@@ -20,7 +21,7 @@ use super::words::{
     compacted_words, first_words, goal_words, other_model_words, outcome_words, trigger_words,
     visible, waiting_words,
 };
-use super::{Presenter, print_line, print_notice};
+use super::{Presenter, end_status, print_line, print_notice};
 use crate::exit::Failure;
 
 /// Most characters of a call's arguments that are shown.
@@ -40,6 +41,7 @@ pub(crate) struct HumanPresenter {
     streamed: String,
     /// The same by part, while its item was not received.
     parts: StreamedText,
+    retries: Retries,
     /// Other model that the user was told of.
     other_model: Option<String>,
     /// Sources of the turn's answer.
@@ -56,6 +58,7 @@ impl HumanPresenter {
             shaped: false,
             streamed: String::new(),
             parts: StreamedText::default(),
+            retries: Retries::new(io::stderr().is_terminal()),
             other_model: None,
             sources: Sources::default(),
             view: View::default(),
@@ -73,9 +76,7 @@ impl HumanPresenter {
             TimelineEntry::Program(run) => self.aside(&program(run)),
             TimelineEntry::Sample(SampleEntry::Started(started)) => {
                 self.end_line();
-                if started.attempt > 1 {
-                    print_notice(&format!("  retrying (attempt {})", started.attempt));
-                }
+                self.retries.on_started(started.attempt);
             }
             TimelineEntry::Sample(SampleEntry::Content {
                 part: ContentPart::Reasoning(step),
@@ -93,6 +94,7 @@ impl HumanPresenter {
                 self.show(rest)?;
             }
             TimelineEntry::Sample(SampleEntry::Ended(ended)) => {
+                self.retries.end();
                 self.warn_of_model(ended.request.as_deref());
                 if let Some(fault) = &ended.fault {
                     self.end_line();
@@ -129,6 +131,9 @@ impl HumanPresenter {
             TimelineEntry::Session(SessionEntry::GoalEnded(ended)) => {
                 self.end_line();
                 print_notice(&format!("  {}", goal_words(&ended.end)));
+            }
+            TimelineEntry::Turn(TurnEntry::Opened(opened)) => {
+                self.retries.on_turn(opened.limits.attempts);
             }
             TimelineEntry::Session(_)
             | TimelineEntry::Input(_)
@@ -224,12 +229,9 @@ impl HumanPresenter {
                 None
             }
         };
-        if let Some(due) = due {
-            print_notice(&format!("! {}", first_words(&cut.failure.message, 600)));
-            let wait_s = due.0.saturating_sub(at.0).div_ceil(1_000);
-            if wait_s > 1 {
-                print_notice(&format!("  retrying in {wait_s} s"));
-            }
+        match due {
+            Some(due) => self.retries.on_cut(cut, due, at),
+            None => self.retries.end(),
         }
         Ok(())
     }
@@ -271,6 +273,7 @@ impl HumanPresenter {
             return Ok(());
         }
         self.streamed.push_str(text);
+        end_status();
         let mut out = io::stdout().lock();
         out.write_all(visible(text).as_bytes())?;
         out.flush()
@@ -370,6 +373,9 @@ impl Presenter for HumanPresenter {
             let session = &report.settled.session;
             // The watch reports waiting inputs.
             if waiting_words(report).is_none() {
+                if let TurnOutcome::Failed { .. } = report.outcome {
+                    print_notice(&format!("  to try again: windlass resume {session} --retry"));
+                }
                 print_notice(&format!("  to continue: windlass resume {session} PROMPT"));
             }
         }

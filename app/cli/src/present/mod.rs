@@ -4,12 +4,15 @@
 mod human;
 mod json;
 mod plan;
+mod retries;
 mod sources;
 mod story;
 mod streamed_text;
+mod turn_numbers;
 mod words;
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use windlass_engine::core::{RecordedFact, SessionId, Timestamp};
 use windlass_engine::{Event, TurnReport};
@@ -17,14 +20,18 @@ use windlass_engine::{Event, TurnReport};
 pub(crate) use human::HumanPresenter;
 pub(crate) use json::JsonPresenter;
 pub(crate) use sources::{Sources, search_words};
-pub(crate) use story::{hook as hook_words, mark_rewound, story};
+pub(crate) use story::{hook as hook_words, mark_rewound, numbered_story, story};
 pub(crate) use streamed_text::StreamedText;
+pub(crate) use turn_numbers::{TurnNumbers, TurnRef};
 pub(crate) use words::{
     compacted_words, escaped_json, first_words, goal_words, mode_name, outcome_name, outcome_words,
     permissions_name, status_words, trigger_words, visible, waiting_words,
 };
 
 use crate::exit::Failure;
+
+/// Columns of a terminal that does not tell its own.
+const WIDTH: u16 = 80;
 
 /// Shows a turn to the user of the command.
 pub(crate) trait Presenter {
@@ -67,8 +74,31 @@ pub(crate) trait Presenter {
     ) -> io::Result<()>;
 }
 
+/// True while the last line of standard error is a status that the next one replaces.
+static HAS_STATUS: AtomicBool = AtomicBool::new(false);
+
+/// Prints a line that the next status replaces, for a standard error that is a terminal. Of what does
+/// not fit, the end of `words` is left out.
+pub(crate) fn print_status(words: &str, rest: &str) {
+    let width = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+    let width = usize::from(if width == 0 { WIDTH } else { width });
+    HAS_STATUS.store(true, Ordering::Relaxed);
+    // A line that wraps cannot be replaced.
+    let room = width.saturating_sub(rest.chars().count().saturating_add(4));
+    let words = first_words(&visible(words).replace('\n', " "), room);
+    let _ = write!(io::stderr(), "\r\u{1b}[K{words}{rest}");
+}
+
+/// Ends the status, which stays on the screen.
+fn end_status() {
+    if HAS_STATUS.swap(false, Ordering::Relaxed) {
+        let _ = writeln!(io::stderr());
+    }
+}
+
 /// Prints a notice on standard error.
 pub(crate) fn print_notice(words: &str) {
+    end_status();
     let _ = writeln!(io::stderr(), "{}", visible(words));
 }
 
@@ -96,6 +126,7 @@ pub(crate) fn print_error(words: &str) {
 
 /// Writes a line to standard output. At a terminal, what steers it is made visible.
 pub(crate) fn print_line(words: &str) -> io::Result<()> {
+    end_status();
     let mut out = io::stdout();
     match out.is_terminal() {
         true => writeln!(out, "{}", visible(words)),

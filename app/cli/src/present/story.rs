@@ -8,16 +8,22 @@ use windlass_engine::core::{
     SessionEntry, SessionId, TimelineEntry, TurnEntry, TurnSettled, Verdict, result_text,
 };
 
+use super::TurnNumbers;
 use super::sources::{Sources, search_words};
 use super::words::{
     compacted_words, goal_words, mode_name, other_model_words, outcome_words, permissions_name,
     status_words, trigger_words, visible,
 };
 
-/// Returns the line of a fact in a session's story, if it has one.
+/// Returns the line of a fact in a session's story, if it has one. Turns are named by their ids.
 pub(crate) fn story(recorded: &RecordedFact) -> Option<String> {
+    numbered_story(recorded, &TurnNumbers::default())
+}
+
+/// Returns the line of a fact in a session's story, if it has one. `turns` has the turns up to there.
+pub(crate) fn numbered_story(recorded: &RecordedFact, turns: &TurnNumbers) -> Option<String> {
     let words = match TimelineEntry::of(recorded) {
-        TimelineEntry::Session(entry) => session(&recorded.session, entry)?,
+        TimelineEntry::Session(entry) => session(&recorded.session, entry, turns)?,
         TimelineEntry::Input(InputEntry::Queued(queued)) => describe_input(queued),
         TimelineEntry::Input(InputEntry::Blocked(blocked)) => {
             format!("the prompt {} was blocked: {}", blocked.input, blocked.reason)
@@ -36,8 +42,8 @@ pub(crate) fn story(recorded: &RecordedFact) -> Option<String> {
             format!("asked to stop: {}", fact.reason)
         }
         TimelineEntry::Turn(TurnEntry::Settled(settled)) => {
-            let turn = recorded.turn.map_or(0, |turn| turn.0);
-            format!("turn {turn}: {}", end(settled))
+            let turn = recorded.turn.map(|turn| format!(" {}", turns.name(turn)));
+            format!("turn{}: {}", turn.unwrap_or_default(), end(settled))
         }
         TimelineEntry::Hook(HookEntry::Decided(decided)) => hook(decided)?,
         TimelineEntry::Context(injected) => context(&injected.from)?,
@@ -64,7 +70,7 @@ pub(crate) fn mark_rewound(text: &str) -> String {
     lines.join("\n")
 }
 
-fn session(id: &SessionId, entry: SessionEntry<'_>) -> Option<String> {
+fn session(id: &SessionId, entry: SessionEntry<'_>, turns: &TurnNumbers) -> Option<String> {
     Some(match entry {
         SessionEntry::Opened(opened) => {
             let settings = &opened.settings;
@@ -86,7 +92,7 @@ fn session(id: &SessionId, entry: SessionEntry<'_>) -> Option<String> {
             let paths: Vec<String> = restored.paths.iter().map(|path| visible(path)).collect();
             format!(
                 "{count} files were restored as before turn {}: {}",
-                restored.of,
+                turns.name(restored.of),
                 paths.join(", ")
             )
         }

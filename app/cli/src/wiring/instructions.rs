@@ -1,4 +1,16 @@
-//! Instructions of a new session. They are byte-stable: no path, no date and no mode of the day.
+//! Instructions of a session: those of the command, and the user's below them. They are byte-stable:
+//! no path, no date and no mode of the day.
+
+use std::fs::File;
+use std::io::Read as _;
+
+use crate::exit::Failure;
+
+/// Longest instructions that a user adds, in bytes; each request contains them.
+const LONGEST: u64 = 64 * 1024;
+
+/// Heading of the user's instructions.
+const HEADING: &str = "\n\nInstructions of the user for this session:\n\n";
 
 /// Instructions for the model of a session in a workspace.
 pub(super) const INSTRUCTIONS: &str = "\
@@ -23,3 +35,33 @@ precedence over those above it, and the user has precedence over all of them.
 
 When the task is done, answer the user in a few plain sentences: what you found or did, and how you \
 checked it.";
+
+/// Adds instructions of the user, or those of a file that `@` precedes. They take the place of those
+/// that were added before; an empty text only removes them.
+pub(super) fn set(instructions: &mut String, text: &str) -> Result<(), Failure> {
+    let text = match text.strip_prefix('@') {
+        Some(file) => read(file)?,
+        None => text.to_owned(),
+    };
+    if text.len() as u64 > LONGEST {
+        return Err(Failure::usage(format!(
+            "--instructions: they are longer than {LONGEST} bytes: shorten them, or use AGENTS.md"
+        )));
+    }
+    instructions.truncate(instructions.find(HEADING).unwrap_or(instructions.len()));
+    if !text.trim().is_empty() {
+        instructions.push_str(HEADING);
+        instructions.push_str(text.trim_end());
+    }
+    Ok(())
+}
+
+fn read(file: &str) -> Result<String, Failure> {
+    let mut text = String::new();
+    let opened = File::open(file).map(|opened| opened.take(LONGEST.saturating_add(1)));
+    let read = opened.and_then(|mut opened| opened.read_to_string(&mut text));
+    match read {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Failure::usage(format!("--instructions: cannot read {file}: {error}"))),
+    }
+}

@@ -28,6 +28,7 @@ mod secret_variables;
 #[cfg(feature = "server")]
 mod serve;
 mod session_context;
+mod session_ref;
 mod settings;
 mod skills;
 mod store;
@@ -59,16 +60,17 @@ pub(crate) use own_tools::offered_tools;
 pub(crate) use programs::{runtime, runtimes};
 
 pub(crate) use prompt_text::{PromptServers, PromptText};
-pub(crate) use provider::{ProviderChoice, list_models};
+pub(crate) use provider::{ProviderChoice, list_models, require_model};
 pub use provider_scheme::{ProviderScheme, ProviderSetup};
 pub(crate) use run_locks::{end_abandoned, run_locks};
-pub(crate) use sandbox::{default_permissions, describe as describe_sandbox, sandbox};
+pub(crate) use sandbox::{confinement, default_permissions, describe as describe_sandbox, sandbox};
 pub(crate) use secret_variables::{OWN as SECRET_ARGUMENTS, secret_variables};
 #[cfg(feature = "server")]
 pub(crate) use serve::{
     ComposedServer, IN_PROCESS_HOST, OwnServer, Reload, compose, compose_own, fresh_token,
 };
 pub(crate) use session_context::session_context;
+pub(crate) use session_ref::{SessionRef, short_id};
 pub(crate) use settings::{
     AvailableExtensions, changed_settings, new_settings, permitted_calls, widening,
 };

@@ -18,7 +18,11 @@ use super::ready_provider::{
 };
 use crate::args::SettingsArgs;
 use crate::exit::{ExitKind, Failure};
+use crate::present::visible;
 use crate::wiring::wire::ProviderTransport;
+
+/// Most models that an error names.
+const MODELS: usize = 20;
 
 /// Provider that routes models as the providers file says.
 const ROUTES: &str = "routes";
@@ -246,6 +250,40 @@ fn fallback(chain: &ProviderChain, ports: &[Arc<dyn Provider>]) -> Result<Fallba
         Some(kinds) => fallback.on(kinds.iter().copied()).map_err(provider_failure),
         None => Ok(fallback),
     }
+}
+
+/// Rejects a command whose model nobody names, with the models that the provider lists.
+pub(crate) async fn require_model(
+    shape: &SettingsArgs,
+    chosen: &ProviderChoice,
+    recorded: Option<&Settings>,
+) -> Result<(), Failure> {
+    let is_kept = recorded.is_some_and(|recorded| recorded.provider == chosen.name);
+    if is_kept || shape.model.is_some() || chosen.model.is_some() {
+        return Ok(());
+    }
+    let adapter = chosen.adapters.iter().find(|(name, _)| *name == chosen.name);
+    let listed = match adapter.and_then(|(_, adapter)| adapter.as_ref()) {
+        Some(adapter) => adapter.models().await.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    Err(no_model(chosen, &listed))
+}
+
+/// Creates the failure of a missing model, with those that the provider lists.
+pub(super) fn no_model(chosen: &ProviderChoice, listed: &[String]) -> Failure {
+    let place = chosen.base_url.as_ref().map(|url| format!(" at {url}")).unwrap_or_default();
+    let mut words = format!(
+        "the provider {}{place} has no default model: name one with --model, or in the variable \
+         WINDLASS_MODEL",
+        chosen.name
+    );
+    if !listed.is_empty() {
+        let named: Vec<&str> = listed.iter().take(MODELS).map(String::as_str).collect();
+        let more = if listed.len() > MODELS { " and more" } else { "" };
+        words.push_str(&format!(". It lists {}{more}", named.join(", ")));
+    }
+    Failure::usage(visible(&words))
 }
 
 /// Lists each provider's models, as `doctor` does: `None` if its endpoint lists none.

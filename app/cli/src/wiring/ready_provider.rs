@@ -171,7 +171,7 @@ impl ProviderCandidates<'_> {
         }
         let base_url = place.url;
         let ready = self.connect(built.name(), config, &HttpConfig::default())?;
-        Ok(ReadyProvider { base_url, model: Some(built.model().to_owned()), ..ready })
+        Ok(ReadyProvider { model: own_model(built, base_url.as_ref()), base_url, ..ready })
     }
 
     fn anthropic(&self) -> Result<ReadyProvider, Failure> {
@@ -186,7 +186,7 @@ impl ProviderCandidates<'_> {
         }
         let base_url = place.url;
         let ready = self.messages(built.name(), config, &HttpConfig::default())?;
-        Ok(ReadyProvider { base_url, model: Some(built.model().to_owned()), ..ready })
+        Ok(ReadyProvider { model: own_model(built, base_url.as_ref()), base_url, ..ready })
     }
 
     fn demo(&self) -> Result<ReadyProvider, Failure> {
@@ -248,9 +248,10 @@ impl ProviderCandidates<'_> {
         let about = format!("the provider {}", preset.name);
         let http = HttpConfig::default();
         let ready = self.configured(preset.name, preset.api, config, &http, &about)?;
+        let base_url = base_url.filter(|url| !preset.is_usual(url));
         Ok(ReadyProvider {
-            base_url: base_url.filter(|url| !preset.is_usual(url)),
-            model: preset.model.map(str::to_owned),
+            model: preset.model.filter(|_| base_url.is_none()).map(str::to_owned),
+            base_url,
             lists_models: preset.lists_models,
             window_warning: preset.window_warning,
             ..ready
@@ -359,6 +360,11 @@ impl ReadyProvider {
     pub(super) fn lister(&self) -> Option<ProviderAdapter> {
         self.lists_models.then(|| self.adapter.clone())
     }
+}
+
+/// Returns the default model at the vendor's own endpoint. No model is assumed at another one.
+fn own_model(built: BuiltIn, base_url: Option<&String>) -> Option<String> {
+    base_url.is_none().then(|| built.model().to_owned())
 }
 
 /// Returns the base URL of a built-in provider in the environment.

@@ -5,9 +5,8 @@ use windlass_engine::core::{
     OfferedTools, Permissions, Rule, RuleVerdict, Settings, ToolSpec, Widening,
 };
 
-use super::instructions::INSTRUCTIONS;
-use super::provider::ProviderChoice;
-use super::{output_schema, programs, rules};
+use super::provider::{ProviderChoice, no_model};
+use super::{instructions, output_schema, programs, rules};
 use crate::args::SettingsArgs;
 use crate::exit::Failure;
 use crate::present::print_notice;
@@ -35,7 +34,7 @@ pub(crate) fn new_settings(
     permissions: Permissions,
 ) -> Result<Settings, Failure> {
     let settings = Settings::new(chosen.name.clone(), model(shape, chosen)?).with(|it| {
-        it.instructions = INSTRUCTIONS.to_owned();
+        it.instructions = instructions::INSTRUCTIONS.to_owned();
         it.mode = MODE;
         it.permissions = permissions;
         it.hooks = offered.hooks;
@@ -56,7 +55,7 @@ pub(crate) fn new_settings(
     }
     warn_of_window(&settings, chosen);
     programs::runtimes().write_guide(&mut settings);
-    check_search(&settings, chosen)?;
+    check_options(&settings, chosen)?;
     Ok(settings)
 }
 
@@ -85,17 +84,27 @@ pub(crate) fn changed_settings(
         warn_of_window(&settings, chosen);
     }
     programs::runtimes().write_guide(&mut settings);
-    check_search(&settings, chosen)?;
+    check_options(&settings, chosen)?;
     Ok(settings)
 }
 
-/// Rejects a web search that the provider or the model does not have.
-fn check_search(settings: &Settings, chosen: &ProviderChoice) -> Result<(), Failure> {
-    if settings.options.web_search.is_none() {
+/// Rejects options of requests that the provider or the model does not have.
+fn check_options(settings: &Settings, chosen: &ProviderChoice) -> Result<(), Failure> {
+    let check = |change: &dyn Fn(&mut Settings)| {
+        chosen.port.check_settings(&settings.clone().with(|it| change(it)))
+    };
+    let plain = |it: &mut Settings| {
+        it.effort = None;
+        it.options.web_search = None;
+    };
+    // What fails without them as well shows when it is asked for.
+    if check(&plain).is_err() {
         return Ok(());
     }
-    let checked = chosen.port.check_settings(settings);
-    checked.map_err(|error| Failure::usage(format!("--web-search: {}", error.context)))
+    check(&|it| it.effort = None)
+        .map_err(|error| Failure::usage(format!("--web-search: {}", error.context)))?;
+    check(&|it| it.options.web_search = None)
+        .map_err(|error| Failure::usage(format!("--effort: {}", error.context)))
 }
 
 /// Returns the tools that suit a model, with those for edits that a command names.
@@ -210,7 +219,11 @@ fn with(mut settings: Settings, shape: &SettingsArgs) -> Result<Settings, Failur
     }
     settings.window.strategy = shape.compaction.unwrap_or(settings.window.strategy);
     settings.price = shape.price.or(settings.price);
-    settings.max_output_tokens = shape.max_answer_tokens.or(settings.max_output_tokens);
+    settings.max_output_tokens = shape.max_output_tokens.or(settings.max_output_tokens);
+    settings.effort = shape.effort.clone().or(settings.effort);
+    if let Some(text) = &shape.instructions {
+        instructions::set(&mut settings.instructions, text)?;
+    }
     output_schema::set(&mut settings.options.output_schema, shape)?;
     programs::set(&mut settings.options.program, shape)?;
     shape.web_search.set(&mut settings.options.web_search).map_err(Failure::usage)?;
@@ -264,10 +277,5 @@ pub(crate) fn ceiling(named: &Limits) -> Limits {
 /// Returns the command's model, else the provider's default one.
 fn model(shape: &SettingsArgs, chosen: &ProviderChoice) -> Result<String, Failure> {
     let named = shape.model.as_ref().or(chosen.model.as_ref());
-    named.cloned().ok_or_else(|| {
-        Failure::usage(format!(
-            "the provider {} has no default model: name one with --model",
-            chosen.name
-        ))
-    })
+    named.cloned().ok_or_else(|| no_model(chosen, &[]))
 }

@@ -60,6 +60,7 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
         command
             .args(words)
+            .args(model(words))
             .current_dir(self.path())
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -119,6 +120,16 @@ impl Place {
     pub(crate) fn counted(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.file("counter")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
+    }
+}
+
+/// A model for a command that opens sessions at a server that is no vendor's, and names none.
+pub(crate) fn model(words: &[&str]) -> &'static [&'static str] {
+    let has = |word: &str| words.contains(&word);
+    match (has("run") || has("serve")) && has("--base-url") && !has("--model") {
+        true if has("anthropic") => &["--model", "claude-sonnet-4-5"],
+        true => &["--model", "gpt-5"],
+        false => &[],
     }
 }
 

@@ -32,8 +32,11 @@ impl TerminalProcess {
     }
 
     fn with_output(place: &Place, words: &[&str], output: &str) -> Self {
-        let quoted: Vec<String> =
-            words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+        let quoted: Vec<String> = words
+            .iter()
+            .chain(super::model(words))
+            .map(|word| format!("'{}'", word.replace('\'', r"'\''")))
+            .collect();
         let line = format!(
             "echo $$ > pid; exec '{}' {} {output}",
             env!("CARGO_BIN_EXE_windlass"),

@@ -97,7 +97,7 @@ impl Turn {
 
     /// The words that run the turn, or go on with it.
     pub(crate) fn words(&self) -> Result<Vec<String>, String> {
-        let begins = ["run", PROMPT, "--session", SESSION].into_iter();
+        let begins = ["run", PROMPT, "--session", SESSION, "--model", "gpt-5"].into_iter();
         let words: Vec<&str> = match self.is_queued()? {
             // A prompt that is in no log was never acknowledged: its user says it again.
             false => begins.chain(self.task.words()).collect(),

@@ -30,6 +30,18 @@ pub(crate) fn describe(own: &ToolSandbox) -> Result<String, Failure> {
     Ok(format!("{}, {}: {}", own.profile.name, strength.tier, strength.mechanisms))
 }
 
+/// Names the profile and the tier that enforces it, in a few words.
+pub(crate) fn confinement(own: &ToolSandbox) -> String {
+    let profile = &own.profile.name;
+    match own.sandbox.strength(&own.profile) {
+        _ if !is_on(own) => "no sandbox".to_owned(),
+        Ok(strength) => format!("sandbox {profile} by {}", strength.tier),
+        Err(_) => {
+            format!("sandbox {profile}, which this machine does not have: see windlass doctor")
+        }
+    }
+}
+
 /// Returns the sandbox of a profile, by default the user's or `workspace`, for tools in a folder. It
 /// hides the state of this program, and the further paths.
 pub(crate) fn sandbox(

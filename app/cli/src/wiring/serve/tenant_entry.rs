@@ -57,7 +57,7 @@ pub(super) struct TenantEntry {
     deadline: Option<String>,
     /// Same as the flag `--max-tokens`.
     max_tokens: Option<u64>,
-    /// Same as the flag `--max-answer-tokens`.
+    /// Same as the flag `--max-output-tokens`.
     max_answer_tokens: Option<u64>,
     /// Same as the flag `--max-cost`.
     max_cost: Option<String>,
@@ -143,7 +143,7 @@ impl TenantEntry {
             max_samples: self.max_samples,
             deadline: read("deadline", self.deadline.as_ref(), duration)?,
             max_tokens: self.max_tokens,
-            max_answer_tokens: self.max_answer_tokens,
+            max_output_tokens: self.max_answer_tokens,
             reask_after: read("reask_after", self.reask_after.as_ref(), age)?,
             max_cost: read("max_cost", self.max_cost.as_ref(), amount)?,
             max_session_bytes: read("max_session_bytes", self.max_session_bytes.as_ref(), size)?,

@@ -269,7 +269,8 @@ fn between(text: &str, mark: char) -> Option<&str> {
 
 /// The words of a text without the punctuation around them.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    let mark = |c: char| matches!(c, '`' | '"' | '(' | ')' | ',' | ';' | ':' | '?' | '!' | '*');
+    let mark =
+        |c: char| matches!(c, '@' | '`' | '"' | '(' | ')' | ',' | ';' | ':' | '?' | '!' | '*');
     text.split_whitespace().map(move |word| {
         let word = word.trim_matches(mark).trim_end_matches('.');
         word.trim_matches(mark)

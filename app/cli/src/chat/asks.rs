@@ -4,7 +4,7 @@ use windlass_engine::core::{ApprovalReason, GrantLifetime};
 use windlass_engine::ports::{change_lines, outside_lines, question_lines};
 use windlass_terminal::{Line, Theme};
 
-use super::calls::{changed, label, one_line};
+use super::calls::{changed, label, more_lines, one_line};
 use super::conversation::OpenAsk;
 use crate::attach::{QuestionAnswer, ServerQuestion};
 use crate::present::visible;
@@ -93,7 +93,7 @@ fn approval_details(open: &ServerQuestion, theme: &Theme) -> Vec<Line> {
     let more = all.len().saturating_sub(DETAIL_LINES);
     lines.extend(changed(all.get(..DETAIL_LINES).unwrap_or(&all), theme));
     if more > 0 {
-        lines.push(Line::styled(format!("  … {more} more lines"), theme.dim));
+        lines.push(Line::styled(format!("  … {}", more_lines(more)), theme.dim));
     }
     if let Some(change) = &open.change {
         lines.extend(changed(&change_lines(change), theme));

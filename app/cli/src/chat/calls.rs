@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use windlass_engine::core::{Observation, ObservationStatus, PATCH_TOOL, diff_lines, result_text};
 use windlass_terminal::{Line, Style, Theme};
 
-use crate::present::visible;
+use crate::present::{first_words, visible};
 
 /// Most characters of an argument in a call's line.
 const ARGUMENT_CHARS: usize = 160;
@@ -14,6 +14,8 @@ const ARGUMENT_CHARS: usize = 160;
 const OUTPUT_LINES: usize = 4;
 /// Most lines of an output below a call that failed.
 const FAILURE_LINES: usize = 8;
+/// Most characters of a line of output.
+const OUTPUT_CHARS: usize = 400;
 /// Most lines of a change below a call.
 const CHANGE_LINES: usize = 60;
 /// Arguments that say the most about a call, in the order of preference.
@@ -105,6 +107,14 @@ pub(super) fn ended(
     lines
 }
 
+/// Returns the words for lines that are not shown.
+pub(super) fn more_lines(count: usize) -> String {
+    match count {
+        1 => "1 more line".to_owned(),
+        count => format!("{count} more lines"),
+    }
+}
+
 /// Returns the size, the time and the fate of a call in a few words.
 fn facts(observation: &Observation, took: Option<Duration>) -> String {
     let mut words = Vec::new();
@@ -173,7 +183,8 @@ pub(super) fn changed(lines: &[String], theme: &Theme) -> Vec<Line> {
     let mut out: Vec<Line> = lines.iter().take(CHANGE_LINES).map(styled).collect();
     let more = lines.len().saturating_sub(CHANGE_LINES);
     if more > 0 {
-        out.push(Line::styled(format!("  … {more} more lines: /diff shows all"), theme.dim));
+        let words = format!("  … {}: /diff shows all", more_lines(more));
+        out.push(Line::styled(words, theme.dim));
     }
     out
 }
@@ -202,13 +213,16 @@ fn output(observation: &Observation, theme: &Theme) -> Vec<Line> {
     }
     let most = if failed { FAILURE_LINES } else { OUTPUT_LINES };
     let text = result_text(observation, None);
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    // The exit code is said in the call's own line.
+    let is_said = |line: &str| line.trim().is_empty() || line.starts_with("[exit code ");
+    let mut lines = text.lines().filter(|line| !is_said(line));
     let shown = lines.by_ref().take(most);
-    let line = |text: &str| Line::styled(format!("  {}", visible(text)), theme.dim);
+    let line =
+        |text: &str| Line::styled(format!("  {}", first_words(&visible(text), OUTPUT_CHARS)), theme.dim);
     let mut out: Vec<Line> = shown.map(line).collect();
     let more = lines.count();
     if more > 0 {
-        out.push(line(&format!("… {more} more lines (Ctrl+T)")));
+        out.push(line(&format!("… {} (Ctrl+T)", more_lines(more))));
     }
     out
 }

@@ -29,7 +29,7 @@ use crate::attach::{
     StreamItem,
 };
 use crate::command::read_images;
-use crate::present::story;
+use crate::present::{TurnNumbers, numbered_story};
 use crate::wiring;
 
 /// Facts of an earlier conversation that are shown when it is continued.
@@ -484,9 +484,11 @@ impl Conversation {
         let Some(session) = self.session.clone() else {
             return Ok("nothing was said yet\n".to_owned());
         };
-        let mut text = String::new();
+        let (mut text, mut turns) = (String::new(), TurnNumbers::default());
         for_each_fact(&session, |fact| {
-            if let Some(words) = codec::decode(fact.as_bytes()).ok().and_then(|fact| story(&fact)) {
+            let fact = codec::decode(fact.as_bytes()).ok();
+            fact.iter().for_each(|fact| turns.apply(fact));
+            if let Some(words) = fact.and_then(|fact| numbered_story(&fact, &turns)) {
                 text.push_str(&words);
                 text.push_str("\n\n");
             }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
+use windlass_engine::core::Delivery;
 use windlass_engine::ports::Clock as _;
 use windlass_terminal::{
     Action, CommandHint, Composer, ComposerOptions, ComposerStyle, Cursor, Device, Draft, Files,
@@ -506,7 +507,11 @@ impl<'a> LiveTerminal<'a> {
         }
         let queue = transcript.queue();
         for (number, input) in (1..).zip(queue).take(QUEUE_ROWS) {
-            let words = format!("  {number}. waits: {}", one_line(&input.text));
+            let how = match input.delivery {
+                Delivery::Steer => "steers",
+                Delivery::Turn | Delivery::FollowUp => "waits",
+            };
+            let words = format!("  {number}. {how}: {}", one_line(&input.text));
             lines.push(Line::styled(words, self.theme.dim));
         }
         if queue.len() > QUEUE_ROWS {

@@ -25,6 +25,8 @@ use crate::present::{
 const TAIL: usize = 3;
 /// Most messages that can be gone back to.
 const MESSAGES: usize = 200;
+/// Most lines of a message that are shown.
+const MESSAGE_LINES: usize = 12;
 /// Most characters of a notice.
 const NOTICE_CHARS: usize = 600;
 
@@ -369,7 +371,7 @@ impl Transcript {
             grouped(spent.usage.tokens().saturating_add(spent.estimated_tokens))
         ));
         let line = Line::styled(format!("— {}", words.join(" · ")), self.theme.dim);
-        lines.push(line);
+        lines.push(line.wrapped(2));
         lines.push(Line::default());
         lines
     }
@@ -645,10 +647,16 @@ impl Transcript {
 
 /// Returns the lines of a user's message.
 pub(super) fn user_lines(text: &str, theme: &Theme) -> Vec<Line> {
-    let mut lines = vec![];
-    for (number, part) in visible(text).lines().enumerate() {
+    let text = visible(text);
+    let mut parts = text.lines();
+    let mut lines = Vec::new();
+    for (number, part) in parts.by_ref().take(MESSAGE_LINES).enumerate() {
         let mark = if number == 0 { "› " } else { "  " };
         lines.push(Line::styled(format!("{mark}{part}"), theme.user).wrapped(2));
+    }
+    match parts.count() {
+        0 => {}
+        more => lines.push(Line::styled(format!("  … {}", calls::more_lines(more)), theme.dim)),
     }
     lines.push(Line::default());
     lines

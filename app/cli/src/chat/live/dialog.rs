@@ -9,7 +9,7 @@ use windlass_terminal::{
 };
 
 use crate::chat::asks::{self, Choice};
-use crate::chat::calls::one_line;
+use crate::chat::calls::{more_lines, one_line};
 use crate::chat::conversation::{OpenAsk, SessionInfo};
 use crate::chat::pages;
 use crate::chat::transcript::SaidMessage;
@@ -181,7 +181,7 @@ impl Dialog {
         let more = details.len().saturating_sub(room);
         let mut lines: Vec<Line> = details.into_iter().take(room).collect();
         if more > 0 {
-            let words = format!("  … {more} more lines (Ctrl+T shows all)");
+            let words = format!("  … {} (Ctrl+T shows all)", more_lines(more));
             lines.push(Line::styled(words, theme.dim));
         }
         let fault = fault.iter();

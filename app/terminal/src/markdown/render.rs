@@ -28,6 +28,7 @@ pub(super) fn render(text: &str, theme: &Theme, columns: u16, number: Option<u64
         inline: Vec::new(),
         styles: vec![theme.text],
         containers: Vec::new(),
+        quotes: 0,
         gap: false,
         links: Vec::new(),
         code: None,
@@ -76,6 +77,8 @@ struct Renderer<'a> {
     inline: Vec<Span>,
     styles: Vec<Style>,
     containers: Vec<Container>,
+    /// Number of quotes among them.
+    quotes: usize,
     /// True after a block, from which the next one stands apart.
     gap: bool,
     links: Vec<Link>,
@@ -139,6 +142,7 @@ impl Renderer<'_> {
             Tag::BlockQuote(_) => {
                 self.apart();
                 self.containers.push(Container::Quote);
+                self.quotes += 1;
                 self.push(self.theme.quote);
             }
             Tag::CodeBlock(kind) => {
@@ -196,6 +200,7 @@ impl Renderer<'_> {
                 self.styles.pop();
                 self.end_block();
                 self.containers.pop();
+                self.quotes -= 1;
             }
             TagEnd::CodeBlock => self.end_code(),
             TagEnd::List(_) => {
@@ -318,10 +323,9 @@ impl Renderer<'_> {
     /// the quote's bar.
     fn emit(&mut self, line: Line) {
         let width = self.prefix_width();
-        let quoted = self.containers.iter().any(|container| matches!(container, Container::Quote));
         let indent = u16::try_from(width).unwrap_or(u16::MAX);
         match line.wrap {
-            Wrap::Words { .. } if quoted => {
+            Wrap::Words { .. } if self.quotes > 0 => {
                 for spans in rows(&line, self.width.saturating_sub(width).max(1), 0) {
                     self.prefixed(spans, Wrap::Words { indent });
                 }

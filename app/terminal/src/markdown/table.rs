@@ -19,20 +19,20 @@ pub(super) struct Table {
 impl Table {
     /// Returns lines that are at most this wide.
     pub(super) fn lines(mut self, width: usize, theme: &Theme) -> Vec<Line> {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        for row in &mut self.rows {
-            row.resize(columns, Vec::new());
-            // All terminals agree on the width of such cells.
-            for cell in row {
-                *cell = cut(&line(std::mem::take(cell)), usize::MAX);
+        // All terminals agree on the width of such cells.
+        for cell in self.rows.iter_mut().flatten() {
+            *cell = cut(&line(std::mem::take(cell)), usize::MAX);
+        }
+        let columns = self.rows.first().map_or(0, Vec::len);
+        let mut natural = vec![0; columns];
+        for row in &self.rows {
+            for (width, cell) in natural.iter_mut().zip(row) {
+                *width = span_width(cell).max(*width);
             }
         }
-        let natural: Vec<usize> = (0..columns)
-            .map(|at| self.rows.iter().map(|row| span_width(&row[at])).max().unwrap_or(0))
-            .collect();
         match fit(&natural, width.saturating_sub(3 * columns + 1)) {
             Some(widths) => self.boxed(&widths, theme),
-            None => self.stacked(theme),
+            None => self.stacked(width, theme),
         }
     }
 
@@ -46,11 +46,10 @@ impl Table {
             if index == 1 {
                 lines.push(border('├', '┼', '┤'));
             }
-            let cells: Vec<Vec<Vec<Span>>> = row
-                .iter()
-                .zip(widths)
-                .map(|(cell, width)| rows(&line(cell.clone()), *width, 0))
-                .collect();
+            // The parser adds missing cells of a row up to a bound.
+            let cell = |at: usize| line(row.get(at).cloned().unwrap_or_default());
+            let broken = widths.iter().enumerate().map(|(at, width)| rows(&cell(at), *width, 0));
+            let cells: Vec<Vec<Vec<Span>>> = broken.collect();
             for part in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
                 let mut out = Line::styled("│", theme.dim);
                 for ((at, cell), width) in cells.iter().enumerate().zip(widths) {
@@ -72,8 +71,11 @@ impl Table {
         lines
     }
 
-    fn stacked(&self, theme: &Theme) -> Vec<Line> {
+    fn stacked(&self, width: usize, theme: &Theme) -> Vec<Line> {
         let Some((head, body)) = self.rows.split_first() else { return Vec::new() };
+        // Each row has the names, so long ones are cut.
+        let head: Vec<Vec<Span>> =
+            head.iter().map(|name| cut(&line(name.clone()), 2 * width)).collect();
         if body.is_empty() {
             return head.iter().map(|name| line(name.clone()).wrapped(2)).collect();
         }
@@ -82,7 +84,7 @@ impl Table {
             if index > 0 {
                 lines.push(Line::default());
             }
-            for (name, cell) in head.iter().zip(row) {
+            for (name, cell) in head.iter().zip(row).filter(|(_, cell)| !cell.is_empty()) {
                 let mut out = line(name.clone()).with(": ", Style { bold: true, ..theme.text });
                 out.spans.extend(cell.iter().cloned());
                 lines.push(out.wrapped(2));

@@ -154,7 +154,6 @@ fn tables_are_boxed_fitted_or_stacked() {
         n: 1
 
         name: ⚠  漢字
-        what it does:
         n: 1,000
     "#]],
     );
@@ -377,11 +376,31 @@ fn a_long_stream_costs_no_more_at_its_end() {
 }
 
 #[test]
+fn hostile_texts_cost_little_and_yield_little() {
+    let start = Instant::now();
+    let wide =
+        "| a ".repeat(1_000) + "|\n" + &"|-".repeat(1_000) + "|\n" + &"| b |\n".repeat(1_000);
+    let long = format!("| {} | b |\n|-|-|\n{}", "name ".repeat(9_000), "| c |\n".repeat(1_000));
+    let repeated =
+        ["> ", "- ", "1. ", "[", "![", "**a ", "`", "<", "a\n>", "| ", "\\", "***", "- a\n  "];
+    let texts = repeated.iter().map(|part| part.repeat(10_000 / part.len()));
+    for text in texts.chain([wide, long]) {
+        let mut stream = MarkdownStream::new(&Theme::plain(), 40);
+        let mut lines = stream.push(&text);
+        assert!(stream.preview(10).len() <= 10);
+        lines.append(&mut stream.finish());
+        let bytes: usize = lines.iter().map(|line| line.text().len() + 1).sum();
+        assert!(bytes < 60 * text.len(), "{}: {bytes} of {}", &text[..10], text.len());
+    }
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+}
+
+#[test]
 fn long_code_streams_line_by_line() {
     let mut stream = MarkdownStream::new(&Theme::plain(), 80);
     stream.push("```\n");
     for n in 0..5_000 {
         assert_eq!(shown(&stream.push(&format!("line {n}\n")), 80), format!("line {n}\n"));
     }
-    assert_eq!(stream.finish(), []);
+    assert!(stream.finish().is_empty());
 }

@@ -3,6 +3,7 @@
 mod approvals;
 mod attach;
 mod compact;
+mod config;
 mod copy;
 mod cycles;
 mod damage;
@@ -99,6 +100,7 @@ pub(crate) async fn run(args: Args, adapters: &Adapters) -> Result<ExitKind, Fai
         #[cfg(not(feature = "mcp"))]
         Command::Mcp(_) => Err(Failure::not_built("MCP servers", "mcp")),
         Command::Doctor(args) => doctor::doctor(args, adapters).await,
+        Command::Config(args) => config::config(*args, adapters),
         Command::Attach(args) => attach::attach(args).await,
     }
 }

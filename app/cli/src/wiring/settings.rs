@@ -45,6 +45,7 @@ pub(crate) fn new_settings(
         it.base_url = chosen.base_url.clone();
     });
     let mut settings = with(settings, shape)?;
+    rules::warn_of_misspelt(&settings.rules, &settings.tools);
     let suited = model_tools(shape.edit_tool, chosen, &settings.model);
     suited.choose(&mut settings.tools);
     add_rules(&mut settings.rules, &offered.rules);

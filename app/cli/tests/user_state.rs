@@ -10,6 +10,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use common::server::Server;
+use common::terminal::TerminalProcess;
 use common::{Done, Place, done};
 use serde_json::json;
 
@@ -358,4 +359,65 @@ fn the_store_of_the_configuration_is_the_one_of_all_commands_and_none_of_a_folde
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(place.file("own").is_dir() && !place.stored("").exists());
     assert_eq!(place.log("s")[0]["kind"], "SessionOpened");
+}
+
+#[test]
+fn a_first_configuration_is_written_for_its_owner_and_never_over_another() {
+    let place = Place::new();
+    let path = place.file("home/.config/windlass/config.toml");
+    let unnamed = place.without_terminal(&["init"]);
+    assert!(unnamed.code == 2 && unnamed.err.contains("--provider"), "{}", unnamed.err);
+    let unknown = place.run(&["init", "--provider", "nobody"]);
+    assert!(unknown.code == 2 && unknown.err.contains("there are: openai"), "{}", unknown.err);
+    assert!(!path.exists());
+    let made = place.run(&["init", "--provider", "demo", "--model", "demo-script"]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    assert!(made.err.contains("demo is reached"), "{}", made.err);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.ends_with("\nprovider = \"demo\"\nmodel = \"demo-script\"\n"), "{text}");
+    assert_eq!(place.run(&["config", "check"]).code, 0);
+    let again = place.run(&["init", "--provider", "openai"]);
+    assert!(again.code == 2 && again.err.contains("--force"), "{}", again.err);
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    let keyless = place.run(&["init", "--provider", "anthropic", "--force"]);
+    assert_eq!(keyless.code, 0, "{}", keyless.err);
+    assert!(keyless.err.contains("ANTHROPIC_API_KEY is not set"), "{}", keyless.err);
+    assert!(fs::read_to_string(&path).unwrap().ends_with("\nprovider = \"anthropic\"\n"));
+}
+
+#[test]
+fn a_first_configuration_is_asked_for_at_a_terminal() {
+    let place = Place::new();
+    let mut asked = TerminalProcess::run(&place, &["init"]);
+    asked.until("Provider [demo]: ");
+    asked.line("");
+    asked.until("Model [demo-script]: ");
+    asked.line("mine");
+    asked.until("Base URL [the provider's own]: ");
+    asked.line("");
+    let ended = asked.end();
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let text = fs::read_to_string(place.file("home/.config/windlass/config.toml")).unwrap();
+    assert!(text.ends_with("\nprovider = \"demo\"\nmodel = \"mine\"\n"), "{text}");
+}
+
+#[test]
+fn a_price_of_the_built_in_list_has_its_date_and_a_named_one_precedes_it() {
+    let place = Place::new();
+    let shown = |more: &[&str]| {
+        let words = ["config", "--provider", "anthropic", "--model", "claude-sonnet-4-5"];
+        place.run(&[&words, more].concat()).out
+    };
+    let price = |shown: &str| {
+        let line = shown.lines().find(|line| line.starts_with("# price: ")).map(str::to_owned);
+        line.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let listed = price(&shown(&[])).unwrap();
+    assert!(listed.starts_with("# price: 3,0.3,15 # list of 20"), "{listed}");
+    assert_eq!(price(&shown(&["--base-url", "http://gateway/v1"])), None);
+    assert_eq!(price(&shown(&["--price", "1,0.5,2"])), None);
+    configure(&place, "[models.claude-sonnet-4-5]\nprice = [2, 1, 4]\n");
+    let own = shown(&[]);
+    assert!(own.contains("price = \"2,1,4\"") && price(&own).is_none(), "{own}");
 }

@@ -26,6 +26,23 @@ pub(crate) struct ConfigArgs {
     pub(crate) keys: Vec<KeyInForce>,
 }
 
+/// Arguments of `windlass init`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct InitArgs {
+    /// Provider, as in windlass run --help [default: asked at the terminal].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// Name of the model [default: the provider's own].
+    #[arg(long, value_name = "M")]
+    pub(crate) model: Option<String>,
+    /// Base URL of the provider, if it is not its own.
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// Replace the file that is there.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
 /// What to do with the file.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {

@@ -31,7 +31,7 @@ use crate::wiring::{Adapters, SECRET_ARGUMENTS, SessionRef};
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
 pub(crate) use changes::{DiffArgs, RewindArgs, UndoArgs};
 pub(crate) use chat::ChatArgs;
-pub(crate) use config::{ConfigArgs, ConfigCommand};
+pub(crate) use config::{ConfigArgs, ConfigCommand, InitArgs};
 pub(crate) use inputs::{InputsArgs, InputsCommand};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
@@ -252,6 +252,8 @@ pub(crate) enum Command {
     ///
     /// They come from flags, from variables and from config.toml in your configuration folder.
     Config(Box<ConfigArgs>),
+    /// Write a first config.toml with your provider and model, and check them.
+    Init(InitArgs),
     /// Attach this terminal to a session of a server.
     ///
     /// Shows the session and asks its questions here.

@@ -15,6 +15,7 @@ mod export_format;
 mod follow;
 mod fork;
 mod import;
+mod init;
 mod inputs;
 mod ledger;
 mod lines;
@@ -101,6 +102,7 @@ pub(crate) async fn run(args: Args, adapters: &Adapters) -> Result<ExitKind, Fai
         Command::Mcp(_) => Err(Failure::not_built("MCP servers", "mcp")),
         Command::Doctor(args) => doctor::doctor(args, adapters).await,
         Command::Config(args) => config::config(*args, adapters),
+        Command::Init(args) => init::init(args, adapters).await,
         Command::Attach(args) => attach::attach(args).await,
     }
 }

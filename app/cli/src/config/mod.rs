@@ -8,13 +8,14 @@ mod apply;
 mod file;
 mod in_force;
 mod keys;
+mod prices;
 mod terminal;
 #[cfg(test)]
 mod tests;
 
 use std::fs;
-use std::io::{self, ErrorKind, Read as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
@@ -22,16 +23,20 @@ use clap::parser::ValueSource;
 
 use self::file::{ConfigFile, Entry};
 use self::keys::Keys;
-use crate::exit::Failure;
+use crate::exit::{ExitKind, Failure};
 use crate::wiring::configured;
 
 pub(crate) use apply::{Usual, apply};
 pub(crate) use in_force::{KeyInForce, in_force};
 pub(crate) use keys::nearest;
+pub(crate) use prices::list_price;
 pub(crate) use terminal::TerminalConfig;
 
 /// Name of the file in the user's configuration folder.
 const NAME: &str = "config.toml";
+/// Lines at the top of a first file.
+const FIRST_LINES: &str = "# Defaults of windlass. A key is the long name of a flag: windlass run --help.\n\
+                           # windlass config prints what is in force, and from where.\n";
 /// Longest file, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
@@ -51,6 +56,36 @@ pub(crate) struct Config {
 pub(crate) fn path() -> Result<PathBuf, Failure> {
     configured(NAME).ok_or_else(|| {
         Failure::usage("cannot find your configuration folder: set HOME or XDG_CONFIG_HOME")
+    })
+}
+
+/// Writes a file with these keys and texts in the place of the one that is there, for its owner alone.
+///
+/// # Errors
+/// [`Failure`] when a value is invalid, or the file cannot be written.
+pub(crate) fn write_first<'a>(
+    path: &Path,
+    pairs: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Result<(), Failure> {
+    let mut text = FIRST_LINES.to_owned();
+    for (key, value) in pairs {
+        text.push_str(&format!("{key} = {}\n", toml::Value::String(value.to_owned())));
+    }
+    Config::parse(&text, path, None).map_err(Failure::usage)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let beside = folder.join(format!("{NAME}.{}.new", std::process::id()));
+    let write = || -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        // A process of this number that died may have left one.
+        let _ = fs::remove_file(&beside);
+        let mut options = fs::OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(&beside)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    write().map_err(|error| {
+        Failure::new(ExitKind::Failed, format!("cannot write {}: {error}", path.display()))
     })
 }
 

@@ -58,6 +58,7 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
         | Command::Approvals(_)
         | Command::Doctor(_)
         | Command::Config(_)
+        | Command::Init(_)
         | Command::Attach(_) => return Vec::new(),
     };
     let own = OWN.into_iter().map(str::to_owned);
@@ -70,6 +71,12 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
 }
 
 impl Adapters {
+    /// Returns true if a variable with a key of a provider is set.
+    pub(crate) fn has_key(&self, provider: &str) -> bool {
+        let mut of = self.providers.iter().filter(|scheme| scheme.name() == provider);
+        of.any(|scheme| scheme.secrets().iter().any(|name| env_value(name).is_some()))
+    }
+
     /// Returns the variables of the providers' keys, each with true if it is set.
     pub(crate) fn key_variables(&self, shape: &SettingsArgs) -> Vec<(String, bool)> {
         let known = self.providers.iter().flat_map(ProviderScheme::secrets).cloned();

@@ -6,13 +6,16 @@
 mod common;
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::process::Stdio;
 
 use common::server::Server;
 use common::terminal::TerminalProcess;
 use common::{Done, Place, done};
 use serde_json::json;
+use windlass_testkit::http::{ModelServer, Reply, Script};
 
 /// Runs in another workspace of the same user.
 fn in_folder(place: &Place, folder: &Path, words: &[&str]) -> Done {
@@ -420,4 +423,51 @@ fn a_price_of_the_built_in_list_has_its_date_and_a_named_one_precedes_it() {
     configure(&place, "[models.claude-sonnet-4-5]\nprice = [2, 1, 4]\n");
     let own = shown(&[]);
     assert!(own.contains("price = \"2,1,4\"") && price(&own).is_none(), "{own}");
+}
+
+/// A program in place of the system's, which keeps keys in a file.
+const KEYRING: &str = "#!/bin/sh\nfor last; do :; done\ncase $1 in\nstore) cat > \"$HOME/key-$last\" ;;\n\
+                       lookup) cat \"$HOME/key-$last\" ;;\nesac\n";
+
+#[test]
+fn a_key_of_the_keyring_is_used_and_shown_nowhere() {
+    let place = Place::new();
+    let programs = place.file("bin");
+    fs::create_dir_all(&programs).unwrap();
+    fs::create_dir_all(place.file("home")).unwrap();
+    let server = ModelServer::start(Script::respond(|_| Reply::say("hello"))).unwrap();
+    let base_url = server.base_url();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let init = ["init", "--provider", "openai-chat", "--base-url", &base_url, "--keyring"];
+    let without = done(place.command(&init).env("PATH", programs.as_os_str()).output().unwrap());
+    assert_eq!(without.code, 4, "{}", without.err);
+    for words in ["there is no program secret-tool", "OPENAI_API_KEY", "[keys] of config.toml"] {
+        assert!(without.err.contains(words), "{}", without.err);
+    }
+    assert!(!place.file("home/.config").exists());
+    let program = programs.join("secret-tool");
+    fs::write(&program, KEYRING).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut made = place.command(&init);
+    let mut made = made.env("PATH", &path).stdin(Stdio::piped()).spawn().unwrap();
+    made.stdin.take().unwrap().write_all(b"sk-s3cret-key\n").unwrap();
+    made.wait_with_output().unwrap();
+    let text = fs::read_to_string(place.file("home/.config/windlass/config.toml")).unwrap();
+    assert!(text.ends_with("\n[keys]\nOPENAI_API_KEY = \"keyring\"\n"), "{text}");
+    let run = |words: &[&str]| done(place.command(words).env("PATH", &path).output().unwrap());
+    let ran = run(&["run", "hello", "--model", "m", "--session", "s"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let asked = server.requests();
+    let last = asked.iter().rfind(|asked| !asked.body.is_empty()).unwrap();
+    assert_eq!(last.header("authorization"), Some("Bearer sk-s3cret-key"));
+    let shown = run(&["config"]);
+    assert!(shown.out.contains("# OPENAI_API_KEY is set"), "{}", shown.out);
+    assert!(!format!("{shown:?}{ran:?}{:?}", place.log("s")).contains("s3cret"));
+    // A variable precedes it, and a place without a key is reported.
+    fs::remove_file(place.file("home/key-OPENAI_API_KEY")).unwrap();
+    let gone = run(&["run", "hello", "--model", "m"]);
+    assert!(gone.err.contains("secret-tool has no key for OPENAI_API_KEY"), "{}", gone.err);
+    let named = ["run", "hello", "--model", "m"];
+    let named = place.command(&named).env("OPENAI_API_KEY", "sk-own").output();
+    assert!(!done(named.unwrap()).err.contains("cannot read"));
 }

@@ -5,6 +5,7 @@ use clap::{ArgMatches, Args as ClapArgs, Subcommand};
 
 use super::{Command, LocationArgs, McpCommand, ProgramSharingArgs, SettingsArgs};
 use crate::config::{self, Config, KeyInForce};
+use crate::secrets;
 
 /// Arguments of `windlass config`.
 #[derive(Debug, ClapArgs)]
@@ -38,6 +39,11 @@ pub(crate) struct InitArgs {
     /// Base URL of the provider, if it is not its own.
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
+    /// Store the key of the provider in the system's keyring, which is secret-tool on Linux.
+    ///
+    /// It is asked for at the terminal, or read from standard input.
+    #[arg(long)]
+    pub(crate) keyring: bool,
     /// Replace the file that is there.
     #[arg(long)]
     pub(crate) force: bool,
@@ -71,14 +77,47 @@ impl Command {
                 McpCommand::Serve(args) => {
                     (&mut args.place, &mut args.shape, &mut args.sharing, None)
                 }
-                _ => return Ok(()),
+                McpCommand::Add(_)
+                | McpCommand::List(_)
+                | McpCommand::Get(_)
+                | McpCommand::Login(_)
+                | McpCommand::Logout(_)
+                | McpCommand::Prompts(_)
+                | McpCommand::Resources(_)
+                | McpCommand::Remove { .. } => return Ok(()),
             },
-            _ => return Ok(()),
+            Self::Serve(_)
+            | Self::Sessions(_)
+            | Self::Show(_)
+            | Self::Log(_)
+            | Self::Verify(_)
+            | Self::Replay(_)
+            | Self::Export(_)
+            | Self::Import(_)
+            | Self::Copy(_)
+            | Self::Fork(_)
+            | Self::Rewind(_)
+            | Self::Undo(_)
+            | Self::Diff(_)
+            | Self::Repair(_)
+            | Self::Erase(_)
+            | Self::Inputs(_)
+            | Self::Processes(_)
+            | Self::Vacuum(_)
+            | Self::Rekey(_)
+            | Self::Sandbox(_)
+            | Self::Trust(_)
+            | Self::Skills(_)
+            | Self::Approvals(_)
+            | Self::Config(_)
+            | Self::Init(_)
+            | Self::Attach(_) => return Ok(()),
         };
         let profile = place.config_profile.as_deref();
         let loaded = Config::load(profile).and_then(|config| {
             let applied = config.as_ref().map(|it| config::apply(it, leaf, shape, sharing));
             applied.transpose()?;
+            config.iter().for_each(|config| secrets::place(config.key_places()));
             Ok(config)
         });
         let config = match loaded {

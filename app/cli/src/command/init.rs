@@ -2,9 +2,10 @@
 
 use crate::approver::Terminal;
 use crate::args::{InitArgs, SettingsArgs};
-use crate::config;
+use crate::config::{self, KeyPlace};
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_notice, visible};
+use crate::secrets;
 use crate::wiring::{self, Adapters, ProviderTransport};
 
 pub(super) async fn init(args: InitArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
@@ -32,9 +33,29 @@ pub(super) async fn init(args: InitArgs, adapters: &Adapters) -> Result<ExitKind
         ("base_url", answers.base_url.as_ref()),
     ];
     let pairs = pairs.into_iter().filter_map(|(key, value)| Some((key, value?.as_str())));
-    config::write_first(&path, pairs)?;
+    let variable = key_variable(&answers, &provider, adapters)?;
+    if let Some(variable) = &variable {
+        config::store_key(variable)?;
+        secrets::place(&[(variable.clone(), KeyPlace::Keyring)].into());
+    }
+    config::write_first(&path, pairs, variable.as_deref())?;
     print_notice(&format!("{} is written; windlass config shows it", path.display()));
     check(&answers, &provider, adapters).await
+}
+
+/// Returns the variable of the key that goes into the keyring, if one does.
+fn key_variable(
+    args: &InitArgs,
+    provider: &str,
+    adapters: &Adapters,
+) -> Result<Option<String>, Failure> {
+    if !args.keyring {
+        return Ok(None);
+    }
+    let variable = adapters.key_variable(provider);
+    let none =
+        || Failure::usage(format!("the provider {provider} takes no key: leave --keyring out"));
+    variable.map(Some).ok_or_else(none)
 }
 
 /// Asks the person at the terminal for the provider, the model and the address.

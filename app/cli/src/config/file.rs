@@ -6,11 +6,12 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::key_store::{KeyPlace, KeyPlaces};
 use super::keys::{Key, KeyForm, Keys, nearest};
 use super::terminal::TerminalConfig;
 
 /// Names at the top of the file that are no flags.
-const TABLES: [&str; 4] = ["models", "profile", "profiles", "terminal"];
+const TABLES: [&str; 5] = ["keys", "models", "profile", "profiles", "terminal"];
 
 /// Contents of the file.
 #[derive(Debug, Default)]
@@ -22,6 +23,7 @@ pub(super) struct ConfigFile {
     pub(super) profiles: BTreeMap<String, Vec<Entry>>,
     pub(super) models: BTreeMap<String, Vec<Entry>>,
     pub(super) terminal: TerminalConfig,
+    pub(super) key_places: KeyPlaces,
 }
 
 /// Value of a key.
@@ -86,6 +88,7 @@ impl Reader<'_> {
                 }
                 "profiles" => file.profiles = self.named("profiles", value, |_| true),
                 "models" => file.models = self.named("models", value, Key::is_of_model),
+                "keys" => file.key_places = self.key_places(value),
                 "terminal" => {
                     if let Some(table) = self.table("terminal", value) {
                         file.terminal = TerminalConfig::read(self, table);
@@ -100,6 +103,27 @@ impl Reader<'_> {
             self.problem(at.map_or(0, |(_, value)| value.span().start), &words);
         }
         file
+    }
+
+    /// Reads the places of keys. A value is not repeated, since it may be a key.
+    fn key_places(&mut self, value: &Value<'_>) -> KeyPlaces {
+        let mut places = KeyPlaces::new();
+        for (name, value) in self.table("keys", value).into_iter().flat_map(in_order) {
+            match value.get_ref().as_str().and_then(KeyPlace::parse) {
+                Some(place) => {
+                    places.insert(name.get_ref().to_string(), place);
+                }
+                None => {
+                    let words = format!(
+                        "`{}` is neither \"keyring\" nor \"command:LINE\"; a key itself is not in \
+                         this file",
+                        name.get_ref()
+                    );
+                    self.problem(value.span().start, &words);
+                }
+            }
+        }
+        places
     }
 
     /// Reads tables by their names.
@@ -222,6 +246,10 @@ fn scalar(value: &DeValue<'_>) -> Option<String> {
         DeValue::String(text) => Some(text.to_string()),
         DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().to_owned()),
         DeValue::Float(number) => Some(number.as_str().to_owned()),
-        _ => None,
+        DeValue::Integer(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_)
+        | DeValue::Array(_)
+        | DeValue::Table(_) => None,
     }
 }

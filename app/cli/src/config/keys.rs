@@ -142,11 +142,15 @@ impl Key {
         let name = arg.get_long().filter(|name| !NO_KEYS.contains(name))?;
         let counted = ["N", "TOKENS"];
         let value_name = arg.get_value_names().and_then(|names| names.first());
-        let form = match arg.get_action() {
-            ArgAction::SetTrue => KeyForm::Switch,
-            ArgAction::Append => KeyForm::List,
-            _ if value_name.is_some_and(|name| counted.contains(&name.as_str())) => KeyForm::Number,
-            _ => KeyForm::Text,
+        let is_counted = value_name.is_some_and(|name| counted.contains(&name.as_str()));
+        let form = if is_switch(arg) {
+            KeyForm::Switch
+        } else if matches!(arg.get_action(), ArgAction::Append) {
+            KeyForm::List
+        } else if is_counted {
+            KeyForm::Number
+        } else {
+            KeyForm::Text
         };
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         let default = help.split_once("[default: ").and_then(|(_, rest)| rest.split_once(']'));
@@ -184,10 +188,14 @@ impl Key {
 /// Returns the argument without its variable, and a switch as an option with a value.
 fn plain(arg: Arg) -> Arg {
     let arg = arg.env(Resettable::Reset);
-    match arg.get_action() {
-        ArgAction::SetTrue => arg.action(ArgAction::Set).value_parser(value_parser!(bool)),
-        _ => arg,
+    match is_switch(&arg) {
+        true => arg.action(ArgAction::Set).value_parser(value_parser!(bool)),
+        false => arg,
     }
+}
+
+fn is_switch(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::SetTrue)
 }
 
 /// Returns the reason of an error without the command's usage.

@@ -7,6 +7,7 @@
 mod apply;
 mod file;
 mod in_force;
+mod key_store;
 mod keys;
 mod prices;
 mod terminal;
@@ -28,6 +29,7 @@ use crate::wiring::configured;
 
 pub(crate) use apply::{Usual, apply};
 pub(crate) use in_force::{KeyInForce, in_force};
+pub(crate) use key_store::{KeyPlace, KeyPlaces, store as store_key};
 pub(crate) use keys::nearest;
 pub(crate) use prices::list_price;
 pub(crate) use terminal::TerminalConfig;
@@ -59,17 +61,21 @@ pub(crate) fn path() -> Result<PathBuf, Failure> {
     })
 }
 
-/// Writes a file with these keys and texts in the place of the one that is there, for its owner alone.
+/// Writes a file with these keys and texts, and perhaps a variable whose key is in the keyring, in the place of the one that is there, for its owner alone.
 ///
 /// # Errors
 /// [`Failure`] when a value is invalid, or the file cannot be written.
 pub(crate) fn write_first<'a>(
     path: &Path,
     pairs: impl Iterator<Item = (&'a str, &'a str)>,
+    in_keyring: Option<&str>,
 ) -> Result<(), Failure> {
     let mut text = FIRST_LINES.to_owned();
     for (key, value) in pairs {
         text.push_str(&format!("{key} = {}\n", toml::Value::String(value.to_owned())));
+    }
+    if let Some(variable) = in_keyring {
+        text.push_str(&format!("\n[keys]\n{variable} = \"keyring\"\n"));
     }
     Config::parse(&text, path, None).map_err(Failure::usage)?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -153,6 +159,11 @@ impl Config {
     /// Returns the look of the terminal.
     pub(crate) fn terminal(&self) -> &TerminalConfig {
         &self.file.terminal
+    }
+
+    /// Returns the places of keys that are not in the environment.
+    pub(crate) fn key_places(&self) -> &KeyPlaces {
+        &self.file.key_places
     }
 
     /// Returns the entries of the profile, with its name, and then those of the file.

@@ -124,6 +124,10 @@ fn each_problem_has_its_position_and_the_nearest_name() {
             "config.toml:1:3: unknown key `max_sample`; did you mean `max_samples`?",
         ),
         ("terminl = 1\n", "unknown key `terminl`; did you mean `terminal`?"),
+        (
+            "[keys]\nA_KEY = \"sk-1\"\n",
+            "config.toml:2:9: `A_KEY` is neither \"keyring\" nor \"command:LINE\"",
+        ),
         ("zzzzzzzz = 1\n", "config.toml:1:1: unknown key `zzzzzzzz`"),
         ("max_samples = \"3\"\n", "`max_samples` is of type string, and a number is expected"),
         ("model = true\n", "config.toml:1:9: `model` is of type boolean, and a text in quotes"),
@@ -160,6 +164,16 @@ fn each_problem_has_its_position_and_the_nearest_name() {
     assert!(several.contains("(and 1 more: windlass config check)"), "{several}");
     let secret = problems("model = \"m\" sk-s3cret\n");
     assert!(!secret[0].contains("s3cret"), "{secret:?}");
+}
+
+#[test]
+fn a_key_is_printed_by_a_command_or_the_reason_is_told() {
+    let text = "[keys]\nA = \"command:echo sk-1\"\nB = \"command:echo no >&2; exit 3\"\n";
+    let config = load(text, None).unwrap();
+    let read = |name: &str| config.key_places()[name].read(name);
+    assert_eq!(read("A").unwrap(), "sk-1");
+    let why = read("B").unwrap_err();
+    assert!(why.contains("no key for B") && why.ends_with("no"), "{why}");
 }
 
 #[test]

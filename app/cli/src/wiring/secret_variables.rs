@@ -71,6 +71,12 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
 }
 
 impl Adapters {
+    /// Returns the first variable with a key of a provider.
+    pub(crate) fn key_variable(&self, provider: &str) -> Option<String> {
+        let of = self.providers.iter().find(|scheme| scheme.name() == provider);
+        of.and_then(|scheme| scheme.secrets().first().cloned())
+    }
+
     /// Returns true if a variable with a key of a provider is set.
     pub(crate) fn has_key(&self, provider: &str) -> bool {
         let mut of = self.providers.iter().filter(|scheme| scheme.name() == provider);

@@ -65,7 +65,12 @@ impl Command {
         let leaf = leaf(given);
         let works_without = matches!(self, Self::Doctor(_) | Self::Config(_));
         let mut no_sharing = ProgramSharingArgs::default();
+        let mut look = None;
         let (place, shape, sharing, keys) = match self {
+            Self::Chat(args) => {
+                look = Some(&mut args.terminal);
+                (&mut args.place, &mut args.shape, &mut args.sharing, None)
+            }
             Self::Run(args) => (&mut args.place, &mut args.shape, &mut args.sharing, None),
             Self::Resume(args) => (&mut args.place, &mut args.shape, &mut args.sharing, None),
             Self::Compact(args) => (&mut args.place, &mut args.shape, &mut no_sharing, None),
@@ -127,6 +132,9 @@ impl Command {
                 None
             }
         };
+        if let (Some(look), Some(config)) = (look, &config) {
+            look.clone_from(config.terminal());
+        }
         if let Some(keys) = keys {
             *keys = config::in_force(config.as_ref(), leaf);
         }

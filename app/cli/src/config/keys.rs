@@ -67,6 +67,8 @@ impl KeyForm {
 pub(super) struct Key {
     /// Long name of the flag.
     pub(super) name: String,
+    /// Other names of the flag.
+    aliases: Vec<String>,
     /// Id of the flag's argument.
     pub(super) id: String,
     pub(super) form: KeyForm,
@@ -102,7 +104,7 @@ impl Keys {
     /// Returns the key of a name, in which `_` and `-` are the same.
     pub(super) fn find(&self, name: &str) -> Option<&Key> {
         let name = name.replace('_', "-");
-        self.all.iter().find(|key| key.name == name)
+        self.all.iter().find(|key| key.name == name || key.aliases.contains(&name))
     }
 
     /// Parses values of keys by the parsers of their flags.
@@ -152,10 +154,12 @@ impl Key {
         } else {
             KeyForm::Text
         };
+        let aliases = arg.get_all_aliases().unwrap_or_default();
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         let default = help.split_once("[default: ").and_then(|(_, rest)| rest.split_once(']'));
         Some(Self {
             name: name.to_owned(),
+            aliases: aliases.into_iter().map(str::to_owned).collect(),
             id: arg.get_id().to_string(),
             form,
             is_path: arg.get_value_hint() == ValueHint::AnyPath,
@@ -176,7 +180,8 @@ impl Key {
 
     /// Returns true if a model's own table may have it.
     pub(super) fn is_of_model(&self) -> bool {
-        OF_MODEL.contains(&self.name.as_str())
+        let mut names = self.aliases.iter().chain([&self.name]);
+        names.any(|name| OF_MODEL.contains(&name.as_str()))
     }
 
     /// Name as the file and the documentation write it.

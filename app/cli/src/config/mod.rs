@@ -32,7 +32,7 @@ pub(crate) use in_force::{KeyInForce, in_force};
 pub(crate) use key_store::{KeyPlace, KeyPlaces, store as store_key};
 pub(crate) use keys::nearest;
 pub(crate) use prices::list_price;
-pub(crate) use terminal::TerminalConfig;
+pub(crate) use terminal::{StatusPart, TerminalConfig, Theme};
 
 /// Name of the file in the user's configuration folder.
 const NAME: &str = "config.toml";

@@ -18,26 +18,14 @@ pub(crate) enum Theme {
     Plain,
 }
 
-/// Signal that a turn has ended or waits for the user.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Notify {
-    /// A notification where the terminal has them, else the bell.
-    #[default]
-    Auto,
-    Bell,
-    Off,
-}
-
 /// Part of the status line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum StatusItem {
+pub(crate) enum StatusPart {
     Model,
     Mode,
     Sandbox,
     Tokens,
-    Window,
     Cost,
     Folder,
     Branch,
@@ -49,9 +37,10 @@ pub(crate) struct TerminalConfig {
     pub(crate) theme: Theme,
     /// True for the keys of vi.
     pub(crate) vim: bool,
-    pub(crate) notify: Notify,
+    /// True to notify the person when a turn has ended or waits.
+    pub(crate) notify: bool,
     /// Parts of the status line, in order.
-    pub(crate) status: Vec<StatusItem>,
+    pub(crate) status: Vec<StatusPart>,
 }
 
 /// Keys of the table.
@@ -63,26 +52,30 @@ const THEMES: [(&str, Theme); 4] = [
     ("light", Theme::Light),
     ("plain", Theme::Plain),
 ];
-const NOTIFY: [(&str, Notify); 3] =
-    [("auto", Notify::Auto), ("bell", Notify::Bell), ("off", Notify::Off)];
-const STATUS: [(&str, StatusItem); 8] = [
-    ("model", StatusItem::Model),
-    ("mode", StatusItem::Mode),
-    ("sandbox", StatusItem::Sandbox),
-    ("tokens", StatusItem::Tokens),
-    ("window", StatusItem::Window),
-    ("cost", StatusItem::Cost),
-    ("folder", StatusItem::Folder),
-    ("branch", StatusItem::Branch),
+const STATUS: [(&str, StatusPart); 7] = [
+    ("model", StatusPart::Model),
+    ("mode", StatusPart::Mode),
+    ("sandbox", StatusPart::Sandbox),
+    ("tokens", StatusPart::Tokens),
+    ("cost", StatusPart::Cost),
+    ("folder", StatusPart::Folder),
+    ("branch", StatusPart::Branch),
 ];
+
+impl Theme {
+    /// Returns the theme of a name.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        of(&THEMES, name)
+    }
+}
 
 impl Default for TerminalConfig {
     fn default() -> Self {
         Self {
             theme: Theme::default(),
             vim: false,
-            notify: Notify::default(),
-            status: STATUS.map(|(_, item)| item).to_vec(),
+            notify: true,
+            status: STATUS.map(|(_, part)| part).to_vec(),
         }
     }
 }
@@ -98,17 +91,14 @@ impl TerminalConfig {
             };
             let text = value.get_ref().as_str();
             match name_text {
-                "theme" => match text.and_then(|text| of(&THEMES, text)) {
+                "theme" => match text.and_then(Theme::of) {
                     Some(theme) => config.theme = theme,
                     None => one(reader, &THEMES.map(|(word, _)| word)),
                 },
-                "notify" => match text.and_then(|text| of(&NOTIFY, text)) {
-                    Some(notify) => config.notify = notify,
-                    None => one(reader, &NOTIFY.map(|(word, _)| word)),
-                },
-                "vim" => match value.get_ref().as_bool() {
-                    Some(vim) => config.vim = vim,
-                    None => reader.mistyped(name_text, value, "true or false"),
+                "vim" | "notify" => match (value.get_ref().as_bool(), name_text) {
+                    (Some(on), "vim") => config.vim = on,
+                    (Some(on), _) => config.notify = on,
+                    (None, _) => reader.mistyped(name_text, value, "true or false"),
                 },
                 "status" => {
                     let items = value.get_ref().as_array().and_then(|items| {

@@ -6,7 +6,7 @@ use clap::{Args as _, Command, FromArgMatches as _};
 use windlass_engine::core::Settings;
 
 use super::keys::{Keys, NO_KEYS};
-use super::terminal::{Notify, TERMINAL_KEYS, Theme};
+use super::terminal::TERMINAL_KEYS;
 use super::*;
 use crate::args::{ProgramSharingArgs, SettingsArgs};
 
@@ -178,11 +178,10 @@ fn a_key_is_printed_by_a_command_or_the_reason_is_told() {
 
 #[test]
 fn the_look_of_the_terminal_is_read_whole() {
-    let text =
-        "[terminal]\ntheme = \"light\"\nvim = true\nnotify = \"bell\"\nstatus = [\"cost\"]\n";
+    let text = "[terminal]\ntheme = \"light\"\nvim = true\nnotify = false\nstatus = [\"cost\"]\n";
     let config = load(text, None).unwrap();
     let terminal = config.terminal();
     assert_eq!((terminal.theme, terminal.vim), (Theme::Light, true));
-    assert_eq!((terminal.notify, terminal.status.len()), (Notify::Bell, 1));
-    assert_eq!(load("", None).unwrap().terminal().status.len(), 8);
+    assert_eq!((terminal.notify, terminal.status.len()), (false, 1));
+    assert_eq!(load("", None).unwrap().terminal().status.len(), 7);
 }

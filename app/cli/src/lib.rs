@@ -16,6 +16,7 @@ mod builder;
 #[cfg(feature = "server")]
 mod chat;
 mod command;
+mod config;
 mod exit;
 mod person;
 mod present;

@@ -7,16 +7,42 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::config::KeyPlaces;
 use crate::exit::Failure;
+use crate::present::print_error;
 
 /// Secrets that were handed over, by the names of their variables.
 static RECEIVED: OnceLock<BTreeMap<String, String>> = OnceLock::new();
 
-/// Returns the value of an environment variable, which may be a secret.
+/// Places of secrets that are not in the environment.
+static PLACES: OnceLock<KeyPlaces> = OnceLock::new();
+
+/// Secrets that were read from their places.
+static READ: Mutex<BTreeMap<String, Option<String>>> = Mutex::new(BTreeMap::new());
+
+/// Returns the value of a variable, which may be a secret: of the environment, else of the place that the
+/// configuration names.
 pub(crate) fn value(name: &str) -> Option<String> {
-    received(name).or_else(|| env::var(name).ok())
+    received(name).or_else(|| env::var(name).ok()).or_else(|| placed(name))
+}
+
+/// Returns the value of a variable whose place the configuration names. It is read once, and a place
+/// without it is reported.
+fn placed(name: &str) -> Option<String> {
+    let place = PLACES.get().and_then(|places| places.get(name))?;
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let value = read.entry(name.to_owned()).or_insert_with(|| {
+        let value = place.read(name);
+        value.map_err(|why| print_error(&format!("cannot read {name}: {why}"))).ok()
+    });
+    value.clone()
+}
+
+/// Sets the places of secrets that are not in the environment. A process does it once.
+pub(crate) fn place(places: &KeyPlaces) {
+    let _ = PLACES.set(places.clone());
 }
 
 /// Returns the value of a variable that was removed from the environment.

@@ -42,6 +42,28 @@ fn a_pipe_is_a_conversation_of_a_line_a_turn() {
 }
 
 #[test]
+fn a_conversation_has_the_defaults_of_the_configuration() {
+    let place = Place::new();
+    let folder = place.file("home/.config/windlass");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "max_samples = 7\n[terminal]\nstatus = [\"model\", \"folder\"]\n";
+    std::fs::write(folder.join("config.toml"), text).unwrap();
+    let mut command = place.command(&[]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"hello\n").unwrap();
+    let done = done(child.wait_with_output().unwrap());
+    assert_eq!(done.code, 0, "{done:?}");
+    let sessions = common::lines(&place.run(&["sessions", "--json"]).out);
+    let log = place.log(sessions[0]["session"].as_str().unwrap());
+    assert_eq!(log[0]["body"]["settings"]["limits"]["samples"], 7, "{}", log[0]);
+    if Tmux::is_installed() {
+        let terminal = chat(&place, (100, 24), &[]);
+        let screen = terminal.wait_for(&place.path().display().to_string());
+        assert!(!screen.contains("sandbox"), "{screen}");
+    }
+}
+
+#[test]
 fn a_conversation_is_in_the_scrollback_once_and_can_be_continued() {
     if !Tmux::is_installed() {
         return;

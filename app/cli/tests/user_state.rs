@@ -6,12 +6,16 @@
 mod common;
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::process::Stdio;
 
 use common::server::Server;
+use common::terminal::TerminalProcess;
 use common::{Done, Place, done};
 use serde_json::json;
+use windlass_testkit::http::{ModelServer, Reply, Script};
 
 /// Runs in another workspace of the same user.
 fn in_folder(place: &Place, folder: &Path, words: &[&str]) -> Done {
@@ -229,4 +233,241 @@ fn a_session_is_named_by_the_beginning_of_its_id_or_as_the_last_one() {
         assert!(id.starts_with(short) && short.len() < 26, "{line}");
         assert_eq!(run(&["log", short]).out, run(&["log", id]).out);
     }
+/// Writes the configuration of a user, for its owner alone.
+fn configure(place: &Place, text: &str) -> std::path::PathBuf {
+    let folder = place.file("home/.config/windlass");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("config.toml");
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    path
+}
+
+#[test]
+fn a_configuration_has_the_defaults_of_new_sessions_and_flags_change_them() {
+    let place = Place::new();
+    configure(
+        &place,
+        "max_samples = 7\nmodel = \"demo-script\"\ndeny = [\"web_fetch\", \"shel\"]\n\n[profiles.long]\nmax_samples = 9\n",
+    );
+    let samples = |session: &str| {
+        let log = place.log(session);
+        log[0]["body"]["settings"]["limits"]["samples"].clone()
+    };
+    for (session, flags, expected) in [
+        ("a", &[][..], 7),
+        ("b", &["--profile", "long"], 9),
+        ("c", &["--profile", "long", "--max-samples", "11"], 11),
+    ] {
+        let ran = place.run(&[&["run", "hello", "--session", session], flags].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert_eq!(samples(session), expected, "{session}");
+    }
+    let rules = place.log("a")[0]["body"]["settings"]["rules"].clone();
+    assert_eq!(rules[0]["tool"], "web_fetch", "{rules}");
+    let warned = place.run(&["run", "hello"]);
+    assert!(warned.err.contains("names shel, which is no tool; is it shell?"), "{}", warned.err);
+    // A session keeps its settings.
+    configure(&place, "max_samples = 2\nmode = \"plan\"\n");
+    let on = place.run(&["resume", "a", "hello"]);
+    assert_eq!(on.code, 0, "{}", on.err);
+    let log = place.log("a");
+    assert_eq!(common::count(&log, "SettingsChanged"), 0, "{log:?}");
+    // A rule that narrows is of all sessions, and one that allows of new ones.
+    configure(
+        &place,
+        "deny = [\"shell(command=rm *)\"]\nallow = [\"shell\"]\npermissions = \"ask\"\n",
+    );
+    let on = place.run(&["resume", "a", "hello"]);
+    assert_eq!(on.code, 0, "{}", on.err);
+    let shown = place.run(&["show", "a"]).out;
+    assert!(shown.contains("what this process permits: permissions ask, 1 more rule"), "{shown}");
+}
+
+#[test]
+fn the_settings_in_force_are_printed_with_their_sources_and_without_secrets() {
+    let place = Place::new();
+    let text = "\nmodel = \"m-1\"\nstore = \"postgres://me:s3cret@host/db\"\n\n[profiles.fast]\n\
+                deadline = \"5m\"\n\n[terminal]\ntheme = \"dark\"\n";
+    let path = configure(&place, text);
+    let show = |more: &[&str]| {
+        let mut command = place.command(&[&["config"], more].concat());
+        command.env("OPENAI_API_KEY", "sk-s3cret").env("WINDLASS_PROFILE", "fast");
+        done(command.output().unwrap())
+    };
+    let shown = show(&["--mode", "plan"]);
+    assert_eq!(shown.code, 0, "{}", shown.err);
+    for (line, from) in [
+        ("model = \"m-1\"", "# config.toml:2"),
+        ("deadline = \"5m\"", "# profile fast, config.toml:6"),
+        ("mode = \"plan\"", "# --mode"),
+        ("# compaction: summary", "# default"),
+        ("theme = \"dark\"", ""),
+        ("# OPENAI_API_KEY is set", ""),
+        ("# ANTHROPIC_API_KEY is not set", ""),
+    ] {
+        let fits = |shown: &str| shown.starts_with(line) && shown.ends_with(from);
+        assert!(shown.out.lines().any(fits), "{line} {from}: {}", shown.out);
+    }
+    let json = show(&["--json"]);
+    assert!(!shown.out.contains("s3cret") && !json.out.contains("s3cret"), "{}", json.out);
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let model = json["keys"].as_array().unwrap().iter().find(|key| key["key"] == "model").unwrap();
+    assert_eq!((&model["values"][0], &model["from"]), (&json!("m-1"), &json!("config.toml:2")));
+    assert_eq!(place.run(&["config", "path"]).out.trim(), path.to_str().unwrap());
+    let checked = place.run(&["config", "check"]);
+    assert_eq!(checked.code, 0, "{}", checked.err);
+}
+
+#[test]
+fn an_invalid_configuration_stops_turns_but_not_what_repairs_it() {
+    let place = Place::new();
+    let path = configure(&place, "\nmodle = \"m\"\n");
+    let words = format!("{}:2:1: unknown key `modle`; did you mean `model`?", path.display());
+    for turn in [&["run", "hello"][..], &["sessions"], &["resume", "s"]] {
+        let ran = place.run(turn);
+        assert!(ran.code == 2 && ran.err.contains(&words), "{turn:?}: {}", ran.err);
+    }
+    let ran = place.run(&["run", "hello", "--json"]);
+    assert_eq!(common::lines(&ran.out).pop().unwrap()["kind"], "TurnSettled");
+    for (command, code) in
+        [(&["config"][..], 2), (&["config", "check"], 2), (&["doctor", "--provider", "demo"], 2)]
+    {
+        let ran = place.run(command);
+        assert!(ran.code == code && ran.err.contains(&words), "{command:?}: {}", ran.err);
+    }
+    let doctor = place.run(&["doctor", "--provider", "demo"]);
+    assert!(doctor.out.contains("provider   demo"), "{}", doctor.out);
+    for fine in [&["config", "path"][..], &["run", "--help"]] {
+        assert_eq!(place.run(fine).code, 0, "{fine:?}");
+    }
+    fs::write(&path, "model = \"demo-script\"\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    let ran = place.run(&["run", "hello"]);
+    assert!(ran.code == 2 && ran.err.contains("other users may write it"), "{}", ran.err);
+    let unknown = place.run(&["run", "hello", "--profile", "x"]);
+    assert_eq!(unknown.code, 2, "{}", unknown.err);
+}
+
+#[test]
+fn the_store_of_the_configuration_is_the_one_of_all_commands_and_none_of_a_folder_counts() {
+    let place = Place::new();
+    let store = format!("file:{}", place.file("own").display());
+    configure(&place, &format!("store = \"{store}\"\n"));
+    // A configuration that came with the workspace is not read.
+    let inside = place.file(".windlass");
+    fs::create_dir_all(&inside).unwrap();
+    fs::write(inside.join("config.toml"), "permissions = \"auto\"\nnonsense = 1\n").unwrap();
+    let ran = place.run(&["run", "hello", "--session", "s"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(place.file("own").is_dir() && !place.stored("").exists());
+    assert_eq!(place.log("s")[0]["kind"], "SessionOpened");
+}
+
+#[test]
+fn a_first_configuration_is_written_for_its_owner_and_never_over_another() {
+    let place = Place::new();
+    let path = place.file("home/.config/windlass/config.toml");
+    let unnamed = place.without_terminal(&["init"]);
+    assert!(unnamed.code == 2 && unnamed.err.contains("--provider"), "{}", unnamed.err);
+    let unknown = place.run(&["init", "--provider", "nobody"]);
+    assert!(unknown.code == 2 && unknown.err.contains("there are: openai"), "{}", unknown.err);
+    assert!(!path.exists());
+    let made = place.run(&["init", "--provider", "demo", "--model", "demo-script"]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    assert!(made.err.contains("demo is reached"), "{}", made.err);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.ends_with("\nprovider = \"demo\"\nmodel = \"demo-script\"\n"), "{text}");
+    assert_eq!(place.run(&["config", "check"]).code, 0);
+    let again = place.run(&["init", "--provider", "openai"]);
+    assert!(again.code == 2 && again.err.contains("--force"), "{}", again.err);
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    let keyless = place.run(&["init", "--provider", "anthropic", "--force"]);
+    assert_eq!(keyless.code, 0, "{}", keyless.err);
+    assert!(keyless.err.contains("ANTHROPIC_API_KEY is not set"), "{}", keyless.err);
+    assert!(fs::read_to_string(&path).unwrap().ends_with("\nprovider = \"anthropic\"\n"));
+}
+
+#[test]
+fn a_first_configuration_is_asked_for_at_a_terminal() {
+    let place = Place::new();
+    let mut asked = TerminalProcess::run(&place, &["init"]);
+    asked.until("Provider [demo]: ");
+    asked.line("");
+    asked.until("Model [demo-script]: ");
+    asked.line("mine");
+    asked.until("Base URL [the provider's own]: ");
+    asked.line("");
+    let ended = asked.end();
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let text = fs::read_to_string(place.file("home/.config/windlass/config.toml")).unwrap();
+    assert!(text.ends_with("\nprovider = \"demo\"\nmodel = \"mine\"\n"), "{text}");
+}
+
+#[test]
+fn a_price_of_the_built_in_list_has_its_date_and_a_named_one_precedes_it() {
+    let place = Place::new();
+    let shown = |more: &[&str]| {
+        let words = ["config", "--provider", "anthropic", "--model", "claude-sonnet-4-5"];
+        place.run(&[&words, more].concat()).out
+    };
+    let price = |shown: &str| {
+        let line = shown.lines().find(|line| line.starts_with("# price: ")).map(str::to_owned);
+        line.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let listed = price(&shown(&[])).unwrap();
+    assert!(listed.starts_with("# price: 3,0.3,15 # list of 20"), "{listed}");
+    assert_eq!(price(&shown(&["--base-url", "http://gateway/v1"])), None);
+    assert_eq!(price(&shown(&["--price", "1,0.5,2"])), None);
+    configure(&place, "[models.claude-sonnet-4-5]\nprice = [2, 1, 4]\n");
+    let own = shown(&[]);
+    assert!(own.contains("price = \"2,1,4\"") && price(&own).is_none(), "{own}");
+}
+
+/// A program in place of the system's, which keeps keys in a file.
+const KEYRING: &str = "#!/bin/sh\nfor last; do :; done\ncase $1 in\nstore) cat > \"$HOME/key-$last\" ;;\n\
+                       lookup) cat \"$HOME/key-$last\" ;;\nesac\n";
+
+#[test]
+fn a_key_of_the_keyring_is_used_and_shown_nowhere() {
+    let place = Place::new();
+    let programs = place.file("bin");
+    fs::create_dir_all(&programs).unwrap();
+    fs::create_dir_all(place.file("home")).unwrap();
+    let server = ModelServer::start(Script::respond(|_| Reply::say("hello"))).unwrap();
+    let base_url = server.base_url();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let init = ["init", "--provider", "openai-chat", "--base-url", &base_url, "--keyring"];
+    let without = done(place.command(&init).env("PATH", programs.as_os_str()).output().unwrap());
+    assert_eq!(without.code, 4, "{}", without.err);
+    for words in ["there is no program secret-tool", "OPENAI_API_KEY", "[keys] of config.toml"] {
+        assert!(without.err.contains(words), "{}", without.err);
+    }
+    assert!(!place.file("home/.config").exists());
+    let program = programs.join("secret-tool");
+    fs::write(&program, KEYRING).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut made = place.command(&init);
+    let mut made = made.env("PATH", &path).stdin(Stdio::piped()).spawn().unwrap();
+    made.stdin.take().unwrap().write_all(b"sk-s3cret-key\n").unwrap();
+    made.wait_with_output().unwrap();
+    let text = fs::read_to_string(place.file("home/.config/windlass/config.toml")).unwrap();
+    assert!(text.ends_with("\n[keys]\nOPENAI_API_KEY = \"keyring\"\n"), "{text}");
+    let run = |words: &[&str]| done(place.command(words).env("PATH", &path).output().unwrap());
+    let ran = run(&["run", "hello", "--model", "m", "--session", "s"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let asked = server.requests();
+    let last = asked.iter().rfind(|asked| !asked.body.is_empty()).unwrap();
+    assert_eq!(last.header("authorization"), Some("Bearer sk-s3cret-key"));
+    let shown = run(&["config"]);
+    assert!(shown.out.contains("# OPENAI_API_KEY is set"), "{}", shown.out);
+    assert!(!format!("{shown:?}{ran:?}{:?}", place.log("s")).contains("s3cret"));
+    // A variable precedes it, and a place without a key is reported.
+    fs::remove_file(place.file("home/key-OPENAI_API_KEY")).unwrap();
+    let gone = run(&["run", "hello", "--model", "m"]);
+    assert!(gone.err.contains("secret-tool has no key for OPENAI_API_KEY"), "{}", gone.err);
+    let named = ["run", "hello", "--model", "m"];
+    let named = place.command(&named).env("OPENAI_API_KEY", "sk-own").output();
+    assert!(!done(named.unwrap()).err.contains("cannot read"));
 }

@@ -9,6 +9,7 @@ use super::parse::words;
 use super::{
     EscalationMode, LocationArgs, ProgramSharingArgs, RecoverMode, ServeArgs, SettingsArgs,
 };
+use crate::config::TerminalConfig;
 
 /// Arguments of `windlass chat`.
 #[derive(Debug, ClapArgs)]
@@ -44,6 +45,9 @@ pub(crate) struct ChatArgs {
     pub(crate) shape: SettingsArgs,
     #[command(flatten)]
     pub(crate) sharing: ProgramSharingArgs,
+    /// Look and keys by the configuration.
+    #[arg(skip)]
+    pub(crate) terminal: TerminalConfig,
 }
 
 impl ChatArgs {

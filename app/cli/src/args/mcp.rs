@@ -195,7 +195,7 @@ impl From<McpServeArgs> for ServeArgs {
             live: None,
             no_agents: args.no_agents,
             place: args.place,
-            shape: args.shape,
+            shape: args.shape.for_session(None),
             sharing: args.sharing,
         }
     }

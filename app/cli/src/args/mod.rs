@@ -3,6 +3,7 @@
 mod approvals;
 mod changes;
 mod chat;
+mod config;
 mod inputs;
 mod mcp;
 mod parse;
@@ -30,6 +31,7 @@ use crate::wiring::{Adapters, SECRET_ARGUMENTS, SessionRef};
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand, ListApprovalsArgs};
 pub(crate) use changes::{DiffArgs, RewindArgs, UndoArgs};
 pub(crate) use chat::ChatArgs;
+pub(crate) use config::{ConfigArgs, ConfigCommand, InitArgs};
 pub(crate) use inputs::{InputsArgs, InputsCommand};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
@@ -94,7 +96,9 @@ impl Args {
             }
             Ok(args)
         });
-        read.map_err(|error| error.format(&mut command))
+        let mut args = read.map_err(|error| error.format(&mut command))?;
+        args.command.configure(&matches)?;
+        Ok(args)
     }
 }
 
@@ -244,6 +248,12 @@ pub(crate) enum Command {
     Mcp(McpArgs),
     /// Check this machine, the workspace, the store and the provider.
     Doctor(DoctorArgs),
+    /// Print the settings in force and their sources.
+    ///
+    /// They come from flags, from variables and from config.toml in your configuration folder.
+    Config(Box<ConfigArgs>),
+    /// Write a first config.toml with your provider and model, and check them.
+    Init(InitArgs),
     /// Attach this terminal to a session of a server.
     ///
     /// Shows the session and asks its questions here.

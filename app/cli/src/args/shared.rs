@@ -14,6 +14,7 @@ use super::parse::{
 };
 use super::sandbox::{EscalationMode, SandboxFlag};
 use super::{ProcessLimitArgs, ProgramLimitArgs, TimeoutArgs, WebSearchArgs};
+use crate::config::Usual;
 
 /// Workspace and store of a command.
 #[derive(Debug, Clone, ClapArgs)]
@@ -37,6 +38,12 @@ pub(crate) struct LocationArgs {
     /// plain one takes none. With none, nothing is encrypted.
     #[arg(long, value_name = "SOURCE", env = "WINDLASS_ENCRYPT_KEY")]
     pub(crate) encrypt_key: Option<String>,
+    /// Profile of your config.toml, whose defaults precede the others.
+    #[arg(long = "profile", value_name = "NAME", env = "WINDLASS_PROFILE")]
+    pub(crate) config_profile: Option<String>,
+    /// Reason why the configuration is not used, for a command that works without it.
+    #[arg(skip)]
+    pub(crate) config_fault: Option<String>,
 }
 
 /// Settings of turns. A session keeps its settings until a flag changes them.
@@ -189,6 +196,9 @@ pub(crate) struct SettingsArgs {
     /// The last line is always a TurnSettled.
     #[arg(long)]
     pub(crate) json: bool,
+    /// These arguments with the user's defaults.
+    #[arg(skip)]
+    pub(crate) usual: Usual,
 }
 
 /// Recording and replaying of the traffic with the provider.

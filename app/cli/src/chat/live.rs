@@ -27,6 +27,7 @@ use super::slash::COMMANDS;
 use super::{Chat, Handled};
 use crate::args::ChatArgs;
 use crate::attach::RequestFailure;
+use crate::config::{self, TerminalConfig};
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_notice, visible};
 use crate::wiring::{self, Adapters};
@@ -58,6 +59,8 @@ struct LiveTerminal<'a> {
     background: Option<(u8, u8, u8)>,
     dialog: Option<Dialog>,
     status: StatusLine,
+    /// Look and keys by the configuration.
+    look: TerminalConfig,
     theme: Theme,
     adapters: &'a Adapters,
     /// Words above the status line, until the next key.
@@ -75,7 +78,7 @@ struct LiveTerminal<'a> {
 
 /// Talks until the person leaves.
 pub(super) async fn run(args: &ChatArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
-    let mut terminal = LiveTerminal::open(adapters, args.place.workspace.clone())?;
+    let mut terminal = LiveTerminal::open(adapters, args)?;
     terminal.greet(args);
     let connected = terminal.connect(args).await;
     let Some(Connection { server, own }) = connected? else {
@@ -99,24 +102,26 @@ pub(super) async fn run(args: &ChatArgs, adapters: &Adapters) -> Result<ExitKind
 }
 
 impl<'a> LiveTerminal<'a> {
-    fn open(adapters: &'a Adapters, folder: Option<PathBuf>) -> Result<Self, Failure> {
+    fn open(adapters: &'a Adapters, args: &ChatArgs) -> Result<Self, Failure> {
+        let look = args.terminal.clone();
         let device = Device::new().map_err(|error| unusable(&error))?;
         let (columns, rows) = device.size().map_err(|error| unusable(&error))?;
         let size = Size { columns, rows };
         let variable = |name: &str| std::env::var(name).ok();
         let support = colors(variable, true);
         let background = variable("COLORFGBG").and_then(|value| background_variable(&value));
-        let theme = Theme::for_background(background);
+        let theme = theme(look.theme, background);
         let screen = Screen::new(size, support).within_tmux(variable("TMUX").is_some());
         let (history, fault) = match history_path() {
             Some(path) => History::open(path),
             None => (History::memory(), None),
         };
-        let folder = folder.or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+        let folder = args.place.workspace.clone().or_else(|| std::env::current_dir().ok());
+        let folder = folder.unwrap_or_default();
         let listed = Arc::new(Notify::new());
         let tell = listed.clone();
         let composer = Composer::new(ComposerOptions {
-            vim: false,
+            vim: look.vim,
             commands: command_hints(),
             history,
             files: Box::new(Files::new(folder, move || tell.notify_one())),
@@ -129,7 +134,8 @@ impl<'a> LiveTerminal<'a> {
             listed,
             background,
             dialog: None,
-            status: StatusLine::new(None, None, None, None),
+            status: StatusLine::new(look.status.clone(), None, None, None),
+            look,
             theme,
             adapters,
             hint: fault.map(|error| format!("earlier messages cannot be read: {error}")),
@@ -164,7 +170,7 @@ impl<'a> LiveTerminal<'a> {
                     let connection = connection?;
                     let own = connection.own.as_ref();
                     self.status = StatusLine::new(
-                        None,
+                        self.look.status.clone(),
                         own.map(|own| own.workspace.clone()),
                         own.map(|own| format!("sandbox {}", own.sandbox)),
                         args.shape.model.clone(),
@@ -284,7 +290,7 @@ impl<'a> LiveTerminal<'a> {
 
     /// Notifies a person who has not touched a key for a while.
     fn notify(&mut self, words: &str) {
-        if self.touched.elapsed() >= NOTIFY_AFTER {
+        if self.look.notify && self.touched.elapsed() >= NOTIFY_AFTER {
             self.screen.notify(&format!("windlass: {words}"));
         }
     }
@@ -426,16 +432,11 @@ impl<'a> LiveTerminal<'a> {
     }
 
     fn set_theme(&mut self, name: &str, chat: &mut Chat) {
-        let theme = match name {
-            "dark" => Theme::dark(),
-            "light" => Theme::light(),
-            "plain" => Theme::plain(),
-            "auto" => Theme::for_background(self.background),
-            _ => {
-                self.hint = Some("the themes are auto, dark, light and plain".to_owned());
-                return;
-            }
+        let Some(named) = config::Theme::of(name) else {
+            self.hint = Some("the themes are auto, dark, light and plain".to_owned());
+            return;
         };
+        let theme = theme(named, self.background);
         self.theme = theme.clone();
         chat.theme = theme.clone();
         chat.conversation.set_theme(theme);
@@ -658,6 +659,16 @@ fn command_hints() -> Vec<CommandHint> {
         takes: (!takes.is_empty()).then(|| (*takes).to_owned()),
     };
     COMMANDS.iter().map(hint).collect()
+}
+
+/// Returns the theme of a configuration, on a background as far as it is known.
+fn theme(named: config::Theme, background: Option<(u8, u8, u8)>) -> Theme {
+    match named {
+        config::Theme::Auto => Theme::for_background(background),
+        config::Theme::Dark => Theme::dark(),
+        config::Theme::Light => Theme::light(),
+        config::Theme::Plain => Theme::plain(),
+    }
 }
 
 fn composer_style(theme: &Theme) -> ComposerStyle {

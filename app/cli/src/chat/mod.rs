@@ -70,7 +70,8 @@ enum Handled {
 }
 
 /// Runs `windlass chat`.
-pub(crate) async fn chat(args: ChatArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+pub(crate) async fn chat(mut args: ChatArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    args.shape = args.shape.for_session(None);
     if args.shape.json {
         let words =
             "a conversation prints no envelopes: leave --json out, or use windlass run --json";

@@ -18,7 +18,8 @@ use crate::wiring::{
 /// Bytes that are written to check for free space.
 const PROBE: usize = 4096;
 
-pub(super) async fn doctor(args: DoctorArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+pub(super) async fn doctor(mut args: DoctorArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
+    args.shape = args.shape.for_session(None);
     let site = adapters.workspace(&args.place)?;
     let say = |words: String| print_line(&visible(&words).replace('\n', "\\n")).map_err(closed);
     say(format!("windlass   {}", env!("CARGO_PKG_VERSION")))?;
@@ -28,6 +29,9 @@ pub(super) async fn doctor(args: DoctorArgs, adapters: &Adapters) -> Result<Exit
         print_error(&failure.message);
         worst = failure.exit;
     };
+    if let Some(fault) = &args.place.config_fault {
+        note(Failure::usage(fault));
+    }
     match store(&site).await {
         Ok(words) => say(format!("store      {words}"))?,
         Err(failure) => note(failure),

@@ -3,6 +3,7 @@
 mod approvals;
 mod attach;
 mod compact;
+mod config;
 mod copy;
 mod cycles;
 mod damage;
@@ -14,6 +15,7 @@ mod export_format;
 mod follow;
 mod fork;
 mod import;
+mod init;
 mod inputs;
 mod ledger;
 mod lines;
@@ -99,6 +101,8 @@ pub(crate) async fn run(args: Args, adapters: &Adapters) -> Result<ExitKind, Fai
         #[cfg(not(feature = "mcp"))]
         Command::Mcp(_) => Err(Failure::not_built("MCP servers", "mcp")),
         Command::Doctor(args) => doctor::doctor(args, adapters).await,
+        Command::Config(args) => config::config(*args, adapters),
+        Command::Init(args) => init::init(args, adapters).await,
         Command::Attach(args) => attach::attach(args).await,
     }
 }

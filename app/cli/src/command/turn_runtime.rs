@@ -6,7 +6,7 @@ use windlass_engine::core::{Session, Settings};
 
 use super::turn::TurnTask;
 use crate::approver::{Terminal, TerminalApprover};
-use crate::args::EscalationMode;
+use crate::args::{EscalationMode, SettingsArgs};
 use crate::exit::Failure;
 use crate::present::{mode_name, permissions_name};
 use crate::wiring::{
@@ -31,18 +31,25 @@ pub(super) async fn turn_runtime(
     recorded: Option<&Session>,
 ) -> Result<TurnRuntime, Failure> {
     let settings = recorded.map(|session| &*session.settings);
+    let shape = &task.settings.for_session(settings);
+    let usual = &SettingsArgs {
+        // Whether a session plans or builds is its own affair.
+        mode: shape.mode,
+        ..task.settings.for_session(None)
+    };
     let over = ProviderTransport::new(&task.recording, task.resumes())?;
-    let chosen = task.adapters.choose_provider(&task.settings, &over, settings)?;
-    wiring::require_model(&task.settings, &chosen, settings).await?;
-    let profile = task.settings.sandbox.profile.as_deref();
+    let chosen = task.adapters.choose_provider(shape, &over, settings)?;
+    wiring::require_model(shape, &chosen, settings).await?;
+    let profile = shape.sandbox.profile.as_deref();
     let sandbox = wiring::sandbox(profile, site, &site.workspace, &[])?;
     let confinement = match task.settings.json {
         true => String::new(),
         false => wiring::confinement(&sandbox),
     };
-    let permissions = wiring::default_permissions(&sandbox, profile, task.settings.permissions)?;
+    let permissions = wiring::default_permissions(&sandbox, profile, usual.permissions)?;
+    let permissions = usual.permissions.unwrap_or(permissions);
     // Without a terminal nobody could be asked.
-    let escalation = task.settings.escalation.unwrap_or(match Terminal::exists() {
+    let escalation = shape.escalation.unwrap_or(match Terminal::exists() {
         true => EscalationMode::Ask,
         false => EscalationMode::Never,
     });
@@ -50,21 +57,22 @@ pub(super) async fn turn_runtime(
     wiring::end_abandoned(locks.as_ref());
     let RuledToolbox { toolbox, rules, servers } = task.adapters.toolbox(&ToolSetup {
         workspace: &site.workspace,
-        file: task.settings.tools.as_deref(),
+        file: shape.tools.as_deref(),
         sandbox,
         escalation,
         answers: true,
-        processes: task.settings.process_limits,
+        processes: shape.process_limits,
         locks,
         profile: &|name| wiring::sandbox(Some(name), site, &site.workspace, &[]),
     })?;
     // Hooks may name any known tool, since the offered tools change.
     let known = wiring::with_goal(wiring::offered_tools(&toolbox));
-    let hooks = wiring::hooks(task.settings.hooks.as_deref(), &known)?;
+    let hooks = wiring::hooks(shape.hooks.as_deref(), &known)?;
     let there = match has_goal(task, recorded) {
         true => known,
         false => wiring::offered_tools(&toolbox),
     };
+    let of_file = recorded.map_or(&[][..], |_| task.settings.usual.rules());
     let offered = AvailableExtensions {
         // A child session has no more tools than its parent granted.
         tools: match recorded {
@@ -73,14 +81,13 @@ pub(super) async fn turn_runtime(
         },
         hooks: hooks.hooks(),
         redaction: hooks.redaction(),
-        rules,
+        rules: [rules.as_slice(), of_file].concat(),
     };
-    let ceiling = wiring::permitted_calls(&task.settings, &offered, permissions)?;
+    let ceiling = wiring::permitted_calls(usual, &offered, permissions)?;
     let own = UserExtensions { toolbox, hooks };
     let settings = match settings {
-        None => wiring::new_settings(&task.settings, &chosen, offered, permissions)?,
+        None => wiring::new_settings(shape, &chosen, offered, permissions)?,
         Some(recorded) => {
-            let shape = &task.settings;
             let mut settings =
                 wiring::changed_settings(recorded, shape, &chosen, offered, permissions)?;
             settings.retain_client_tools(recorded);

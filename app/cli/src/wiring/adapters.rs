@@ -1,10 +1,12 @@
 //! Adapters of the command: its stores, providers and tools, each a table of schemes.
 
+use windlass::provider::BuiltIn;
 use windlass::store::{StoreScheme, StoreSchemes};
 use windlass_engine::core::Settings;
 
-use super::provider::{ProviderChoice, choose};
+use super::provider::{ProviderChoice, choose, usual};
 use super::provider_scheme::ProviderScheme;
+use super::ready_provider::environment_url;
 use super::tool_scheme::ToolScheme;
 use super::wire::ProviderTransport;
 use super::workspace::Workspace;
@@ -76,6 +78,27 @@ impl Adapters {
     /// Returns the store of a URL, without a workspace. `key` is the source of its master key.
     pub(crate) fn named_store(&self, url: &str, key: Option<&str>) -> Result<Workspace, Failure> {
         Workspace::named(&self.stores, url, key)
+    }
+
+    /// Returns the names of the providers, without those of the providers file.
+    pub(crate) fn provider_names(&self) -> Vec<String> {
+        self.providers.iter().map(|scheme| scheme.name().to_owned()).collect()
+    }
+
+    /// Returns the provider of new sessions that name none.
+    pub(crate) fn usual_provider(&self, shape: &SettingsArgs) -> String {
+        shape.provider.clone().unwrap_or_else(|| usual(shape).name().to_owned())
+    }
+
+    /// Returns the address of a built-in provider in the environment.
+    pub(crate) fn environment_url(&self, provider: &str) -> Option<String> {
+        BuiltIn::of(provider).and_then(environment_url)
+    }
+
+    /// Returns the default model of a provider.
+    pub(crate) fn usual_model(&self, provider: &str) -> Option<String> {
+        let scheme = self.providers.iter().find(|scheme| scheme.name() == provider);
+        scheme.and_then(|scheme| scheme.model().map(str::to_owned))
     }
 
     /// Chooses the provider of a session, given its recorded settings.

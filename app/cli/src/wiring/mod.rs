@@ -78,7 +78,7 @@ pub(crate) use skills::{
     as_project_file as skill_as_project_file, named_skills, untrusted_skills, usable_skills,
 };
 pub use tool_scheme::{ToolScheme, ToolSetup};
-pub(crate) use tools::RuledToolbox;
+pub(crate) use tools::{RuledToolbox, configured};
 #[cfg(feature = "server")]
 pub(crate) use trust::trusted;
 pub(crate) use trust::{TrustAsker, instructions, trustable_files, untrusted_words};

@@ -82,7 +82,7 @@ pub(crate) fn choose(
 }
 
 /// Returns the default provider.
-fn usual(shape: &SettingsArgs) -> BuiltIn {
+pub(super) fn usual(shape: &SettingsArgs) -> BuiltIn {
     let openai = env_value("OPENAI_API_KEY").or(env_value("OPENAI_BASE_URL"));
     if openai.is_some() || shape.base_url.is_some() {
         BuiltIn::Openai

@@ -94,6 +94,10 @@ impl ProviderScheme {
         &self.name
     }
 
+    pub(crate) fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
     pub(crate) fn secrets(&self) -> &[String] {
         &self.secrets
     }

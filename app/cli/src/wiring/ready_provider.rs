@@ -368,7 +368,7 @@ fn own_model(built: BuiltIn, base_url: Option<&String>) -> Option<String> {
 }
 
 /// Returns the base URL of a built-in provider in the environment.
-fn environment_url(built: BuiltIn) -> Option<String> {
+pub(super) fn environment_url(built: BuiltIn) -> Option<String> {
     let (address, _) = built.variables()?;
     let url = env_value(address);
     match built {

@@ -5,7 +5,9 @@ use serde_json::Value;
 use windlass_engine::core::{ArgumentPattern, Rule, RuleVerdict, ToolSpec};
 
 use crate::args::SettingsArgs;
+use crate::config::nearest;
 use crate::exit::Failure;
+use crate::present::print_notice;
 
 /// Adds the command's rules to those of a session.
 pub(super) fn add(
@@ -24,13 +26,28 @@ pub(super) fn add(
     for (patterns, verdict) in said {
         for pattern in patterns {
             let rule = pattern.rule(verdict);
-            check(&rule, tools)?;
+            let is_there = tools.iter().any(|tool| tool.name == rule.tool);
+            if is_there || !shape.usual.rules().contains(&rule) {
+                check(&rule, tools)?;
+            }
             if !rules.contains(&rule) {
                 rules.push(rule);
             }
         }
     }
     Ok(())
+}
+
+/// Warns of rules of the configuration that seem to misspell a tool. They may name tools that other
+/// sessions have.
+pub(super) fn warn_of_misspelt(rules: &[Rule], tools: &[ToolSpec]) {
+    for rule in rules.iter().filter(|rule| !rule.tool.contains('*')) {
+        let names = tools.iter().map(|tool| tool.name.as_str());
+        if let Some(name) = nearest(&rule.tool, names).filter(|name| *name != rule.tool) {
+            let tool = &rule.tool;
+            print_notice(&format!("warning: a rule names {tool}, which is no tool; is it {name}?"));
+        }
+    }
 }
 
 /// Checks that a rule names a tool. A name with a star may refer to future tools.

@@ -3,7 +3,9 @@
 
 use super::adapters::Adapters;
 use super::encryption::Encryption;
+use super::provider_scheme::ProviderScheme;
 use super::providers::ProvidersFile;
+use super::ready_provider::env_value;
 use crate::args::{Command, LocationArgs, McpCommand, SettingsArgs};
 
 /// Variables of tokens and of URLs that may have a password.
@@ -13,17 +15,17 @@ pub(crate) const OWN: [&str; 5] =
 /// Returns the variables that hold secrets for this command; none if it starts no tools.
 pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<String> {
     let (place, shapes) = match command {
-        Command::Chat(args) => (&args.place, vec![args.shape.clone()]),
-        Command::Run(args) => (&args.place, vec![args.shape.clone()]),
-        Command::Resume(args) => (&args.place, vec![args.shape.clone()]),
-        Command::Compact(args) => (&args.place, vec![args.shape.clone()]),
+        Command::Chat(args) => (&args.place, vec![args.shape.for_session(None)]),
+        Command::Run(args) => (&args.place, vec![args.shape.for_session(None)]),
+        Command::Resume(args) => (&args.place, vec![args.shape.for_session(None)]),
+        Command::Compact(args) => (&args.place, vec![args.shape.for_session(None)]),
         Command::Sandbox(args) => (&args.place, vec![SettingsArgs::default()]),
         #[cfg(feature = "server")]
         Command::Serve(args) => (&args.place, super::serve::shapes(args)),
         #[cfg(not(feature = "server"))]
         Command::Serve(_) => return Vec::new(),
         Command::Mcp(args) => match &args.command {
-            McpCommand::Serve(args) => (&args.place, vec![args.shape.clone()]),
+            McpCommand::Serve(args) => (&args.place, vec![args.shape.for_session(None)]),
             McpCommand::Add(_)
             | McpCommand::List(_)
             | McpCommand::Get(_)
@@ -55,6 +57,8 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
         | Command::Trust(_)
         | Command::Approvals(_)
         | Command::Doctor(_)
+        | Command::Config(_)
+        | Command::Init(_)
         | Command::Attach(_) => return Vec::new(),
     };
     let own = OWN.into_iter().map(str::to_owned);
@@ -64,6 +68,30 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
     names.sort();
     names.dedup();
     names
+}
+
+impl Adapters {
+    /// Returns the first variable with a key of a provider.
+    pub(crate) fn key_variable(&self, provider: &str) -> Option<String> {
+        let of = self.providers.iter().find(|scheme| scheme.name() == provider);
+        of.and_then(|scheme| scheme.secrets().first().cloned())
+    }
+
+    /// Returns true if a variable with a key of a provider is set.
+    pub(crate) fn has_key(&self, provider: &str) -> bool {
+        let mut of = self.providers.iter().filter(|scheme| scheme.name() == provider);
+        of.any(|scheme| scheme.secrets().iter().any(|name| env_value(name).is_some()))
+    }
+
+    /// Returns the variables of the providers' keys, each with true if it is set.
+    pub(crate) fn key_variables(&self, shape: &SettingsArgs) -> Vec<(String, bool)> {
+        let known = self.providers.iter().flat_map(ProviderScheme::secrets).cloned();
+        let mut names: Vec<String> = known.chain(of_file(shape)).collect();
+        names.sort();
+        names.dedup();
+        let set = |name: &String| env_value(name).is_some();
+        names.into_iter().map(|name| (name.clone(), set(&name))).collect()
+    }
 }
 
 /// Returns the variable with the master key of the store, if there is one. A source that cannot be read

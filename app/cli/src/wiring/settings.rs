@@ -2,12 +2,13 @@
 
 use windlass_engine::core::{
     Ceiling, CompactionStrategy, ContextWindow, EditTools, HookSpec, Limits, Mode, ModelTools,
-    OfferedTools, Permissions, Rule, RuleVerdict, Settings, ToolSpec, Widening,
+    OfferedTools, Permissions, Price, Rule, RuleVerdict, Settings, ToolSpec, Widening,
 };
 
 use super::provider::{ProviderChoice, no_model};
 use super::{instructions, output_schema, programs, rules};
 use crate::args::SettingsArgs;
+use crate::config;
 use crate::exit::Failure;
 use crate::present::print_notice;
 
@@ -33,7 +34,10 @@ pub(crate) fn new_settings(
     offered: AvailableExtensions,
     permissions: Permissions,
 ) -> Result<Settings, Failure> {
-    let settings = Settings::new(chosen.name.clone(), model(shape, chosen)?).with(|it| {
+    let model = model(shape, chosen)?;
+    let price = known_price(chosen, &model);
+    let settings = Settings::new(chosen.name.clone(), model).with(|it| {
+        it.price = price;
         it.instructions = instructions::INSTRUCTIONS.to_owned();
         it.mode = MODE;
         it.permissions = permissions;
@@ -45,6 +49,7 @@ pub(crate) fn new_settings(
         it.base_url = chosen.base_url.clone();
     });
     let mut settings = with(settings, shape)?;
+    rules::warn_of_misspelt(&settings.rules, &settings.tools);
     let suited = model_tools(shape.edit_tool, chosen, &settings.model);
     suited.choose(&mut settings.tools);
     add_rules(&mut settings.rules, &offered.rules);
@@ -83,9 +88,18 @@ pub(crate) fn changed_settings(
         settings.window.tokens = known.unwrap_or(settings.window.tokens);
         warn_of_window(&settings, chosen);
     }
+    if settings.model != recorded.model && shape.price.is_none() {
+        settings.price = known_price(chosen, &settings.model).or(settings.price);
+    }
     programs::runtimes().write_guide(&mut settings);
     check_options(&settings, chosen)?;
     Ok(settings)
+}
+
+/// Returns the price of a model by the built-in list.
+pub(super) fn known_price(chosen: &ProviderChoice, model: &str) -> Option<Price> {
+    let listed = config::list_price(&chosen.name, chosen.base_url.as_deref(), model);
+    listed.map(|(price, _)| price)
 }
 
 /// Rejects options of requests that the provider or the model does not have.

@@ -135,7 +135,7 @@ fn commands_file(setup: &ToolSetup<'_>) -> Option<PathBuf> {
 }
 
 /// Returns the path of a file in the user's configuration folder `windlass` (XDG Base Directory).
-pub(super) fn configured(name: &str) -> Option<PathBuf> {
+pub(crate) fn configured(name: &str) -> Option<PathBuf> {
     let folder =
         |variable: &str| env::var_os(variable).map(PathBuf::from).filter(|p| p.is_absolute());
     let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;

@@ -14,6 +14,7 @@ use super::encryption::{Encryption, keys_folder};
 use super::node::Node;
 use super::{left_store, user_state};
 use crate::args::LocationArgs;
+use crate::config;
 use crate::exit::{ExitKind, Failure};
 
 /// Workspace and store of a command.
@@ -82,7 +83,11 @@ impl Workspace {
         if !workspace.is_dir() {
             return Err(Failure::usage(format!("the workspace {shown} is not a folder")));
         }
-        let store = match &place.store {
+        let usual = match (&place.store, &place.config_fault) {
+            (None, None) => config::default_store(place.config_profile.as_deref())?,
+            (named, _) => named.clone(),
+        };
+        let store = match &usual {
             None => {
                 let store = user_state::default_store()?;
                 left_store::report(&workspace, &store);

@@ -7,34 +7,10 @@ use windlass_terminal::{Line, Theme};
 use crate::chat::calls::one_line;
 use crate::chat::conversation::SessionInfo;
 use crate::chat::transcript::grouped;
+use crate::config::StatusPart;
 
 /// Most bytes of the file that names a branch.
 const HEAD_BYTES: usize = 1_000;
-
-/// Part of the status line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StatusPart {
-    Model,
-    Mode,
-    Sandbox,
-    Tokens,
-    Cost,
-    Folder,
-    Branch,
-}
-
-impl StatusPart {
-    /// Every part, in the order of the usual line.
-    pub(crate) const ALL: [(&'static str, Self); 7] = [
-        ("model", Self::Model),
-        ("mode", Self::Mode),
-        ("sandbox", Self::Sandbox),
-        ("tokens", Self::Tokens),
-        ("cost", Self::Cost),
-        ("folder", Self::Folder),
-        ("branch", Self::Branch),
-    ];
-}
 
 /// Parts of the line with what does not depend on the session.
 #[derive(Debug)]
@@ -47,15 +23,14 @@ pub(super) struct StatusLine {
 }
 
 impl StatusLine {
-    /// Creates a line with these parts; all of them without a choice.
+    /// Creates a line with these parts.
     pub(super) fn new(
-        parts: Option<Vec<StatusPart>>,
+        parts: Vec<StatusPart>,
         folder: Option<PathBuf>,
         sandbox: Option<String>,
         model: Option<String>,
     ) -> Self {
-        let all = || StatusPart::ALL.map(|(_, part)| part).to_vec();
-        Self { parts: parts.unwrap_or_else(all), folder, sandbox, model }
+        Self { parts, folder, sandbox, model }
     }
 
     /// Returns the line.

@@ -45,6 +45,8 @@ pub(super) struct TenantSettings {
     edits: Option<EditTools>,
     /// True if the context window is the model's own, if that is known.
     own_window: bool,
+    /// True if the price is the model's own by the built-in list.
+    own_price: bool,
     /// Provider, with the demo's server that must live as long.
     chosen: ProviderChoice,
     /// Folder that is described to models, with its `AGENTS.md` files if enabled.
@@ -79,6 +81,7 @@ impl TenantSettings {
             tools,
             edits,
             own_window: shape.window.is_none(),
+            own_price: shape.price.is_none(),
             chosen,
             workspace: None,
             reported: Mutex::new(None),
@@ -114,6 +117,9 @@ impl TenantSettings {
         if self.own_window {
             let known = self.chosen.port.model(model);
             settings.window.tokens = known.window.unwrap_or(0);
+        }
+        if self.own_price {
+            settings.price = settings::known_price(&self.chosen, model);
         }
         if settings.options.web_search.is_some() {
             let checked = self.chosen.port.check_settings(settings);

@@ -1,0 +1,128 @@
+//! Look and keys of the terminal: the table `[terminal]`.
+
+use serde::Serialize;
+use toml::de::DeTable;
+
+use super::file::{Reader, in_order, unknown};
+
+/// Colours of the terminal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Theme {
+    /// By the background of the terminal.
+    #[default]
+    Auto,
+    Dark,
+    Light,
+    /// No colours and no live area.
+    Plain,
+}
+
+/// Part of the status line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StatusPart {
+    Model,
+    Mode,
+    Sandbox,
+    Tokens,
+    Cost,
+    Folder,
+    Branch,
+}
+
+/// Look and keys of the terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct TerminalConfig {
+    pub(crate) theme: Theme,
+    /// True for the keys of vi.
+    pub(crate) vim: bool,
+    /// True to notify the person when a turn has ended or waits.
+    pub(crate) notify: bool,
+    /// Parts of the status line, in order.
+    pub(crate) status: Vec<StatusPart>,
+}
+
+/// Keys of the table.
+pub(super) const TERMINAL_KEYS: [&str; 4] = ["notify", "status", "theme", "vim"];
+
+const THEMES: [(&str, Theme); 4] = [
+    ("auto", Theme::Auto),
+    ("dark", Theme::Dark),
+    ("light", Theme::Light),
+    ("plain", Theme::Plain),
+];
+const STATUS: [(&str, StatusPart); 7] = [
+    ("model", StatusPart::Model),
+    ("mode", StatusPart::Mode),
+    ("sandbox", StatusPart::Sandbox),
+    ("tokens", StatusPart::Tokens),
+    ("cost", StatusPart::Cost),
+    ("folder", StatusPart::Folder),
+    ("branch", StatusPart::Branch),
+];
+
+impl Theme {
+    /// Returns the theme of a name.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        of(&THEMES, name)
+    }
+}
+
+impl Default for TerminalConfig {
+    fn default() -> Self {
+        Self {
+            theme: Theme::default(),
+            vim: false,
+            notify: true,
+            status: STATUS.map(|(_, part)| part).to_vec(),
+        }
+    }
+}
+
+impl TerminalConfig {
+    /// Reads the table. A key that cannot be used has its default.
+    pub(super) fn read(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Self {
+        let mut config = Self::default();
+        for (name, value) in in_order(table) {
+            let name_text = name.get_ref().as_ref();
+            let one = |reader: &mut Reader<'_>, words: &[&str]| {
+                reader.mistyped(name_text, value, &format!("one of {}", words.join(", ")));
+            };
+            let text = value.get_ref().as_str();
+            match name_text {
+                "theme" => match text.and_then(Theme::of) {
+                    Some(theme) => config.theme = theme,
+                    None => one(reader, &THEMES.map(|(word, _)| word)),
+                },
+                "vim" | "notify" => match (value.get_ref().as_bool(), name_text) {
+                    (Some(on), "vim") => config.vim = on,
+                    (Some(on), _) => config.notify = on,
+                    (None, _) => reader.mistyped(name_text, value, "true or false"),
+                },
+                "status" => {
+                    let items = value.get_ref().as_array().and_then(|items| {
+                        let items = items.iter().map(|item| of(&STATUS, item.get_ref().as_str()?));
+                        items.collect()
+                    });
+                    match items {
+                        Some(items) => config.status = items,
+                        None => {
+                            let words = STATUS.map(|(word, _)| word).join(", ");
+                            reader.mistyped(name_text, value, &format!("a list of {words}"));
+                        }
+                    }
+                }
+                other => {
+                    let words = unknown("key", other, TERMINAL_KEYS);
+                    reader.problem(name.span().start, &words);
+                }
+            }
+        }
+        config
+    }
+}
+
+fn of<T: Copy>(words: &[(&str, T)], text: &str) -> Option<T> {
+    words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value)
+}

@@ -40,6 +40,8 @@ pub enum InputKind {
     MoveInput,
     /// Withdrawal of a waiting input.
     WithdrawInput,
+    /// New name of the session, or none.
+    Rename,
     /// Return to an earlier point of the conversation.
     Rewind,
     /// Report that a turn's changes of files were undone.
@@ -100,6 +102,7 @@ impl InputKind {
             Input::EditInput { .. } => Self::EditInput,
             Input::MoveInput { .. } => Self::MoveInput,
             Input::WithdrawInput { .. } => Self::WithdrawInput,
+            Input::Rename { .. } => Self::Rename,
             Input::Rewind { .. } => Self::Rewind,
             Input::FilesRestored { .. } => Self::FilesRestored,
             Input::Continue => Self::Continue,

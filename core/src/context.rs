@@ -54,9 +54,12 @@ pub(crate) const LAST_SAMPLE: &str = "last sample";
 /// Name of the context that reports the result of a program.
 pub(crate) const PROGRAM: &str = "program";
 
+/// Beginning of the name of a presenter's context.
+pub(crate) const PRESENTER: &str = "presenter ";
+
 /// Returns the name of a presenter's context. It never equals one of the engine's names.
 pub(crate) fn presenter_name(from: &str) -> String {
-    format!("presenter {from}")
+    format!("{PRESENTER}{from}")
 }
 
 /// Returns the name of a hook's context.

@@ -152,6 +152,12 @@ pub enum Reject {
     /// The goal has no text or no turns.
     #[error("the goal needs words, and at least one turn")]
     InvalidGoal,
+    /// The title is empty, too long, or not one line.
+    #[error("a title is one line of 1 to {limit} characters")]
+    InvalidTitle {
+        /// Most characters.
+        limit: usize,
+    },
     /// The decision was invalid in its own state. A defect of the engine, never of the caller.
     #[error("a decision did not fit the state (a defect of the engine): {0}")]
     Defect(InvalidFact),

@@ -71,8 +71,8 @@ pub enum Input {
         /// Key of the command.
         key: String,
         /// Command under the key: a `Configure`, `SetGoal`, `Compact`, `Send`, `ChildEnded`,
-        /// `EditInput`, `MoveInput`, `WithdrawInput`, `Rewind`, `FilesRestored`, `Continue`,
-        /// `Interrupt`, `Answer` or `SubmitResult`.
+        /// `EditInput`, `MoveInput`, `WithdrawInput`, `Rename`, `Rewind`, `FilesRestored`,
+        /// `Continue`, `Interrupt`, `Answer` or `SubmitResult`.
         /// Any other input is rejected as [`Reject::KeyNotAllowed`](crate::Reject::KeyNotAllowed).
         input: Box<Self>,
     },
@@ -156,6 +156,13 @@ pub enum Input {
         scope: Scope,
         /// Id of the input.
         input: InputId,
+    },
+    /// A user names the session, or removes its name.
+    Rename {
+        /// Scope of the caller.
+        scope: Scope,
+        /// New name; `None` for none.
+        title: Option<String>,
     },
     /// A user returns the session to an earlier point of its conversation. Only while no turn runs.
     /// Everything outside of the conversation stays: files, settings, the queue, the goal, keys,

@@ -75,9 +75,11 @@ mod snapshot;
 mod stage;
 mod stream;
 mod time;
+mod title;
 mod undo;
 mod usage;
 mod view;
+mod window_usage;
 
 pub use agent::{
     AgentSpec, BudgetGrant, BudgetUsage, DetachedEndPolicy, ParentEndPolicy, UnavailableTool,
@@ -171,8 +173,8 @@ pub use rule::{ArgumentPattern, Rule, RuleVerdict};
 pub use scope::Scope;
 pub use session::{
     ApprovalQuestion, CallProgress, CallState, CallValidity, Delivery, Hold, MeasuredRequest,
-    OutsideSandbox, PendingContext, Phase, QueuedContext, QueuedInput, Session, StopRequest, Turn,
-    TurnUsage,
+    OutsideSandbox, PendingContext, Phase, QueuedContext, QueuedInput, Session, SessionTotals,
+    StopRequest, Turn, TurnUsage,
 };
 pub use settings::{Concurrency, EffectClass, Mode, Permissions, Settings, ToolGrammar, ToolSpec};
 pub use snapshot::{Cycle, CycleCall, CycleMessages, TurnSnapshot, TurnSnapshots};
@@ -182,6 +184,7 @@ pub use stage::{
 };
 pub use stream::{Delta, StreamEvent};
 pub use time::Timestamp;
+pub use title::MAX_TITLE_CHARS;
 pub use usage::{Price, Usage};
 pub use view::{
     CallEntry, CallSource, CallStage, CallView, CompactionEntry, ContentPart, HookEntry,
@@ -189,3 +192,4 @@ pub use view::{
     TimelineEntry, TurnEnd, TurnEntry, TurnView, View, diff_lines, is_hidden, shown_lines,
     spelled_out,
 };
+pub use window_usage::{WindowSource, WindowSourceKind, WindowUsage, window_usage};

@@ -62,6 +62,7 @@ fn each_reject_keeps_its_wire_form() {
             Reject::WidensPermissions(Cow::Borrowed("wider limits")),
             r#"{"widens_permissions":"wider limits"}"#,
         ),
+        (Reject::InvalidTitle { limit: 200 }, r#"{"invalid_title":{"limit":200}}"#),
         (Reject::InvalidGoal, r#""invalid_goal""#),
         (
             Reject::Defect(misfit),

@@ -153,3 +153,33 @@ fn the_files_of_a_project_are_told_unless_they_are_not_to_be() {
         assert_eq!(context.into_iter().flatten().filter(of).count(), told);
     }
 }
+
+#[test]
+fn a_person_names_any_model_and_widens_nothing() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--store", "memory:", "--permissions", "ask"]);
+    let path = format!("/v1/sessions/{}", server.session());
+    let patch = |change: &serde_json::Value| {
+        let (at, body) = (server.at(), change.to_string());
+        let more = format!("{}Content-Length: {}\r\n", bearer(server.token()), body.len());
+        let (status, text) = server.ask(&format!(
+            "PATCH {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n{more}\
+             Content-Type: application/json\r\n\r\n{body}"
+        ));
+        (status, serde_json::from_str::<serde_json::Value>(&text).unwrap())
+    };
+    let (status, changed) = patch(&serde_json::json!({"model": "another", "mode": "plan"}));
+    assert_eq!(status, 200, "{changed}");
+    assert_eq!((&changed["model"], &changed["mode"]), (&"another".into(), &"plan".into()));
+    let (status, changed) = patch(&serde_json::json!({"mode": "build"}));
+    assert_eq!((status, &changed["mode"]), (200, &"build".into()));
+    for change in [
+        serde_json::json!({"permissions": "auto"}),
+        serde_json::json!({"model": ""}),
+        serde_json::json!({"effort": " "}),
+    ] {
+        let (status, refused) = patch(&change);
+        assert_eq!((status, &refused["code"]), (422, &"refused".into()), "{change}");
+    }
+    server.stop("TERM");
+}

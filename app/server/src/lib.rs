@@ -24,5 +24,8 @@ pub use access::{Access, Grant, Quota, Right, Rights, TokenHash, new_token};
 pub use app::{Server, ServerParts};
 pub use client_tools::ClientTool;
 pub use limits::ServerLimits;
-pub use tenant::{Refusal, ServedSessions, SessionOptions, Tenant, TenantFactory};
+pub use tenant::{
+    ModelList, OfferedModel, Refusal, ServedSessions, SessionOptions, SettingsChange, Tenant,
+    TenantFactory,
+};
 pub use windlass_engine;

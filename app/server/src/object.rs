@@ -68,6 +68,15 @@ fn as_integer(value: &mut Value) {
     }
 }
 
+/// Reads a field that may be missing, and is null only if its type says so.
+pub(crate) fn present<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(from).map(Some)
+}
+
 /// Reads an array of objects, for a field.
 pub(crate) fn each<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where

@@ -1,6 +1,8 @@
 //! Tenants: owners of the sessions that a server runs, each with an engine of its own.
 
 use std::collections::BTreeMap;
+use std::future::ready;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -77,8 +79,30 @@ pub trait TenantFactory: Send + Sync + 'static {
     /// configured.
     fn current_settings(&self, recorded: &Settings) -> Result<Settings, Refusal>;
 
+    /// Returns a session's current settings with a client's changes, which may widen them up to those
+    /// of a new session. Refuses them all unless it is implemented.
+    ///
+    /// # Errors
+    /// [`Refusal`] as of [`new_settings`](Self::new_settings) and
+    /// [`current_settings`](Self::current_settings).
+    fn changed_settings(
+        &self,
+        recorded: &Settings,
+        change: &SettingsChange,
+    ) -> Result<Settings, Refusal> {
+        let _ = (recorded, change);
+        Err(Refusal("this server does not change the settings of sessions".to_owned()))
+    }
+
     /// Returns the models that a session may be opened with; the first is the default.
     fn models(&self) -> Vec<String>;
+
+    /// Lists the models that a session may name, the default first. May ask the provider, for a few
+    /// seconds.
+    fn list_models(&self) -> Pin<Box<dyn Future<Output = ModelList> + Send + '_>> {
+        let models = self.models().into_iter().map(OfferedModel::new);
+        Box::pin(ready(ModelList { models: models.collect(), fault: None }))
+    }
 
     /// Returns context for the model beside each input, such as a project's instructions. Called at
     /// each input, on a thread that may block. An unchanged part is not repeated. Context from a
@@ -91,6 +115,36 @@ pub trait TenantFactory: Send + Sync + 'static {
     /// input. A repeated request equals the first one, whatever the context is by then.
     fn is_context(&self, from: &str) -> bool {
         self.context().iter().any(|part| part.from == from)
+    }
+}
+
+/// Models that a session may name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelList {
+    /// The models; the first is the default.
+    pub models: Vec<OfferedModel>,
+    /// Reason why models of the provider are missing, in words.
+    pub fault: Option<String>,
+}
+
+/// Model that a session may name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferedModel {
+    /// Name, as the provider knows it.
+    pub name: String,
+    /// Tokens of its window, if known.
+    pub window: Option<u64>,
+    /// Efforts that it certainly takes, in the provider's words; `None` if it is not known.
+    pub efforts: Option<Vec<String>>,
+    /// True if it reads images; `None` if it is not known.
+    pub images: Option<bool>,
+}
+
+impl OfferedModel {
+    /// Creates a model of which nothing else is known.
+    #[must_use]
+    pub fn new(name: String) -> Self {
+        Self { name, window: None, efforts: None, images: None }
     }
 }
 
@@ -113,6 +167,9 @@ pub struct SessionOptions {
     pub permissions: Option<Permissions>,
     /// One of the offered models.
     pub model: Option<String>,
+    /// Reasoning effort, in the provider's words; without it, the provider's default.
+    #[schema(min_length = 1, max_length = 64)]
+    pub effort: Option<String>,
     /// Runtime of the programs that the model writes in place of single calls; one of the offered
     /// runtimes.
     pub program: Option<String>,
@@ -126,6 +183,19 @@ pub struct SessionOptions {
     /// Tools that a client of the session runs.
     #[serde(deserialize_with = "object::each")]
     pub client_tools: Vec<ClientTool>,
+}
+
+/// Changes of a client to the settings of a session, for turns that open from now on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SettingsChange {
+    /// New mode of its turns.
+    pub mode: Option<Mode>,
+    /// New permissions of its calls.
+    pub permissions: Option<Permissions>,
+    /// New model.
+    pub model: Option<String>,
+    /// New reasoning effort; `Some(None)` for the provider's default.
+    pub effort: Option<Option<String>>,
 }
 
 /// Tenants of a server, by name.

@@ -43,6 +43,15 @@ impl AddedContent {
 /// estimated. A compaction discards the measurement. A reported count of zero tokens does not count
 /// as a measurement.
 pub(crate) fn tokens(session: &Session, turn: &Turn, more: AddedContent) -> u64 {
+    request_tokens(session, turn.base_bytes, more)
+}
+
+/// Estimates the tokens of a request whose fixed beginning has these bytes.
+pub(crate) fn context_tokens(session: &Session, base_bytes: u64) -> u64 {
+    request_tokens(session, base_bytes, AddedContent::default())
+}
+
+fn request_tokens(session: &Session, base_bytes: u64, more: AddedContent) -> u64 {
     let VisiblePart { bytes, items, .. } = session.visible;
     match &session.measured {
         Some(measured) if measured.tokens > 0 => {
@@ -54,14 +63,18 @@ pub(crate) fn tokens(session: &Session, turn: &Turn, more: AddedContent) -> u64 
             };
             measured.tokens.saturating_add(since.tokens())
         }
-        Some(_) | None => unmeasured(session, turn, more),
+        Some(_) | None => all_unmeasured(session, base_bytes, more),
     }
 }
 
 /// Estimates the tokens of a request with `more` content as if the provider had measured none.
 pub(crate) fn unmeasured(session: &Session, turn: &Turn, more: AddedContent) -> u64 {
+    all_unmeasured(session, turn.base_bytes, more)
+}
+
+fn all_unmeasured(session: &Session, base_bytes: u64, more: AddedContent) -> u64 {
     let VisiblePart { bytes, items, .. } = session.visible;
-    let all = bytes.saturating_add(turn.base_bytes);
+    let all = bytes.saturating_add(base_bytes);
     let all = AddedContent {
         bytes: all.saturating_add(more.bytes),
         items: items.saturating_add(more.items),

@@ -26,7 +26,7 @@ use crate::scope::Scope;
 use crate::session::Delivery;
 use crate::settings::Settings;
 use crate::stage::EffectReport;
-use crate::undo;
+use crate::{title, undo};
 
 /// Adds the facts that record the input itself.
 pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> {
@@ -57,6 +57,7 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
         Input::EditInput { scope, input, text } => queue::on_edit(plan, scope, input, text),
         Input::MoveInput { scope, input, before } => queue::on_move(plan, scope, input, before),
         Input::WithdrawInput { scope, input } => queue::on_withdraw(plan, scope, input),
+        Input::Rename { scope, title } => title::on_rename(plan, scope, title),
         Input::Rewind { scope, to } => rewind::on_rewind(plan, scope, to),
         Input::FilesRestored { scope, of, paths, more } => {
             undo::on_files_restored(plan, scope, of, paths, more)
@@ -118,6 +119,7 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
         | Input::EditInput { scope, .. }
         | Input::MoveInput { scope, .. }
         | Input::WithdrawInput { scope, .. }
+        | Input::Rename { scope, .. }
         | Input::Rewind { scope, .. }
         | Input::FilesRestored { scope, .. }
         | Input::Interrupt { scope, .. }

@@ -25,9 +25,9 @@ use crate::hook_rounds::HookRounds;
 use crate::id::{InputId, Seq};
 use crate::record::RecordedFact;
 use crate::rewind::RewindPoints;
-use crate::session::{Hold, Phase, QueuedContext, QueuedInput, Session, Turn};
+use crate::session::{Hold, Phase, QueuedContext, QueuedInput, Session, SessionTotals, Turn};
 use crate::stage::{Transition, compacting, executing, sampling};
-use crate::{call, ceiling, detached, goal, hook_rounds, rewind, undo};
+use crate::{call, ceiling, detached, goal, hook_rounds, rewind, title, undo};
 
 /// Returns the session that a log's first fact opens.
 ///
@@ -49,6 +49,8 @@ pub fn evolve_first(first: &RecordedFact) -> Result<Session, InvalidFact> {
         owner: fact.owner.clone(),
         workspace: fact.workspace.as_deref().map(Arc::from),
         lineage: Arc::new(fact.lineage.clone()),
+        title: None,
+        totals: SessionTotals::default(),
         settings: fact.settings.clone(),
         settings_at: first.seq,
         queue: VecDeque::new(),
@@ -148,6 +150,7 @@ fn on_session(
             ceiling::on_narrowed(session, recorded, fact);
             Ok(())
         }
+        SessionFact::SessionRenamed(fact) => title::on_renamed(session, recorded, fact),
         SessionFact::SessionRewound(fact) => rewind::on_rewound(session, recorded, fact),
         SessionFact::FilesRestored(fact) => undo::on_restored(session, recorded, fact),
     }

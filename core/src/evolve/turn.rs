@@ -21,7 +21,7 @@ use crate::program::ProgramEffects;
 use crate::reason::Reason;
 use crate::record::RecordedFact;
 use crate::session::{Hold, PendingContext, Phase, Session, Turn, TurnUsage};
-use crate::settings::Settings;
+use crate::settings::{Settings, ToolSpec};
 use crate::stage::{Stage, Transition, TurnOpening};
 
 pub(super) fn on_turn(
@@ -73,6 +73,7 @@ fn on_opened(
         }
     };
     session.hook_rounds = HookRounds::default();
+    session.totals.turns = session.totals.turns.saturating_add(1);
     session.phase = Phase::InTurn(Turn {
         id: TurnId(recorded.seq.0),
         goal: match opening {
@@ -163,11 +164,16 @@ impl Settings {
     /// Returns the bytes of the fixed beginning of each request.
     pub(crate) fn base_bytes(self: &Arc<Self>, found: &BTreeSet<String>) -> u64 {
         let settings = self.for_request(found);
-        let tools = settings.tools.iter().map(|tool| {
-            let texts = [&tool.name, &tool.description, &tool.parameters];
-            texts.iter().map(|text| text.len()).sum::<usize>()
-        });
-        settings.instructions.len().saturating_add(tools.sum()) as u64
+        let instructions = settings.instructions.len() as u64;
+        settings.tools.iter().map(ToolSpec::prompt_bytes).fold(instructions, u64::saturating_add)
+    }
+}
+
+impl ToolSpec {
+    /// Returns the bytes of the tool in a request.
+    pub(crate) fn prompt_bytes(&self) -> u64 {
+        let texts = [&self.name, &self.description, &self.parameters];
+        texts.iter().fold(0, |sum, text| sum.saturating_add(text.len() as u64))
     }
 }
 
@@ -284,6 +290,7 @@ fn on_settled(
         let part = context::framed(&context::frame(history::INTERRUPT, notice));
         session.visible = session.visible.with(part);
     }
+    session.totals.settle(&fact.spent);
     session.phase = Phase::Idle;
     Ok(())
 }

@@ -147,6 +147,21 @@ pub struct SettingsChanged {
     pub key: Option<String>,
 }
 
+/// A person named the session, or removed its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionRenamed {
+    /// Scope of the caller.
+    pub by: Arc<Scope>,
+    /// New name, one line of at most [`MAX_TITLE_CHARS`](crate::MAX_TITLE_CHARS) characters; `None`
+    /// if it was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<Arc<str>>,
+    /// Key of the command, see [`Input::Keyed`](crate::Input::Keyed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
 /// The process permits less than the settings of the session or of its open turn: they are narrowed
 /// to the process's [`Ceiling`](crate::Ceiling).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -19,6 +19,7 @@ facts! {
         SessionOpened turn(Outside) settings(settings);
         SettingsChanged turn(Outside) settings(settings) keys(key);
         PermissionsNarrowed turn(Outside);
+        SessionRenamed turn(Outside) keys(key);
         SessionRewound turn(Outside) keys(key);
         FilesRestored turn(Outside) keys(key);
     }

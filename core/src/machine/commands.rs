@@ -193,6 +193,7 @@ fn opens_turns(input: &Input) -> bool {
         | Input::EditInput { .. }
         | Input::MoveInput { .. }
         | Input::WithdrawInput { .. }
+        | Input::Rename { .. }
         | Input::Rewind { .. }
         | Input::FilesRestored { .. }
         | Input::Interrupt { .. }

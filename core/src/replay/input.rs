@@ -40,6 +40,7 @@ pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[RecordedFact])
         | InputKind::EditInput
         | InputKind::MoveInput
         | InputKind::WithdrawInput
+        | InputKind::Rename
         | InputKind::Rewind
         | InputKind::FilesRestored
         | InputKind::Continue
@@ -103,6 +104,13 @@ fn written(session: &Session, fact: &Fact, facts: &[RecordedFact]) -> Vec<Input>
         FactGroup::Session(SessionFact::PermissionsNarrowed(fact)) => {
             return alloc::vec![Input::Narrow { to: fact.clone() }];
         }
+        FactGroup::Session(SessionFact::SessionRenamed(fact)) => (
+            fact.key.as_ref(),
+            Input::Rename {
+                scope: (*fact.by).clone(),
+                title: fact.title.as_deref().map(String::from),
+            },
+        ),
         FactGroup::Session(SessionFact::SessionRewound(fact)) => {
             (fact.key.as_ref(), Input::Rewind { scope: (*fact.by).clone(), to: fact.to })
         }

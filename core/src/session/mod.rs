@@ -2,6 +2,7 @@
 //! in [`crate::History`].
 
 mod programs;
+mod totals;
 mod turn;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,6 +28,7 @@ use crate::settings::Settings;
 use crate::time::Timestamp;
 
 pub use crate::call::{ApprovalQuestion, CallProgress, CallState, CallValidity, OutsideSandbox};
+pub use totals::SessionTotals;
 pub(crate) use turn::is_zero;
 pub use turn::{PendingContext, StopRequest, Turn, TurnUsage};
 
@@ -48,6 +50,11 @@ pub struct Session {
     pub workspace: Option<Arc<str>>,
     /// Origin of the session.
     pub lineage: Arc<Lineage>,
+    /// Name that a person gave the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<Arc<str>>,
+    /// Totals of its turns.
+    pub totals: SessionTotals,
     /// Settings for turns that open from now on.
     pub settings: Arc<Settings>,
     /// Position of the fact that holds these settings.

@@ -11,7 +11,8 @@ use crate::fact::{
     GoalSet, HookDecided, HookFact, HooksAsked, InputBlocked, InputEdited, InputFact, InputMoved,
     InputQueued, InputWithdrawn, InterruptRequested, PermissionFact, PermissionsNarrowed,
     ProgramFact, ProgramRun, RunFact, SampleCut, SampleEnded, SampleFact, SampleStarted,
-    SessionFact, SessionOpened, SessionRewound, SettingsChanged, TurnFact, TurnOpened, TurnSettled,
+    SessionFact, SessionOpened, SessionRenamed, SessionRewound, SettingsChanged, TurnFact,
+    TurnOpened, TurnSettled,
 };
 use crate::id::{CallId, InputId, Seq};
 use crate::item::{CallItem, Item, ReasoningItem};
@@ -48,6 +49,7 @@ pub enum SessionEntry<'a> {
     Settings(&'a SettingsChanged),
     /// The permissions were narrowed to those of the process.
     Narrowed(&'a PermissionsNarrowed),
+    Renamed(&'a SessionRenamed),
     Rewound(&'a SessionRewound),
     FilesRestored(&'a FilesRestored),
     Goal(&'a GoalSet),
@@ -150,6 +152,7 @@ impl<'a> TimelineEntry<'a> {
                 SessionFact::SessionOpened(fact) => SessionEntry::Opened(fact),
                 SessionFact::SettingsChanged(fact) => SessionEntry::Settings(fact),
                 SessionFact::PermissionsNarrowed(fact) => SessionEntry::Narrowed(fact),
+                SessionFact::SessionRenamed(fact) => SessionEntry::Renamed(fact),
                 SessionFact::SessionRewound(fact) => SessionEntry::Rewound(fact),
                 SessionFact::FilesRestored(fact) => SessionEntry::FilesRestored(fact),
             }),

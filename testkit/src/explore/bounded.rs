@@ -188,6 +188,7 @@ impl Bounded {
             Step::Send { .. }
             | Step::Goal(_)
             | Step::Continue
+            | Step::Rename(_)
             | Step::Rewind(_)
             | Step::Restored { .. }
             | Step::Ceiling(_)

@@ -160,6 +160,8 @@ impl Keys {
             id: _,
             owner: _,
             bytes: _,
+            title: _,
+            totals: _,
             changed_at: _,
             workspace: _,
             lineage: _,

@@ -23,6 +23,9 @@ pub(super) fn text(session: &Session, history: &History) -> String {
         owner,
         workspace,
         lineage,
+        title,
+        // They follow from the turns.
+        totals: _,
         settings: set,
         settings_at,
         queue,
@@ -51,6 +54,7 @@ pub(super) fn text(session: &Session, history: &History) -> String {
     lines.put("owner", owner);
     lines.maybe("workspace", workspace.as_ref());
     lines.put("lineage", lineage);
+    lines.maybe("title", title.as_ref());
     settings::lines(&mut lines, "settings", set);
     lines.put("settings.at", settings_at);
     for (index, one) in queue.iter().enumerate() {

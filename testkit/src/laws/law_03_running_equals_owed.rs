@@ -285,6 +285,7 @@ impl Out {
             }
             FactGroup::Session(
                 SessionFact::SessionOpened(_)
+                | SessionFact::SessionRenamed(_)
                 | SessionFact::SessionRewound(_)
                 | SessionFact::FilesRestored(_),
             )

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use windlass_core::{
     ArgumentsDigest, CallId, CallProgress, Demand, DesiredEffect, EffectKey, Goal, Input,
-    RecordedFact, Seq, Session, TurnId, TurnOpening,
+    MAX_TITLE_CHARS, RecordedFact, Seq, Session, TurnId, TurnOpening,
 };
 
 use super::{Held, hold};
@@ -107,6 +107,7 @@ fn becomes(input: &Input) -> Option<&'static str> {
         Input::EditInput { .. } => Some("InputEdited"),
         Input::MoveInput { .. } => Some("InputMoved"),
         Input::WithdrawInput { .. } => Some("InputWithdrawn"),
+        Input::Rename { .. } => Some("SessionRenamed"),
         Input::Rewind { .. } => Some("SessionRewound"),
         Input::FilesRestored { .. } => Some("FilesRestored"),
         Input::Continue => Some("TurnOpened"),
@@ -178,6 +179,12 @@ fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
             !waits(*input) || opened(*input) || before.is_some_and(|before| !waits(before))
         }
         Input::WithdrawInput { input, .. } => !waits(*input) || opened(*input),
+        Input::Rename { title, .. } => title.as_ref().is_some_and(|title| {
+            let title = title.trim();
+            title.is_empty()
+                || title.chars().count() > MAX_TITLE_CHARS
+                || title.chars().any(char::is_control)
+        }),
         Input::FilesRestored { paths, .. } => running.is_some() || paths.is_empty(),
         Input::Rewind { to, .. } => running.is_some() || *to >= before.session.next,
         Input::Compact { .. } => {

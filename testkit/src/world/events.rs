@@ -26,6 +26,7 @@ pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
         | Input::EditInput { .. }
         | Input::MoveInput { .. }
         | Input::WithdrawInput { .. }
+        | Input::Rename { .. }
         | Input::Rewind { .. }
         | Input::FilesRestored { .. }
         | Input::Continue

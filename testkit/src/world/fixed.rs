@@ -10,9 +10,9 @@ use windlass_core::{
     InputQueued, InputWithdrawn, InterruptRequested, InterruptSource, LimitKind, Limits, Lineage,
     Mode, OfferedTools, OutputSchema, Permissions, PermissionsNarrowed, Price, ProgramLimits,
     ProgramMode, ProgramTransport, Reason, RecordedFact, RequestOptions, ResultForm, Rule,
-    RuleVerdict, Scope, Seq, SessionId, SessionOpened, SessionResumed, SessionRewound, Settings,
-    SettingsChanged, StopTiming, Timestamp, ToolChoice, ToolEffect, ToolSpec, TurnId, TurnOpened,
-    TurnOutcome, TurnSettled, TurnUsage, WebSearch,
+    RuleVerdict, Scope, Seq, SessionId, SessionOpened, SessionRenamed, SessionResumed,
+    SessionRewound, Settings, SettingsChanged, StopTiming, Timestamp, ToolChoice, ToolEffect,
+    ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled, TurnUsage, WebSearch,
 };
 
 use crate::world::facts::{call_with, compaction_with, goal_with, hook_with, sample_with};
@@ -148,6 +148,11 @@ fn facts_with(text: &str) -> Vec<Fact> {
             again: true,
             hold: true,
             matched: Vec::new(),
+        }),
+        Fact::SessionRenamed(SessionRenamed {
+            by: principal(text).into(),
+            title: Some(text.into()),
+            key: Some(text.into()),
         }),
         Fact::SessionRewound(SessionRewound {
             by: principal(text).into(),

@@ -13,7 +13,7 @@ use windlass_ports::arguments_sha256;
 use super::declared::{SUMMARY_USAGE, asks_outside, possible_rules, rules_met, searched};
 use super::driver::World;
 use super::programs::spoken;
-use super::script::{Compacted, Cost, Durability, Step, Word, picture};
+use super::script::{Compacted, Cost, Durability, Step, Word, picture, words};
 use crate::laws::Held;
 
 impl World {
@@ -69,13 +69,11 @@ impl World {
                 let (of, paths) = (TurnId(*of), vec![path.clone()]);
                 self.take(Input::FilesRestored { scope: somebody(), of, paths, more: 0 })
             }
+            Step::Rename(to) => self.take(Input::Rename { scope: somebody(), title: words(to) }),
             Step::Rewind(to) => self.take(Input::Rewind { scope: somebody(), to: Seq(*to) }),
             Step::Goal(goal) => self.take(Input::SetGoal { scope: somebody(), goal: goal.clone() }),
             Step::Continue => self.take(Input::Continue),
-            Step::Compact(focus) => {
-                let focus = Some(focus.clone()).filter(|focus| !focus.is_empty());
-                self.take(Input::Compact { scope: somebody(), focus })
-            }
+            Step::Compact(on) => self.take(Input::Compact { scope: somebody(), focus: words(on) }),
             Step::Interrupt { by, when, turn } => self.take(Input::Interrupt {
                 by: *by,
                 scope: somebody(),

@@ -72,6 +72,7 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
             Step::Move { nth: number(nth)?, before }
         }
         "withdraw" => Step::Withdraw(number(rest)?),
+        "rename" => Step::Rename(rest.to_owned()),
         "rewind" => Step::Rewind(number(rest)?),
         "restored" => {
             let (of, path) = split(rest);

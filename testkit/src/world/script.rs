@@ -105,6 +105,8 @@ pub enum Step {
     },
     /// `withdraw N`: a user withdraws an input that waits, or the latest input if none does.
     Withdraw(usize),
+    /// `rename WORDS`: a user names the session; without words, its name is removed.
+    Rename(String),
     /// `rewind N`: a user returns to the conversation of this position.
     Rewind(u64),
     /// `restored TURN PATH`: a user took back what a turn changed in a file.
@@ -369,6 +371,7 @@ impl Step {
                 | Self::Edit { .. }
                 | Self::Move { .. }
                 | Self::Withdraw(_)
+                | Self::Rename(_)
                 | Self::Rewind(_)
                 | Self::Restored { .. }
                 | Self::Goal(_)
@@ -399,4 +402,9 @@ impl fmt::Debug for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\n{self}")
     }
+}
+
+/// Returns the words of a step, if it has some.
+pub(super) fn words(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
 }

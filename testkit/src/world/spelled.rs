@@ -72,6 +72,7 @@ impl fmt::Display for Step {
                 option("before", before.as_ref(), f)
             }
             Self::Withdraw(nth) => write!(f, "withdraw {nth}"),
+            Self::Rename(title) => write!(f, "{}", format!("rename {title}").trim_end()),
             Self::Rewind(to) => write!(f, "rewind {to}"),
             Self::Restored { of, path } => write!(f, "restored {of} {path}"),
             Self::Ceiling(posture) => write!(f, "ceiling{posture}"),

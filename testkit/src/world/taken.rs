@@ -94,6 +94,7 @@ pub enum Told {
     EditInput,
     MoveInput,
     WithdrawInput,
+    Rename,
     Rewind,
     FilesRestored,
     /// The process permits less than the session.
@@ -123,7 +124,7 @@ pub enum Told {
 
 impl Told {
     /// All kinds, in the order of [`Input`].
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::Configure,
         Self::SetGoal,
         Self::Send,
@@ -133,6 +134,7 @@ impl Told {
         Self::EditInput,
         Self::MoveInput,
         Self::WithdrawInput,
+        Self::Rename,
         Self::Rewind,
         Self::FilesRestored,
         Self::Narrowed,
@@ -175,6 +177,7 @@ impl Told {
             Input::EditInput { .. } => Self::EditInput,
             Input::MoveInput { .. } => Self::MoveInput,
             Input::WithdrawInput { .. } => Self::WithdrawInput,
+            Input::Rename { .. } => Self::Rename,
             Input::Rewind { .. } => Self::Rewind,
             Input::FilesRestored { .. } => Self::FilesRestored,
             Input::Continue => Self::Continue,
@@ -223,6 +226,7 @@ impl Told {
             Self::EditInput => "edit input",
             Self::MoveInput => "move input",
             Self::WithdrawInput => "withdraw input",
+            Self::Rename => "rename",
             Self::Rewind => "rewind",
             Self::FilesRestored => "files restored",
             Self::Narrowed => "narrowed",
@@ -369,6 +373,7 @@ pub(super) fn refusal(reject: &Reject) -> &'static str {
         Reject::TooManyParts { .. } => "TooManyParts",
         Reject::OutOfScope => "Foreign",
         Reject::WidensPermissions(_) => "Widens",
+        Reject::InvalidTitle { .. } => "NoTitle",
         Reject::InvalidGoal => "NoGoal",
         Reject::TooManyImages { .. } => "TooManyImages",
         Reject::Defect(_) => "Defect",

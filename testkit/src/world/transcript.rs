@@ -59,6 +59,9 @@ fn essentials(recorded: &RecordedFact) -> String {
             format!(" mode {mode}, permissions {permissions}")
         }
         FactGroup::Session(SessionFact::PermissionsNarrowed(fact)) => narrowed(fact),
+        FactGroup::Session(SessionFact::SessionRenamed(fact)) => {
+            fact.title.as_ref().map_or_else(String::new, |title| format!(" {title}"))
+        }
         FactGroup::Session(SessionFact::SessionRewound(fact)) => match &fact.notice {
             Some(notice) => format!(" to {}: {notice}", fact.to),
             None => format!(" to {}", fact.to),

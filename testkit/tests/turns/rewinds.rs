@@ -223,3 +223,24 @@ fn the_model_learns_of_restored_files_and_a_rewind_says_that_they_remain() {
           17 SessionRewound to 8: The user went back to this point of the conversation. Effects of calls after this point remain: files and other things may have changed.
     "#]]);
 }
+
+#[test]
+fn a_name_stays_when_the_session_is_rewound() {
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > rename first words
+           6 SessionRenamed first words
+        > text hi => item 7
+        > end stop => completed at 9
+        > rename first words
+        > keyed k rename  second words
+          10 SessionRenamed second words, keyed k
+        > rename a	b
+             rejected: a title is one line of 1 to 200 characters
+        > rewind 2
+          11 SessionRewound to 2
+        > rename second words
+        > rename
+          12 SessionRenamed
+    "#]]);
+}

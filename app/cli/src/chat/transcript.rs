@@ -546,6 +546,7 @@ impl Transcript {
                 self.settings = Some(opened.settings.clone());
             }
             SessionEntry::Resumed
+            | SessionEntry::Renamed(_)
             | SessionEntry::Rewound(_)
             | SessionEntry::FilesRestored(_)
             | SessionEntry::Goal(_) => {}

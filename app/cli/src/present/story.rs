@@ -96,6 +96,10 @@ fn session(id: &SessionId, entry: SessionEntry<'_>, turns: &TurnNumbers) -> Opti
                 paths.join(", ")
             )
         }
+        SessionEntry::Renamed(renamed) => match &renamed.title {
+            Some(title) => format!("the session was named {}", visible(title)),
+            None => "the name of the session was removed".to_owned(),
+        },
         SessionEntry::Rewound(rewound) => {
             format!("the conversation was rewound to {}", rewound.to)
         }

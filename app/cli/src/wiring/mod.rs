@@ -60,7 +60,7 @@ pub(crate) use own_tools::offered_tools;
 pub(crate) use programs::{runtime, runtimes};
 
 pub(crate) use prompt_text::{PromptServers, PromptText};
-pub(crate) use provider::{ProviderChoice, list_models, require_model};
+pub(crate) use provider::{ProviderChoice, list_models, provider_models, require_model};
 pub use provider_scheme::{ProviderScheme, ProviderSetup};
 pub(crate) use run_locks::{end_abandoned, run_locks};
 pub(crate) use sandbox::{confinement, default_permissions, describe as describe_sandbox, sandbox};

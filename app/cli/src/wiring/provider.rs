@@ -262,11 +262,7 @@ pub(crate) async fn require_model(
     if is_kept || shape.model.is_some() || chosen.model.is_some() {
         return Ok(());
     }
-    let adapter = chosen.adapters.iter().find(|(name, _)| *name == chosen.name);
-    let listed = match adapter.and_then(|(_, adapter)| adapter.as_ref()) {
-        Some(adapter) => adapter.models().await.unwrap_or_default(),
-        None => Vec::new(),
-    };
+    let listed = provider_models(chosen).await.unwrap_or_default();
     Err(no_model(chosen, &listed))
 }
 
@@ -284,6 +280,15 @@ pub(super) fn no_model(chosen: &ProviderChoice, listed: &[String]) -> Failure {
         words.push_str(&format!(". It lists {}{more}", named.join(", ")));
     }
     Failure::usage(visible(&words))
+}
+
+/// Lists the models of the chosen provider; none if its endpoint lists none.
+pub(crate) async fn provider_models(chosen: &ProviderChoice) -> Result<Vec<String>, Failure> {
+    let mut adapters = chosen.adapters.iter().filter(|(name, _)| *name == chosen.name);
+    let Some((_, Some(adapter))) = adapters.next() else {
+        return Ok(Vec::new());
+    };
+    adapter.models().await.map_err(provider_failure)
 }
 
 /// Lists each provider's models, as `doctor` does: `None` if its endpoint lists none.

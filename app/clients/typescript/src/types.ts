@@ -188,6 +188,33 @@ export interface ContextPart {
   text: string;
 }
 
+/** One source of the content, with tokens that are estimated from its text. */
+export interface ContextSource {
+  /** Number of items of the conversation; 0 for instructions and tools. */
+  items: number;
+  /** Name of the tool or of the context. */
+  name: string | null;
+  /** Kind of the source. */
+  source: ContextSourceKind;
+  /** Estimated tokens. */
+  tokens: number;
+}
+
+/** Kind of a source. */
+export type ContextSourceKind = "instructions" | "tool" | "context" | "summary" | "user" | "model" | "reasoning" | "call" | "result" | "image";
+
+/** Content of the next request of a session. */
+export interface ContextUsage {
+  /** The provider's count of the latest request; null before the first, and after a compaction. */
+  measured: number | null;
+  /** What fills the window. */
+  sources: ContextSource[];
+  /** Tokens of the next request: the provider's count of the latest one, with an estimate of later additions; without a count, an estimate of all. */
+  tokens: number;
+  /** Tokens of the model's window; null if it is unknown. */
+  window: number | null;
+}
+
 /** A call of a cycle. */
 export interface CycleCall {
   /** Proposed arguments as JSON text. */
@@ -417,7 +444,7 @@ export interface InterruptRequest {
 export type Interrupter = "person" | "parent" | "shutdown" | "deadline";
 
 /** What happened. */
-export type Kind = "SessionOpened" | "SettingsChanged" | "PermissionsNarrowed" | "SessionRewound" | "FilesRestored" | "SessionResumed" | "ReconcileStarted" | "GoalSet" | "GoalEnded" | "InputQueued" | "InputAccepted" | "InputBlocked" | "InputEdited" | "InputMoved" | "InputWithdrawn" | "TurnOpened" | "InterruptRequested" | "TurnSettled" | "HooksAsked" | "HookDecided" | "ContextInjected" | "CompactionRequested" | "CompactionStarted" | "Compacted" | "CompactionFailed" | "SampleStarted" | "ItemAdded" | "SampleEnded" | "SampleCut" | "CallDecided" | "ApprovalAsked" | "ApprovalAnswered" | "CallStarted" | "CallSuspended" | "CallResumed" | "CallObserved" | "ProgramCalled" | "ProgramRun";
+export type Kind = "SessionOpened" | "SettingsChanged" | "PermissionsNarrowed" | "SessionRenamed" | "SessionRewound" | "FilesRestored" | "SessionResumed" | "ReconcileStarted" | "GoalSet" | "GoalEnded" | "InputQueued" | "InputAccepted" | "InputBlocked" | "InputEdited" | "InputMoved" | "InputWithdrawn" | "TurnOpened" | "InterruptRequested" | "TurnSettled" | "HooksAsked" | "HookDecided" | "ContextInjected" | "CompactionRequested" | "CompactionStarted" | "Compacted" | "CompactionFailed" | "SampleStarted" | "ItemAdded" | "SampleEnded" | "SampleCut" | "CallDecided" | "ApprovalAsked" | "ApprovalAnswered" | "CallStarted" | "CallSuspended" | "CallResumed" | "CallObserved" | "ProgramCalled" | "ProgramRun";
 
 /** Limits of a turn; an omitted limit has its default. Times are milliseconds. 0 means no limit where stated, else zero. */
 export interface Limits {
@@ -491,6 +518,28 @@ export interface Lineage {
 
 /** Mode of turns. */
 export type Mode = "build" | "plan";
+
+/** Model that a session may name. */
+export interface Model {
+  /** Efforts that it certainly takes; null if it is unknown. Its provider may have more. */
+  efforts: string[] | null;
+  /** True if it reads images; null if it is unknown. */
+  images: boolean | null;
+  /** Name of the model. */
+  name: string;
+  /** Tokens of its window; null if it is unknown. */
+  window: number | null;
+}
+
+/** Models that a session may name. */
+export interface Models {
+  /** Model of a session that names none. */
+  default: string | null;
+  /** Reason why models of the provider are missing; null if none is. */
+  fault: string | null;
+  /** The models, the default first. */
+  models: Model[];
+}
 
 /** Status of a call that ended. */
 export type ObservationStatus = "done" | "failed" | "denied" | "aborted" | "unknown" | "not_started";
@@ -664,6 +713,12 @@ export interface Session {
   asking: number | null;
   /** Time of the last change, in milliseconds since 1970. */
   changed: number;
+  /** Tokens of the next request: the provider's count of the latest one, with an estimate of later additions. */
+  context_tokens: number | null;
+  /** Money spent, with that of agents, in millionths of the currency of the configured prices; null without prices. */
+  cost_micros: number | null;
+  /** Reasoning effort; null for the provider's default. */
+  effort: string | null;
   /** True if they wait to be resumed after an interrupt; null for a damaged session. */
   held: boolean | null;
   /** Id of the session. */
@@ -682,20 +737,42 @@ export interface Session {
   program: string | null;
   /** Name of the provider. */
   provider: string | null;
+  /** Usage of all turns, with the open one and those that a fork inherited. */
+  spent: Spent | null;
   /** State of the session. */
   state: State;
-  /** First words of the first input; null before there is one. */
+  /** Name that a person gave it, else the first words of the first input; null before there is one. A listing by id has the name only of a session that was read before. */
   title: string | null;
   /** Id of the open turn. */
   turn: number | null;
+  /** Number of turns that have opened: the ordinal number of the latest one. */
+  turns: number | null;
   /** Number of waiting inputs; null for a damaged session. */
   waiting: number | null;
+  /** Tokens of the model's window; null if it is unknown. */
+  window: number | null;
+}
+
+/** Changes of a session. A missing field stays as it is. */
+export interface SessionChange {
+  /** Reasoning effort, in the provider's words; null for the provider's default. */
+  effort?: string | null;
+  /** Mode of turns that open from now on. */
+  mode?: Mode;
+  /** One of the offered models. */
+  model?: string;
+  /** Permissions of calls of those turns. Wider ones than before need the right `approve` too. */
+  permissions?: Permissions;
+  /** Name of the session, one line; null for the first words of its first input. */
+  title?: string | null;
 }
 
 /** Options of a client for a new session. They can narrow the tenant's limits, and never widen them. */
 export interface SessionOptions {
   /** Tools that a client of the session runs. */
   client_tools?: ClientTool[];
+  /** Reasoning effort, in the provider's words; without it, the provider's default. */
+  effort?: string | null;
   /** Limits of each turn. The lower one of these and the tenant's applies. */
   limits?: Limits | null;
   /** Mode of its turns. */
@@ -710,7 +787,7 @@ export interface SessionOptions {
   program_transport?: ProgramTransport | null;
 }
 
-/** Sessions, in the order of their ids. */
+/** Sessions, in the requested order. */
 export interface Sessions {
   /** Value of `after` for the next page; null if there is none. */
   next: string | null;

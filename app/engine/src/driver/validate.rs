@@ -53,6 +53,7 @@ impl Driver {
             Input::EditInput { text, .. } | Input::ChildEnded { text, .. } => self.fits(&[text])?,
             Input::MoveInput { .. }
             | Input::WithdrawInput { .. }
+            | Input::Rename { .. }
             | Input::Rewind { .. }
             | Input::FilesRestored { .. }
             | Input::Continue

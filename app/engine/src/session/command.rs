@@ -88,6 +88,12 @@ pub enum SessionCommand {
         /// Text of the input, see [`child_result`](windlass_core::child_result).
         text: String,
     },
+    /// Names the session, or removes its name.
+    Rename {
+        /// New name, one line of at most [`MAX_TITLE_CHARS`](windlass_core::MAX_TITLE_CHARS)
+        /// characters; `None` for none.
+        title: Option<String>,
+    },
     /// Returns to an earlier point of the conversation.
     Rewind {
         /// Position whose conversation continues.
@@ -159,6 +165,7 @@ impl SessionCommand {
             Self::MoveInput { .. } => "move_input",
             Self::WithdrawInput { .. } => "withdraw_input",
             Self::ChildEnded { .. } => "child_ended",
+            Self::Rename { .. } => "rename",
             Self::Rewind { .. } => "rewind",
             Self::Resume {} => "go_on",
         }
@@ -178,6 +185,7 @@ impl SessionCommand {
             | Self::MoveInput { .. }
             | Self::WithdrawInput { .. }
             | Self::ChildEnded { .. }
+            | Self::Rename { .. }
             | Self::Rewind { .. }
             | Self::Resume {} => None,
         }
@@ -199,6 +207,7 @@ impl SessionCommand {
             Self::EditInput { input, text } => Input::EditInput { scope, input, text },
             Self::MoveInput { input, before } => Input::MoveInput { scope, input, before },
             Self::WithdrawInput { input } => Input::WithdrawInput { scope, input },
+            Self::Rename { title } => Input::Rename { scope, title },
             Self::Rewind { to } => Input::Rewind { scope, to },
             Self::Configure { settings, widening } => {
                 Input::Configure { scope, settings: *settings, widening }

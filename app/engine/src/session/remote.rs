@@ -158,6 +158,7 @@ pub(super) fn valid_ms(command: &SessionCommand) -> u64 {
         SessionCommand::Configure { .. }
         | SessionCommand::Compact { .. }
         | SessionCommand::Interrupt { .. }
+        | SessionCommand::Rename { .. }
         | SessionCommand::Rewind { .. }
         | SessionCommand::Resume {} => 10 * MINUTE_MS,
     }

@@ -62,6 +62,7 @@ fn is_of_another(fact: &Fact, command: &SessionCommand) -> bool {
         | SessionCommand::Send(_)
         | SessionCommand::Configure { .. }
         | SessionCommand::SetGoal { .. }
+        | SessionCommand::Rename { .. }
         | SessionCommand::Interrupt { .. }
         | SessionCommand::ChildEnded { .. }
         | SessionCommand::Resume {} => false,

@@ -127,6 +127,7 @@ fn rejected(reject: &Reject) -> Problem {
         | Reject::TooManyParts { .. }
         | Reject::TooManyImages { .. }
         | Reject::WidensPermissions(_)
+        | Reject::InvalidTitle { .. }
         | Reject::InvalidGoal => ProblemCode::Refused,
         Reject::OutOfScope => return Problem::no_session(),
         Reject::Stale(_) | Reject::Duplicate(_) | Reject::KeyNotAllowed | Reject::Defect(_) => {

@@ -4,6 +4,7 @@ mod approvals;
 mod cache;
 mod changes;
 mod client_calls;
+mod context;
 mod control;
 mod describe;
 mod erase;
@@ -16,6 +17,7 @@ mod health;
 mod history;
 mod inputs;
 mod key;
+mod models;
 mod output;
 mod prefer;
 mod processes;
@@ -23,9 +25,11 @@ mod query;
 mod queue;
 mod rewind;
 mod session_access;
+mod session_change;
 mod session_handle;
 mod sessions;
 mod snapshots;
+mod title;
 mod turn_permits;
 mod turns;
 mod view;
@@ -68,9 +72,11 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(health::health))
         .routes(routes!(health::ready))
         .routes(routes!(describe::openapi))
+        .routes(routes!(models::list))
         .routes(routes!(sessions::open, sessions::list))
-        .routes(routes!(sessions::one, erase::erase))
+        .routes(routes!(sessions::one, session_change::change, erase::erase))
         .routes(routes!(erase::retain))
+        .routes(routes!(context::usage))
         .routes(routes!(inputs::turn, turns::list))
         .routes(routes!(turns::one))
         .routes(routes!(snapshots::page))

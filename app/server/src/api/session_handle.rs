@@ -1,13 +1,14 @@
 //! Session handles: requested only for changes, with the current settings of the tenant.
 
 use windlass_engine::SessionHandle;
-use windlass_engine::core::{Lineage, Scope, Session, SessionId, Widening};
+use windlass_engine::core::{Lineage, Scope, Session, SessionId, Settings, Widening};
 
 use super::failure;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::client_tools::{self, ClientTool};
 use crate::problem::Problem;
+use crate::tenant::Refusal;
 
 /// Returns a handle of a session on any node.
 pub(crate) async fn handle(
@@ -34,13 +35,26 @@ pub(crate) async fn open(
     let state = handle.state().await;
     let state = state.map_err(|error| failure::send(&error))?;
     let today = caller.tenant.factory.current_settings(&state.settings);
-    let mut today = today.map_err(|refusal| failure::refused(&refusal))?;
+    let by = Scope::system("the server's configuration");
+    configure(&handle, &state, today, declared, by).await?;
+    Ok((handle, state))
+}
+
+/// Applies settings of the tenant to a session. `declared` replaces the session's client tools.
+pub(crate) async fn configure(
+    handle: &SessionHandle,
+    state: &Session,
+    settings: Result<Settings, Refusal>,
+    declared: Option<&[ClientTool]>,
+    by: Scope,
+) -> Result<(), Problem> {
+    let mut settings = settings.map_err(|refusal| failure::refused(&refusal))?;
     // The parent determined a child's tools; the configuration cannot add to them.
-    today.tools = state.offered_tools(today.tools);
+    settings.tools = state.offered_tools(settings.tools);
     match declared {
-        None => today.retain_client_tools(&state.settings),
+        None => settings.retain_client_tools(&state.settings),
         Some(tools) => {
-            let declared = client_tools::declare(&mut today, tools);
+            let declared = client_tools::declare(&mut settings, tools);
             declared.map_err(|refusal| failure::refused(&refusal))?;
         }
     }
@@ -48,10 +62,9 @@ pub(crate) async fn open(
         Lineage::Child { .. } => Widening::Forbidden,
         Lineage::Root | Lineage::Fork { .. } => Widening::Allowed,
     };
-    if today != *state.settings {
-        let scope = Scope::system("the server's configuration");
-        let changed = handle.configure(today, scope, widening).await;
-        changed.map_err(|error| failure::send(&error))?;
+    if settings == *state.settings {
+        return Ok(());
     }
-    Ok((handle, state))
+    let changed = handle.configure(settings, by, widening).await;
+    changed.map_err(|error| failure::send(&error))
 }

@@ -1,5 +1,6 @@
 //! Sessions: opens sessions, lists those of the tenant, and shows one.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 use utoipa::ToSchema;
 use windlass_engine::core::{Lineage, OpenSession, Seq, SessionId, Settings};
-use windlass_engine::ports::{SessionFilter, Tenants};
+use windlass_engine::ports::{SessionFilter, SessionListing, Tenants};
 use windlass_engine::{SessionHandle, Start, StartError};
 
 use super::describe::answers::{BadCursor, Conflict, KeyReused, NoSession, StoreFull};
@@ -28,11 +29,18 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::client_tools;
 use crate::json::Json;
-use crate::problem::Problem;
-use crate::tenant::SessionOptions;
+use crate::problem::{Problem, ProblemCode};
+use crate::tenant::{SessionOptions, Tenant};
 
 /// Sessions of a listing that are read at the same time.
 const PARALLEL_READS: usize = 8;
+
+/// Sessions of a listing by change, and those that are examined for it: a tenant may not serve all
+/// of them.
+const MAX_LATEST: usize = 100;
+const MAX_EXAMINED: usize = 2_000;
+/// Heads of one read of the store.
+const HEADS: usize = 1_000;
 
 /// Longest wait for the session of an equal request, and the pause between two looks.
 const RACE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -200,6 +208,7 @@ fn is_same(before: &Settings, wish: &SessionOptions, wanted: &Settings) -> bool 
     wish.mode.is_none_or(|mode| mode == before.mode)
         && wish.permissions.is_none_or(|may| may == before.permissions)
         && wish.model.as_ref().is_none_or(|model| *model == before.model)
+        && (wish.effort.is_none() || wish.effort == before.effort)
         && is_same_program(before, wish)
         && wish.limits.is_none_or(|_| wanted.limits == before.limits)
         && client_tools::has_declared(before, &wish.client_tools)
@@ -227,7 +236,11 @@ pub(super) fn new_id(app: &App) -> Result<SessionId, Problem> {
 pub(crate) struct SessionsQuery {
     /// True for unfinished sessions only, false for finished ones only.
     open: Option<bool>,
-    /// Begins after this id.
+    /// Order of the sessions.
+    #[serde(default)]
+    #[param(inline, default = "id")]
+    order: SessionOrder,
+    /// Begins after this id. Only in the order of the ids.
     #[param(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
     after: Option<String>,
     /// Most sessions; fewer may be returned although there are more.
@@ -235,7 +248,18 @@ pub(crate) struct SessionsQuery {
     limit: Option<u64>,
 }
 
-/// Sessions, in the order of their ids.
+/// Order of listed sessions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum SessionOrder {
+    /// By id.
+    #[default]
+    Id,
+    /// Latest change first: at most 100 sessions, with all fields, and no further page.
+    Changed,
+}
+
+/// Sessions, in the requested order.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Sessions {
     /// Sessions of this page.
@@ -264,6 +288,14 @@ pub(crate) async fn list(
     let tenant = &caller.tenant;
     let filter =
         SessionFilter { open: which.open, ..SessionFilter::of(Tenants::One(tenant.name.clone())) };
+    if which.order == SessionOrder::Changed {
+        if after.is_some() {
+            let detail = "after needs the order of the ids: leave it out, or the order";
+            return Err(Problem::new(ProblemCode::BadRequest, detail));
+        }
+        let sessions = latest(&app, tenant, &filter, limit.min(MAX_LATEST)).await?;
+        return Ok(Json(Sessions { sessions, next: None }));
+    }
     let heads = tenant.store.sessions(&filter, after.as_ref(), limit).await;
     let heads = heads.map_err(|error| failure::store(&error))?;
     let full = heads.len() >= limit;
@@ -281,6 +313,39 @@ pub(crate) async fn list(
     let sessions: Result<Vec<_>, _> = looked.into_iter().filter_map(Result::transpose).collect();
     let sessions = sessions?;
     Ok(Json(Sessions { sessions, next }))
+}
+
+/// Returns the sessions that changed last, the latest first.
+async fn latest(
+    app: &App,
+    tenant: &Tenant,
+    filter: &SessionFilter,
+    limit: usize,
+) -> Result<Vec<SessionView>, Problem> {
+    let (mut newest, mut after) = (Vec::new(), None);
+    loop {
+        let heads = tenant.store.sessions(filter, after.as_ref(), HEADS).await;
+        let heads = heads.map_err(|error| failure::store(&error))?;
+        let full = heads.len() >= HEADS;
+        after = heads.last().filter(|_| full).map(|head| head.id.clone());
+        let changed = |head: SessionListing| Some((head.summary?.changed_at, head.id));
+        newest.extend(heads.into_iter().filter_map(changed));
+        newest.sort_unstable_by(|one, other| other.cmp(one));
+        newest.truncate(MAX_EXAMINED);
+        if after.is_none() {
+            break;
+        }
+    }
+    let looking =
+        stream::iter(newest).map(|(_, id)| async move { app.views.served(tenant, &id).await });
+    let mut looking = pin!(looking.buffered(PARALLEL_READS));
+    let mut sessions = Vec::new();
+    while sessions.len() < limit
+        && let Some(found) = looking.next().await
+    {
+        sessions.extend(found?);
+    }
+    Ok(sessions)
 }
 
 /// Shows one session, as of the end of its log or of a position.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use utoipa::ToSchema;
 use windlass_engine::core::{
-    Fact, Hold, Lineage, Mode, Permissions, RecordedFact, Seq, SessionId, Timestamp,
+    Hold, Lineage, Mode, Permissions, RecordedFact, Seq, Session, SessionId, Timestamp, TurnUsage,
 };
 use windlass_engine::ports::{LogStore, SessionSummary, StoreErrorKind};
 use windlass_engine::{Loaded, StartError};
@@ -14,11 +14,12 @@ use windlass_engine::{Loaded, StartError};
 use super::approvals::{self, Approval};
 use super::cache::RecentCache;
 use super::client_calls::{self, ClientCall};
-use super::describe::shapes::{LineageShape, ModeShape, PermissionsShape};
+use super::describe::shapes::{LineageShape, ModeShape, PermissionsShape, TurnUsageShape};
 use super::failure;
 use super::fold_cache::FoldCache;
 use super::history;
 use super::session_access::opening_fact;
+use super::title;
 use crate::problem::Problem;
 use crate::tenant::Tenant;
 
@@ -26,10 +27,6 @@ use crate::tenant::Tenant;
 const PARALLEL_FOLDS: usize = 4;
 /// Facts of one read while a log is folded.
 const PAGE: usize = 1_000;
-/// Facts from a log's beginning that are searched for a title.
-const TITLE_SEARCH: usize = 64;
-/// Longest title, in characters.
-const MAX_TITLE_CHARS: usize = 80;
 
 /// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -51,8 +48,11 @@ pub(crate) enum SessionState {
 #[schema(as = Session, example = json!({
     "id": "01k8q3v5w2x9n4c7d1f6g0h2jk", "state": "asking", "last": 41, "changed": 1_790_000_000_000_u64,
     "title": "List the files.", "waiting": 0, "held": false, "asking": 1, "turn": 12,
-    "provider": "demo", "model": "demo", "mode": "build", "permissions": "ask",
-    "program": null, "lineage": {"from": "root"},
+    "provider": "demo", "model": "demo", "effort": null, "mode": "build", "permissions": "ask",
+    "program": null, "lineage": {"from": "root"}, "turns": 1,
+    "spent": {"samples": 1, "attempts": 1, "calls": 0, "usage": {"input": 800, "output": 40},
+              "estimated_tokens": 0, "cost_micros": 0, "continuations": 0, "compactions": 0},
+    "cost_micros": null, "window": 128_000, "context_tokens": 840,
 }))]
 pub(crate) struct SessionView {
     /// Id of the session.
@@ -66,7 +66,8 @@ pub(crate) struct SessionView {
     /// Time of the last change, in milliseconds since 1970.
     #[schema(value_type = u64)]
     pub(crate) changed: Timestamp,
-    /// First words of the first input; null before there is one.
+    /// Name that a person gave it, else the first words of the first input; null before there is
+    /// one. A listing by id has the name only of a session that was read before.
     #[schema(required, value_type = Option<String>)]
     pub(crate) title: Option<Arc<str>>,
     /// Number of waiting inputs; null for a damaged session.
@@ -87,6 +88,9 @@ pub(crate) struct SessionView {
     /// Name of the model.
     #[schema(required)]
     pub(crate) model: Option<String>,
+    /// Reasoning effort; null for the provider's default.
+    #[schema(required)]
+    pub(crate) effort: Option<String>,
     /// Mode of its turns.
     #[schema(required, value_type = Option<ModeShape>)]
     pub(crate) mode: Option<Mode>,
@@ -99,6 +103,23 @@ pub(crate) struct SessionView {
     /// Origin of the session.
     #[schema(required, value_type = Option<LineageShape>)]
     pub(crate) lineage: Option<Lineage>,
+    /// Number of turns that have opened: the ordinal number of the latest one.
+    #[schema(required)]
+    pub(crate) turns: Option<u64>,
+    /// Usage of all turns, with the open one and those that a fork inherited.
+    #[schema(required, value_type = Option<TurnUsageShape>)]
+    pub(crate) spent: Option<TurnUsage>,
+    /// Money spent, with that of agents, in millionths of the currency of the configured prices;
+    /// null without prices.
+    #[schema(required)]
+    pub(crate) cost_micros: Option<u64>,
+    /// Tokens of the model's window; null if it is unknown.
+    #[schema(required)]
+    pub(crate) window: Option<u64>,
+    /// Tokens of the next request: the provider's count of the latest one, with an estimate of later
+    /// additions.
+    #[schema(required)]
+    pub(crate) context_tokens: Option<u64>,
 }
 
 /// Cached data of a session. A session with the same id that began at another time is a different
@@ -112,6 +133,8 @@ struct CachedView {
 /// Session with its open approvals and the calls that wait for clients.
 pub(crate) struct SessionDetails {
     pub(crate) view: SessionView,
+    /// Name that a person gave it.
+    pub(crate) name: Option<Arc<str>>,
     /// Open approvals.
     pub(crate) approvals: Vec<Approval>,
     /// Calls that wait for their clients.
@@ -158,11 +181,12 @@ impl ViewCache {
         };
         let last = loaded.last();
         let changed = changed_at(store, id, last).await?;
-        let title = self.title(tenant, first).await?;
+        let title = self.title(tenant, first, &loaded.session).await?;
         let approvals = approvals::of(&loaded);
         let view = view(&loaded, approvals.len(), changed, title);
         let client_calls = client_calls::of(&loaded);
-        let whole = Arc::new(SessionDetails { view, approvals, client_calls });
+        let name = loaded.session.title.clone();
+        let whole = Arc::new(SessionDetails { view, name, approvals, client_calls });
         let kept = CachedView { began: first.ts, details: whole.clone() };
         self.views.insert(&tenant.name, id, kept);
         Ok(whole)
@@ -190,7 +214,7 @@ impl ViewCache {
         };
         drop(folding);
         let changed = changed_at(store, id, at).await?;
-        let title = self.title(tenant, first).await?;
+        let title = self.title(tenant, first, &loaded.session).await?;
         let asking = approvals::of(&loaded).len();
         Ok(view(&loaded, asking, changed, title))
     }
@@ -205,6 +229,19 @@ impl ViewCache {
             Some(first) => self.get(tenant, &first).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Returns a served session as of the end of its log; `None` if it is gone or not served.
+    pub(crate) async fn served(
+        &self,
+        tenant: &Tenant,
+        id: &SessionId,
+    ) -> Result<Option<SessionView>, Problem> {
+        let first = first(tenant.store.as_ref(), id).await?;
+        let Some(first) = first.filter(|first| tenant.serves(first)) else {
+            return Ok(None);
+        };
+        Ok(Some(self.get(tenant, &first).await?.view.clone()))
     }
 
     /// Returns a session of a listing, unless it is not served. Folds the log only if a turn is open or an input waits.
@@ -233,17 +270,23 @@ impl ViewCache {
             state: SessionState::Idle,
             last: summary.last,
             changed: summary.changed_at,
-            title: self.title(tenant, &first).await?,
+            title: self.first_words(tenant, &first).await?,
             waiting: Some(0),
             held: Some(false),
             asking: Some(0),
             turn: None,
             provider: None,
             model: None,
+            effort: None,
             mode: None,
             permissions: None,
             program: None,
             lineage: opening_fact(&first).map(|opened| opened.lineage.clone()),
+            turns: None,
+            spent: None,
+            cost_micros: None,
+            window: None,
+            context_tokens: None,
         }))
     }
 
@@ -263,13 +306,25 @@ impl ViewCache {
         &self,
         tenant: &Tenant,
         first: &RecordedFact,
+        session: &Session,
+    ) -> Result<Option<Arc<str>>, Problem> {
+        match &session.title {
+            Some(name) => Ok(Some(name.clone())),
+            None => self.first_words(tenant, first).await,
+        }
+    }
+
+    async fn first_words(
+        &self,
+        tenant: &Tenant,
+        first: &RecordedFact,
     ) -> Result<Option<Arc<str>>, Problem> {
         let id = &first.session;
         let known = self.titles.get(&tenant.name, id);
         if let Some((_, title)) = known.filter(|(began, _)| *began == first.ts) {
             return Ok(Some(title));
         }
-        let title = title(tenant.store.as_ref(), id).await?;
+        let title = title::read(tenant.store.as_ref(), id).await?;
         if let Some(title) = &title {
             let kept = (first.ts, title.clone());
             self.titles.insert(&tenant.name, id, kept);
@@ -326,42 +381,6 @@ async fn first(store: &dyn LogStore, id: &SessionId) -> Result<Option<RecordedFa
     }
 }
 
-/// Returns the first words of a session's first input.
-async fn title(store: &dyn LogStore, id: &SessionId) -> Result<Option<Arc<str>>, Problem> {
-    let facts = store.read(id, Seq::ZERO, TITLE_SEARCH).await;
-    let facts = facts.map_err(|error| failure::store(&error))?;
-    let mut said = facts.iter().filter_map(|fact| {
-        if let Fact::InputQueued(queued) = &fact.fact {
-            return Some(&queued.text);
-        }
-        None
-    });
-    Ok(said.next().map(|text| first_words(text).into()))
-}
-
-/// Returns the first words of a text, on one line.
-fn first_words(text: &str) -> String {
-    let mut line = String::new();
-    let mut length = 0_usize;
-    for word in text.split_whitespace() {
-        let more = word.chars().count();
-        if length.saturating_add(more) >= MAX_TITLE_CHARS {
-            if line.is_empty() {
-                line = word.chars().take(MAX_TITLE_CHARS).collect();
-            }
-            line.push('…');
-            break;
-        }
-        if !line.is_empty() {
-            line.push(' ');
-            length = length.saturating_add(1);
-        }
-        line.push_str(word);
-        length = length.saturating_add(more);
-    }
-    line
-}
-
 fn view(
     loaded: &Loaded,
     asking: usize,
@@ -376,6 +395,8 @@ fn view(
         (Some(_), _) => SessionState::Asking,
     };
     let program = session.settings.options.program.as_ref();
+    let spent = session.spent();
+    let cost_micros = spent.with_agents().cost_micros;
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     SessionView {
         id: session.id.clone(),
@@ -389,10 +410,16 @@ fn view(
         turn: turn.map(|turn| turn.id.0),
         provider: Some(session.settings.provider.clone()),
         model: Some(session.settings.model.clone()),
+        effort: session.settings.effort.clone(),
         mode: Some(session.settings.mode),
         permissions: Some(session.settings.permissions),
         program: program.map(|program| program.runtime.clone()),
         lineage: Some(Lineage::clone(&session.lineage)),
+        turns: Some(session.totals.turns),
+        spent: Some(spent),
+        cost_micros: Some(cost_micros).filter(|cost| *cost > 0 || session.settings.price.is_some()),
+        window: Some(session.settings.window.tokens).filter(|tokens| *tokens > 0),
+        context_tokens: Some(session.context_tokens()),
     }
 }
 
@@ -441,26 +468,17 @@ fn damaged(error: &StartError, first: &RecordedFact) -> Result<SessionDetails, P
         turn: None,
         provider: None,
         model: None,
+        effort: None,
         mode: None,
         permissions: None,
         program: None,
         lineage: opening_fact(first).map(|opened| opened.lineage.clone()),
+        turns: None,
+        spent: None,
+        cost_micros: None,
+        window: None,
+        context_tokens: None,
     };
     let (approvals, client_calls) = (Vec::new(), Vec::new());
-    Ok(SessionDetails { view, approvals, client_calls })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_title_is_one_bounded_line_of_whole_words() {
-        assert_eq!(first_words("  List\n the\tfiles. "), "List the files.");
-        assert_eq!(first_words(" \n "), "");
-        let long = first_words(&"word ".repeat(100));
-        assert!(long.ends_with("word…") && long.chars().count() <= MAX_TITLE_CHARS + 1, "{long}");
-        let one = first_words(&"ä".repeat(500));
-        assert_eq!(one.chars().count(), MAX_TITLE_CHARS + 1);
-    }
+    Ok(SessionDetails { view, name: None, approvals, client_calls })
 }

@@ -315,6 +315,8 @@ function remark(entry) {
       const parts = [entry.mode && `${entry.mode} mode`, entry.permissions && `permissions ${words(entry.permissions)}`, entry.rules > 0 && "other rules", entry.hooks > 0 && "other hooks"];
       return { line: `The session was narrowed to what this server permits: ${parts.filter(Boolean).join(", ") || "corrected tools"}` };
     }
+    case "renamed":
+      return { line: entry.title ? `${who(entry.by)} named the session ${first(entry.title, 200)}` : `${who(entry.by)} removed the session's name` };
     case "rewound":
       return { line: `${who(entry.by)} went back to position ${entry.to}: the model does not see what is faded`, more: entry.notice };
     case "restored":

@@ -33,6 +33,11 @@ export const facts = {
       rules: (body.rules ?? []).length + (body.withdrawn ?? []).length, hooks: (body.hooks ?? []).length });
   },
 
+  SessionRenamed(view, { seq, ts, body }, block) {
+    view.title = body.title ?? null;
+    enter(block, { kind: "renamed", seq, ts, by: body.by, title: view.title });
+  },
+
   SessionRewound(view, { seq, ts, body }, block) {
     for (const other of view.blocks.filter(({ id }) => id !== null)) {
       const rewound = other.entries.filter((entry) => entry.seq > body.to && entry.seq < seq && entry.kind !== "goal");

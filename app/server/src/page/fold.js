@@ -20,6 +20,7 @@ export function fresh() {
     log: [],
     opened: null,
     settings: null,
+    title: null,
     settingsAt: new Map(),
     /** Turns, and between them what belongs to none (`id` null). */
     blocks: [],

@@ -161,7 +161,7 @@ function draw() {
 }
 
 function draw_session({ id: session, view, info }) {
-  const spoken = [...view.inputs.values()][0]?.text ?? info?.title ?? "";
+  const spoken = view.title ?? [...view.inputs.values()][0]?.text ?? info?.title ?? "";
   const title = visible(first(spoken, 120)) || "New session";
   text(id("title"), title);
   document.title = `${title} \u00b7 Windlass`;

@@ -110,7 +110,7 @@ export class SessionList {
       this.made.set(session.id, made);
     }
     const stands = state(session.state, this.rest.get(session.id)?.failed);
-    text(made.title, visible(first(session.title ?? "", 80)) || "Without a title");
+    text(made.title, visible(first(session.title ?? "", 200)) || "Without a title");
     text(made.when, session.changed ? ago(session.changed, Date.now()) : "");
     text(made.sign, stands.sign);
     text(made.words, stands.words);

@@ -13,6 +13,8 @@ pub(crate) const TOKEN: &str = "the token of ann";
 pub(crate) const OTHER: &str = "the token of bob";
 /// A token of the first tenant that may read, and nothing else.
 pub(crate) const READER: &str = "the token of a reader";
+/// A token of the first tenant that may run sessions, and answer no questions.
+pub(crate) const RUNNER: &str = "the token of a runner";
 
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -27,4 +27,5 @@ mod schemathesis;
 mod sessions;
 mod snapshots;
 mod turns;
+mod usage;
 mod world;

@@ -1,9 +1,13 @@
 //! Sessions: opened, found again by their key, listed, and there for nobody else.
 
 use serde_json::{Value, json};
-use windlass_testkit::provider::say;
+use windlass_engine::core::EffectClass;
+use windlass_server::windlass_engine;
+use windlass_testkit::provider::{call, say};
+use windlass_testkit::tools::ScriptedTool;
 
-use crate::client::{OTHER, READER};
+use crate::approvals::open;
+use crate::client::{OTHER, READER, RUNNER};
 use crate::world::{World, facts, problem};
 
 #[tokio::test]
@@ -22,8 +26,11 @@ async fn a_session_is_opened_with_what_narrows_it() {
         json!({
             "id": id, "state": "idle", "last": 1, "changed": 1_790_000_000_000_u64, "title": null,
             "waiting": 0, "held": false, "asking": 0, "turn": null, "provider": "scripted",
-            "model": "n", "mode": "plan", "permissions": "read_only",
-            "program": null, "lineage": {"from": "root"},
+            "model": "n", "effort": null, "mode": "plan", "permissions": "read_only",
+            "program": null, "lineage": {"from": "root"}, "turns": 0,
+            "spent": {"samples": 0, "attempts": 0, "calls": 0, "usage": {}, "estimated_tokens": 0,
+                      "cost_micros": 0, "continuations": 0, "compactions": 0},
+            "cost_micros": null, "window": null, "context_tokens": 3,
         })
     );
     let again = server.get(&format!("/sessions/{id}")).send().await;
@@ -47,6 +54,61 @@ async fn a_wish_for_what_there_is_not_is_refused() {
     }
     let listed = server.get("/sessions").send().await.is(200);
     assert_eq!(listed, json!({"sessions": [], "next": null}));
+}
+
+#[tokio::test]
+async fn settings_change_for_the_next_turn_once() {
+    let tool = ScriptedTool::new("look", EffectClass::Effectful).says("a file");
+    let world = World::new([call("look", json!({})), say("one"), say("two")], [tool]);
+    let server = world.serve().await;
+    let id = server.open(&json!({"permissions": "ask", "effort": "low"})).await;
+    let path = format!("/sessions/{id}");
+    let sent = server.post(&format!("{path}/turns"), &json!({"text": "go"})).send().await;
+    let turn = sent.is(202)["turn"].as_u64().unwrap();
+    let question = &open(&server, &id).await[0];
+
+    let change = json!({"mode": "plan", "model": "n", "effort": null});
+    let changed = server.patch(&path, &change).send().await.is(200);
+    let shown = ["model", "effort", "mode", "permissions"].map(|name| changed[name].clone());
+    assert_eq!(json!(shown), json!(["n", null, "plan", "ask"]));
+    let log = facts(&server, &id).await;
+    let last = log.last().unwrap();
+    assert_eq!(last["kind"], "SettingsChanged");
+    assert_eq!(last["body"]["by"]["principal"], "ann");
+    let again = server.patch(&path, &change).send().await.is(200);
+    assert_eq!((again, facts(&server, &id).await.len()), (changed, log.len()));
+
+    // The turn that runs keeps its settings, and may still make its change.
+    let place = format!("{path}/approvals/{}", question["call"]);
+    let allow = json!({"decision": "allow", "digest": question["digest"]});
+    server.post(&place, &allow).send().await.is(202);
+    assert_eq!(server.ended(&id, turn).await["answer"], "one");
+    server.turn(&id, "again").await;
+    let prompts = world.provider.prompts();
+    let models: Vec<_> = prompts.iter().map(|prompt| prompt.settings.model.as_str()).collect();
+    assert_eq!(models, ["m", "m", "n"]);
+    let efforts: Vec<_> = prompts.iter().map(|prompt| prompt.settings.effort.as_deref()).collect();
+    assert_eq!(efforts, [Some("low"), Some("low"), None]);
+
+    let before = facts(&server, &id).await.len();
+    let answer = server.patch(&path, &json!({"model": "best"})).send().await;
+    assert_eq!(answer.problem(), problem(422, "refused"));
+    for bad in [json!({"model": null}), json!({"mode": "fast"}), json!({"limits": {}})] {
+        let answer = server.patch(&path, &bad).send().await;
+        assert_eq!(answer.problem(), problem(400, "bad_request"), "{bad}");
+    }
+    for (token, change, expected) in [
+        (READER, json!({"mode": "build"}), problem(403, "forbidden")),
+        (RUNNER, json!({"permissions": "auto"}), problem(403, "forbidden")),
+        (OTHER, json!({"mode": "build"}), problem(404, "no_session")),
+    ] {
+        let answer = server.patch(&path, &change).with(token).send().await;
+        assert_eq!(answer.problem(), expected, "{change}");
+    }
+    assert_eq!(facts(&server, &id).await.len(), before);
+    let narrower = json!({"permissions": "read_only"});
+    server.patch(&path, &narrower).with(RUNNER).send().await.is(200);
+    server.patch(&path, &json!({"permissions": "auto"})).send().await.is(200);
 }
 
 #[tokio::test]

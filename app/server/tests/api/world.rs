@@ -22,7 +22,7 @@ use windlass_engine::{Config, Engine, NodeLoad, Peers, Start};
 use windlass_memory::{MemoryBlobs, MemoryStore};
 use windlass_server::{
     Access, Grant, Quota, Refusal, Rights, Server, ServerLimits, ServerParts, SessionOptions,
-    Tenant, TenantFactory, TokenHash, windlass_engine,
+    SettingsChange, Tenant, TenantFactory, TokenHash, windlass_engine,
 };
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::nodes::{NoRelay, Node};
@@ -30,7 +30,7 @@ use windlass_testkit::programs::{SCRIPTED, ScriptedRuntime};
 use windlass_testkit::provider::{ScriptedProvider, Step};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
-use crate::client::{Answer, Ask, OTHER, READER, TOKEN, soon};
+use crate::client::{Answer, Ask, OTHER, READER, RUNNER, TOKEN, soon};
 
 /// When all of it happens, in milliseconds since 1970.
 pub(crate) const NOW: u64 = 1_790_000_000_000;
@@ -196,6 +196,7 @@ impl World {
             grant(TOKEN, "acme", "ann", Rights::ALL),
             grant(OTHER, "other", "bob", Rights::ALL),
             grant(READER, "acme", "reader", reads),
+            grant(RUNNER, "acme", "runner", Rights { run: true, ..reads }),
         ];
         let quotas = BTreeMap::from([("acme".to_owned(), self.quota)]);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -226,6 +227,10 @@ impl Running {
 
     pub(crate) fn delete(&self, path: &str) -> Ask {
         Ask::new(self.address, "DELETE", path)
+    }
+
+    pub(crate) fn patch(&self, path: &str, body: &Value) -> Ask {
+        Ask::new(self.address, "PATCH", path).json(body)
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Ask {
@@ -324,6 +329,7 @@ impl TenantFactory for TestTenantFactory {
             it.model = model;
             it.instructions = today.instructions.clone();
             it.mode = wish.mode.unwrap_or(Mode::Build);
+            it.effort.clone_from(&wish.effort);
             it.permissions = wish.permissions.unwrap_or(Permissions::Auto);
             it.tools = self.tools.tools();
             it.limits = wish.limits.unwrap_or_default().within(&Limits::default());
@@ -339,6 +345,23 @@ impl TenantFactory for TestTenantFactory {
         Ok(recorded.clone().with(|it| {
             it.instructions = today.instructions.clone();
             it.tools = self.tools.tools();
+        }))
+    }
+
+    fn changed_settings(
+        &self,
+        recorded: &Settings,
+        change: &SettingsChange,
+    ) -> Result<Settings, Refusal> {
+        let offered = |model: &String| self.models().contains(model);
+        if !change.model.as_ref().is_none_or(offered) {
+            return Err(Refusal(format!("the model {:?} is not offered", change.model)));
+        }
+        self.current_settings(&recorded.clone().with(|it| {
+            it.mode = change.mode.unwrap_or(it.mode);
+            it.permissions = change.permissions.unwrap_or(it.permissions);
+            it.model = change.model.clone().unwrap_or(it.model.clone());
+            it.effort = change.effort.clone().unwrap_or(it.effort.take());
         }))
     }
 

@@ -83,6 +83,7 @@ impl<'a> Reader<'a> {
             FactGroup::Session(
                 SessionFact::SessionOpened(_)
                 | SessionFact::PermissionsNarrowed(_)
+                | SessionFact::SessionRenamed(_)
                 | SessionFact::SessionRewound(_)
                 | SessionFact::FilesRestored(_),
             )

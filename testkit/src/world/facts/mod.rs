@@ -13,9 +13,9 @@ use proptest::sample::select;
 use windlass_core::{
     Ancestor, CallId, CallItem, CallRules, ContextPart, Delivery, Draft, Fact, FilesRestored,
     Image, ImageMedia, InputAccepted, InputId, InputQueued, InterruptRequested, LimitKind, Lineage,
-    Mode, Opaque, PermissionsNarrowed, RecordedFact, Seq, SessionOpened, SessionRewound,
-    SettingsChanged, StopTiming, Timestamp, ToolEffect, ToolSpec, TurnId, TurnOpened, TurnOutcome,
-    TurnSettled, TurnUsage,
+    Mode, Opaque, PermissionsNarrowed, RecordedFact, Seq, SessionOpened, SessionRenamed,
+    SessionRewound, SettingsChanged, StopTiming, Timestamp, ToolEffect, ToolSpec, TurnId,
+    TurnOpened, TurnOutcome, TurnSettled, TurnUsage,
 };
 
 pub(crate) use around::{compaction_with, goal_with, hook_with};
@@ -48,6 +48,7 @@ fn fact() -> impl Strategy<Value = Fact> {
             })
         }),
         narrowed().boxed(),
+        session_renamed().boxed(),
         session_rewound().boxed(),
         files_restored().boxed(),
         input_queued().boxed(),
@@ -76,6 +77,13 @@ fn narrowed() -> impl Strategy<Value = Fact> {
             hold: settings.mode == Mode::Plan,
             matched: vec![CallRules { call: CallId(1), rules: vec![0], possible_rules: vec![1] }],
         })
+    })
+}
+
+fn session_renamed() -> impl Strategy<Value = Fact> {
+    (scope(), prop::option::of(text()), key()).prop_map(|(by, title, key)| {
+        let (by, title) = (Arc::new(by), title.map(Arc::from));
+        Fact::SessionRenamed(SessionRenamed { by, title, key })
     })
 }
 

@@ -88,6 +88,7 @@ fn queued() -> impl Strategy<Value = Step> {
         1 => (0..3_usize, prop::option::of(0..3_usize))
             .prop_map(|(nth, before)| Step::Move { nth, before }),
         1 => (0..3_usize).prop_map(Step::Withdraw),
+        1 => words().prop_map(Step::Rename),
         1 => (0..40_u64).prop_map(Step::Rewind),
         1 => (3..12_u64, words()).prop_map(|(of, path)| Step::Restored { of, path }),
     ]

@@ -67,7 +67,7 @@ pub(super) fn tenant(
     let files = files.map_err(|error| Failure::usage(error.to_string()))?;
     let (shown, served) = (workspace.folder.display().to_string(), workspace.served);
     let house = TenantSettings::new(shape, offers, chosen, offered, workspace.permissions)?;
-    let house = house.with_workspace(workspace);
+    let house = house.with_workspace(workspace).with_any_model(!kept.configured);
     let ports = Ports {
         provider,
         store: kept.store.clone(),

@@ -1,13 +1,16 @@
 //! Tenant settings: settings of a tenant's sessions.
 
 use std::path::Path;
+use std::pin::Pin;
 
 use windlass_engine::core::{
     ContextPart, EditTools, GOAL_TOOL, Mode, Permissions, ProgramLimits, Settings, ToolSpec,
 };
 use windlass_engine::ports::Clock as _;
 use windlass_engine::ports::sync::Mutex;
-use windlass_server::{Refusal, SessionOptions, TenantFactory};
+use windlass_server::{
+    ModelList, OfferedModel, Refusal, SessionOptions, SettingsChange, TenantFactory,
+};
 
 use super::tenant::TenantWorkspace;
 use crate::args::{ProgramLimitArgs, SettingsArgs};
@@ -19,7 +22,15 @@ use crate::wiring::provider::ProviderChoice;
 use crate::wiring::session_context::{is_session_context, session_context};
 use crate::wiring::settings::AvailableExtensions;
 use crate::wiring::skills::is_skill_context;
-use crate::wiring::{TrustRecord, programs, settings, trusted, untrusted_words};
+use crate::wiring::{TrustRecord, programs, provider_models, settings, trusted, untrusted_words};
+
+/// Longest name of a model and longest word of an effort, in bytes.
+const MAX_NAME: usize = 256;
+const MAX_EFFORT: usize = 64;
+/// Most models of a list.
+const MAX_MODELS: usize = 1_000;
+/// Efforts that each model with efforts takes.
+const EFFORTS: &[&str] = &["low", "medium", "high"];
 
 /// Models and runtimes that a session may choose beside the default.
 pub(super) struct SessionChoices {
@@ -35,6 +46,8 @@ pub(super) struct TenantSettings {
     usual: Settings,
     /// Offered models; the first is the default.
     models: Vec<String>,
+    /// True if a session may name any model of the provider: the server is the user's own.
+    any_model: bool,
     /// Offered program runtimes.
     programs: Vec<String>,
     /// Limits of programs, also in sessions that choose a runtime themselves.
@@ -75,6 +88,7 @@ impl TenantSettings {
         let models = [usual.model.clone()].into_iter().chain(offers.models);
         Ok(Self {
             models: once_each(models),
+            any_model: false,
             programs: once_each(program.into_iter().chain(offers.programs)),
             usual,
             program_limits,
@@ -94,6 +108,12 @@ impl TenantSettings {
         self
     }
 
+    /// Lets sessions name any model of the provider.
+    pub(super) fn with_any_model(mut self, any: bool) -> Self {
+        self.any_model = any;
+        self
+    }
+
     /// Returns the upper bound on the limits of programs, which equals what is configured.
     pub(super) fn max_program_limits(&self) -> ProgramLimits {
         self.program_limits.apply(ProgramLimits::default())
@@ -104,16 +124,18 @@ impl TenantSettings {
         &self.usual
     }
 
+    /// Sets an offered model, with its window.
     fn model(&self, settings: &mut Settings, model: &str) -> Result<(), Refusal> {
-        if !self.models.iter().any(|offered| offered == model) {
+        if !self.any_model && !self.models.iter().any(|offered| offered == model) {
             let offered = self.models.join(", ");
             return Err(Refusal(format!(
                 "the model {model:?} is not offered; there are: {offered}"
             )));
         }
+        if model.is_empty() || model.len() > MAX_NAME || model.chars().any(char::is_control) {
+            return Err(Refusal(format!("a model has a name of 1 to {MAX_NAME} bytes of text")));
+        }
         model.clone_into(&mut settings.model);
-        settings.tools.clone_from(&self.tools);
-        settings::model_tools(self.edits, &self.chosen, model).choose(&mut settings.tools);
         if self.own_window {
             let known = self.chosen.port.model(model);
             settings.window.tokens = known.window.unwrap_or(0);
@@ -121,11 +143,62 @@ impl TenantSettings {
         if self.own_price {
             settings.price = settings::known_price(&self.chosen, model);
         }
-        if settings.options.web_search.is_some() {
-            let checked = self.chosen.port.check_settings(settings);
-            checked.map_err(|error| Refusal(error.context))?;
-        }
         Ok(())
+    }
+
+    /// Describes a model, as far as it is known.
+    fn offered(&self, name: String) -> OfferedModel {
+        let model = self.chosen.port.model(&name);
+        let effort = model.reasoning && self.chosen.port.capabilities().effort;
+        let efforts = if effort { EFFORTS } else { &[] };
+        let efforts = efforts.iter().map(|&effort| effort.to_owned()).collect();
+        OfferedModel {
+            name,
+            window: model.window,
+            efforts: model.known.then_some(efforts),
+            images: model.known.then_some(model.images),
+        }
+    }
+
+    /// Checks settings that a client chose with the provider, as far as it knows their model.
+    fn check(&self, settings: &Settings) -> Result<(), Refusal> {
+        if settings.options.web_search.is_none() && settings.effort.is_none() {
+            return Ok(());
+        }
+        let checked = self.chosen.port.check_settings(settings);
+        checked.map_err(|error| Refusal(error.context))
+    }
+
+    /// Applies what a client may choose, up to the settings of a session without options.
+    fn choose(&self, settings: &mut Settings, change: &SettingsChange) -> Result<(), Refusal> {
+        if let Some(model) = &change.model {
+            self.model(settings, model)?;
+        }
+        if let Some(mode) = change.mode {
+            if (self.usual.mode, mode) == (Mode::Plan, Mode::Build) {
+                return Err(Refusal("only the mode plan is allowed here".to_owned()));
+            }
+            settings.mode = mode;
+        }
+        if let Some(permissions) = change.permissions {
+            if permissions > self.usual.permissions {
+                let words =
+                    "wider permissions than are allowed here: leave them out, or ask for less";
+                return Err(Refusal(words.to_owned()));
+            }
+            settings.permissions = permissions;
+        }
+        if let Some(effort) = &change.effort {
+            let valid = |word: &String| (1..=MAX_EFFORT).contains(&word.trim().len());
+            if !effort.as_ref().is_none_or(valid) {
+                return Err(Refusal(format!("an effort is a word of 1 to {MAX_EFFORT} bytes")));
+            }
+            settings.effort.clone_from(effort);
+        }
+        match change.model.is_some() || change.effort.is_some() {
+            true => self.check(settings),
+            false => Ok(()),
+        }
     }
 }
 
@@ -184,22 +257,17 @@ impl TenantSettings {
 impl TenantFactory for TenantSettings {
     fn new_settings(&self, wish: &SessionOptions) -> Result<Settings, Refusal> {
         let mut settings = self.usual.clone();
-        if let Some(model) = &wish.model {
-            self.model(&mut settings, model)?;
-        }
-        if let Some(mode) = wish.mode {
-            if (settings.mode, mode) == (Mode::Plan, Mode::Build) {
-                return Err(Refusal("only the mode plan is allowed here".to_owned()));
-            }
-            settings.mode = mode;
-        }
-        if let Some(permissions) = wish.permissions {
-            if permission_rank(permissions) > permission_rank(settings.permissions) {
-                let words =
-                    "wider permissions than are allowed here: leave them out, or ask for less";
-                return Err(Refusal(words.to_owned()));
-            }
-            settings.permissions = permissions;
+        let change = SettingsChange {
+            mode: wish.mode,
+            permissions: wish.permissions,
+            model: wish.model.clone(),
+            effort: wish.effort.clone().map(Some),
+        };
+        self.choose(&mut settings, &change)?;
+        if wish.model.is_some() {
+            let suited = settings::model_tools(self.edits, &self.chosen, &settings.model);
+            settings.tools.clone_from(&self.tools);
+            suited.choose(&mut settings.tools);
         }
         self.programs(&mut settings, wish)?;
         if let Some(limits) = &wish.limits {
@@ -237,8 +305,32 @@ impl TenantFactory for TenantSettings {
         Ok(settings::current_settings(recorded, base_url.clone(), offered))
     }
 
+    fn changed_settings(
+        &self,
+        recorded: &Settings,
+        change: &SettingsChange,
+    ) -> Result<Settings, Refusal> {
+        let mut settings = recorded.clone();
+        self.choose(&mut settings, change)?;
+        self.current_settings(&settings)
+    }
+
     fn models(&self) -> Vec<String> {
         self.models.clone()
+    }
+
+    fn list_models(&self) -> Pin<Box<dyn Future<Output = ModelList> + Send + '_>> {
+        Box::pin(async {
+            let (mut names, mut fault) = (self.models.clone(), None);
+            if self.any_model {
+                match provider_models(&self.chosen).await {
+                    Ok(listed) => names.extend(listed),
+                    Err(failure) => fault = Some(failure.message),
+                }
+            }
+            let names = once_each(names.into_iter()).into_iter().take(MAX_MODELS);
+            ModelList { models: names.map(|name| self.offered(name)).collect(), fault }
+        })
     }
 
     fn context(&self) -> Vec<ContextPart> {
@@ -263,12 +355,4 @@ fn once_each(names: impl Iterator<Item = String>) -> Vec<String> {
         }
     }
     each
-}
-
-fn permission_rank(permissions: Permissions) -> u8 {
-    match permissions {
-        Permissions::ReadOnly => 0,
-        Permissions::Ask => 1,
-        Permissions::Auto => 2,
-    }
 }

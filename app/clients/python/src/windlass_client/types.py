@@ -20,6 +20,20 @@ ApprovalReason = Literal[
     "outside_sandbox",
 ]
 
+# Kind of a source.
+ContextSourceKind = Literal[
+    "instructions",
+    "tool",
+    "context",
+    "summary",
+    "user",
+    "model",
+    "reasoning",
+    "call",
+    "result",
+    "image",
+]
+
 # Decision of a person.
 Decision = Literal["allow", "deny"]
 
@@ -49,6 +63,7 @@ Kind = Literal[
     "SessionOpened",
     "SettingsChanged",
     "PermissionsNarrowed",
+    "SessionRenamed",
     "SessionRewound",
     "FilesRestored",
     "SessionResumed",
@@ -432,6 +447,39 @@ ContextPart = TypedDict(
 )
 
 
+class ContextSource(TypedDict):
+    """One source of the content, with tokens that are estimated from its text."""
+
+    # Number of items of the conversation; 0 for instructions and tools.
+    items: int
+
+    # Name of the tool or of the context.
+    name: str | None
+
+    # Kind of the source.
+    source: ContextSourceKind
+
+    # Estimated tokens.
+    tokens: int
+
+
+class ContextUsage(TypedDict):
+    """Content of the next request of a session."""
+
+    # The provider's count of the latest request; null before the first, and after a compaction.
+    measured: int | None
+
+    # What fills the window.
+    sources: list[ContextSource]
+
+    # Tokens of the next request: the provider's count of the latest one, with an estimate of later
+    # additions; without a count, an estimate of all.
+    tokens: int
+
+    # Tokens of the model's window; null if it is unknown.
+    window: int | None
+
+
 class CycleCall(TypedDict):
     """A call of a cycle."""
 
@@ -803,6 +851,35 @@ Lineage = TypedDict(
 )
 
 
+class Model(TypedDict):
+    """Model that a session may name."""
+
+    # Efforts that it certainly takes; null if it is unknown. Its provider may have more.
+    efforts: list[str] | None
+
+    # True if it reads images; null if it is unknown.
+    images: bool | None
+
+    # Name of the model.
+    name: str
+
+    # Tokens of its window; null if it is unknown.
+    window: int | None
+
+
+class Models(TypedDict):
+    """Models that a session may name."""
+
+    # Model of a session that names none.
+    default: str | None
+
+    # Reason why models of the provider are missing; null if none is.
+    fault: str | None
+
+    # The models, the default first.
+    models: list[Model]
+
+
 class Outcome(TypedDict):
     """Outcome of a turn."""
 
@@ -998,6 +1075,17 @@ class Session(TypedDict):
     # Time of the last change, in milliseconds since 1970.
     changed: int
 
+    # Tokens of the next request: the provider's count of the latest one, with an estimate of later
+    # additions.
+    context_tokens: int | None
+
+    # Money spent, with that of agents, in millionths of the currency of the configured prices; null
+    # without prices.
+    cost_micros: int | None
+
+    # Reasoning effort; null for the provider's default.
+    effort: str | None
+
     # True if they wait to be resumed after an interrupt; null for a damaged session.
     held: bool | None
 
@@ -1025,17 +1113,46 @@ class Session(TypedDict):
     # Name of the provider.
     provider: str | None
 
+    # Usage of all turns, with the open one and those that a fork inherited.
+    spent: Spent | None
+
     # State of the session.
     state: State
 
-    # First words of the first input; null before there is one.
+    # Name that a person gave it, else the first words of the first input; null before there is one.
+    # A listing by id has the name only of a session that was read before.
     title: str | None
 
     # Id of the open turn.
     turn: int | None
 
+    # Number of turns that have opened: the ordinal number of the latest one.
+    turns: int | None
+
     # Number of waiting inputs; null for a damaged session.
     waiting: int | None
+
+    # Tokens of the model's window; null if it is unknown.
+    window: int | None
+
+
+class SessionChange(TypedDict):
+    """Changes of a session. A missing field stays as it is."""
+
+    # Reasoning effort, in the provider's words; null for the provider's default.
+    effort: NotRequired[str | None]
+
+    # Mode of turns that open from now on.
+    mode: NotRequired[Mode]
+
+    # One of the offered models.
+    model: NotRequired[str]
+
+    # Permissions of calls of those turns. Wider ones than before need the right `approve` too.
+    permissions: NotRequired[Permissions]
+
+    # Name of the session, one line; null for the first words of its first input.
+    title: NotRequired[str | None]
 
 
 class SessionOptions(TypedDict):
@@ -1043,6 +1160,9 @@ class SessionOptions(TypedDict):
 
     # Tools that a client of the session runs.
     client_tools: NotRequired[list[ClientTool]]
+
+    # Reasoning effort, in the provider's words; without it, the provider's default.
+    effort: NotRequired[str | None]
 
     # Limits of each turn. The lower one of these and the tenant's applies.
     limits: NotRequired[Limits | None]
@@ -1065,7 +1185,7 @@ class SessionOptions(TypedDict):
 
 
 class Sessions(TypedDict):
-    """Sessions, in the order of their ids."""
+    """Sessions, in the requested order."""
 
     # Value of `after` for the next page; null if there is none.
     next: str | None

@@ -233,6 +233,8 @@ fn a_session_is_named_by_the_beginning_of_its_id_or_as_the_last_one() {
         assert!(id.starts_with(short) && short.len() < 26, "{line}");
         assert_eq!(run(&["log", short]).out, run(&["log", id]).out);
     }
+}
+
 /// Writes the configuration of a user, for its owner alone.
 fn configure(place: &Place, text: &str) -> std::path::PathBuf {
     let folder = place.file("home/.config/windlass");

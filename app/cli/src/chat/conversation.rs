@@ -419,7 +419,7 @@ impl Conversation {
     pub(super) fn list_sessions(&self) {
         let server = self.server.clone();
         self.spawn(async move {
-            let sessions = all_sessions(&server).await?;
+            let sessions = newest_sessions(&server).await?;
             Ok(Outcome::Update(Update::Sessions(sessions)))
         });
     }
@@ -429,7 +429,13 @@ impl Conversation {
     /// # Errors
     /// When the server does not answer.
     pub(super) async fn sessions(&self) -> Result<Vec<SessionInfo>, RequestFailure> {
-        all_sessions(&self.server).await
+        newest_sessions(&self.server).await
+    }
+
+    /// Returns the session with exactly this id, if the server has it.
+    pub(super) async fn find(&self, id: &str) -> Option<SessionInfo> {
+        let id = SessionId::new(id).ok()?;
+        self.server.session(id).get("").await.ok()
     }
 
     /// Shows calls as they begin, for a terminal that has no live area.
@@ -450,7 +456,7 @@ impl Conversation {
     /// Requests what fills the model's window.
     pub(super) fn fetch_context(&self) {
         let theme = self.theme.clone();
-        self.fetch("GET", "/context", move |answer| Update::Lines(pages::rows(&answer, &theme)));
+        self.fetch("GET", "/context", move |answer| Update::Lines(pages::context(&answer, &theme)));
     }
 
     /// Requests the tokens and the cost of the session.
@@ -589,27 +595,14 @@ impl Conversation {
     }
 }
 
-/// Lists the sessions of the server, newest first.
-pub(super) async fn all_sessions(
-    server: &RemoteServer,
-) -> Result<Vec<SessionInfo>, RequestFailure> {
+/// Lists the sessions of the server that changed last, newest first.
+async fn newest_sessions(server: &RemoteServer) -> Result<Vec<SessionInfo>, RequestFailure> {
     #[derive(Deserialize)]
     struct Page {
         sessions: Vec<SessionInfo>,
-        next: Option<SessionId>,
     }
-    let (mut all, mut path) = (Vec::new(), "/v1/sessions?limit=1000".to_owned());
-    // A bound, so that a server that repeats its pages ends the list too.
-    for _ in 0..20 {
-        let page: Page = server.get(&path).await?;
-        all.extend(page.sessions);
-        match page.next {
-            Some(next) => path = format!("/v1/sessions?limit=1000&after={next}"),
-            None => break,
-        }
-    }
-    all.sort_by_key(|info| std::cmp::Reverse(info.changed));
-    Ok(all)
+    let page: Page = server.get("/v1/sessions?order=changed&limit=1000").await?;
+    Ok(page.sessions)
 }
 
 /// Writes the whole log of a session to a new file. Returns the number of facts.

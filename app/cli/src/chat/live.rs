@@ -414,9 +414,10 @@ impl<'a> LiveTerminal<'a> {
     }
 
     fn resize(&mut self, columns: u16, rows: u16) {
-        self.size = Size { columns, rows };
-        self.screen.resize(self.size);
-        self.changed = true;
+        let size = Size { columns, rows };
+        self.changed |= size != self.size;
+        self.size = size;
+        self.screen.resize(size);
     }
 
     fn copy(&mut self, chat: &Chat) {
@@ -444,6 +445,10 @@ impl<'a> LiveTerminal<'a> {
 
     /// Draws what changed, if a frame is due.
     fn draw(&mut self, chat: Option<&Chat>) -> Result<(), Failure> {
+        // The terminal may have another size before it says so.
+        if let Ok((columns, rows)) = self.device.size() {
+            self.resize(columns, rows);
+        }
         if self.changed && self.screen.due().is_none_or(|due| due <= Instant::now()) {
             self.changed = false;
             let live = self.live_area(chat);

@@ -165,15 +165,17 @@ impl Chat {
 
     /// Finds a session by its id, the beginning of its id, or `last`.
     async fn find(&self, wanted: &str) -> Result<SessionInfo, Failure> {
-        let sessions = self.conversation.sessions().await.map_err(RequestFailure::into_failure)?;
-        if wanted == "last" {
-            let newest = sessions.into_iter().next();
-            return newest.ok_or_else(|| Failure::usage("there is no session to continue"));
+        if wanted != "last"
+            && let Some(exact) = self.conversation.find(wanted).await
+        {
+            return Ok(exact);
         }
-        let mut found = sessions.into_iter().filter(|info| info.id.as_str().starts_with(wanted));
+        let sessions = self.conversation.sessions().await.map_err(RequestFailure::into_failure)?;
+        let is_it = |info: &SessionInfo| wanted == "last" || info.id.as_str().starts_with(wanted);
+        let mut found = sessions.into_iter().filter(is_it);
         match (found.next(), found.next()) {
+            (Some(newest), _) if wanted == "last" => Ok(newest),
             (Some(one), None) => Ok(one),
-            (Some(one), Some(_)) if one.id.as_str() == wanted => Ok(one),
             (Some(one), Some(two)) => Err(Failure::usage(format!(
                 "{wanted:?} names several sessions, for example {} and {}: give more of the id",
                 one.id, two.id

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use windlass_engine::core::{HookSpec, Settings};
 use windlass_terminal::{Line, Theme};
 
@@ -78,8 +78,11 @@ pub(super) fn session_row(info: &SessionInfo) -> String {
     let title = info.title.as_deref().unwrap_or("(nothing was said)");
     let model = info.model.as_deref().map(|model| format!("  {model}")).unwrap_or_default();
     let state = if info.state == "idle" { String::new() } else { format!("  {}", info.state) };
+    let cost = info.cost_micros.filter(|cost| *cost > 0);
+    let cost = cost.map(|cost| format!("  {}", money(cost))).unwrap_or_default();
     let title = first_words(&visible(title), 70);
-    format!("{}  {:>8}{state}{model}  {title}", info.id, age(info.changed, SystemTime::now()))
+    let age = age(info.changed, SystemTime::now());
+    format!("{}  {age:>8}{state}{model}{cost}  {title}", info.id)
 }
 
 /// Returns the time since a moment in milliseconds since 1970, in one unit.
@@ -98,7 +101,7 @@ pub(super) fn age(ms: u64, now: SystemTime) -> String {
 pub(super) fn models(answer: &Value, theme: &Theme) -> Vec<Line> {
     let models = answer.get("models").and_then(Value::as_array);
     let rows = models.into_iter().flatten().filter_map(|model| {
-        let id = model.get("id").and_then(Value::as_str).or_else(|| model.as_str())?;
+        let id = model.get("name").and_then(Value::as_str)?;
         let efforts = model.get("efforts").and_then(Value::as_array);
         let efforts: Vec<&str> = efforts.into_iter().flatten().filter_map(Value::as_str).collect();
         let row = Line::plain(format!("  {}", one_line(id)));
@@ -162,13 +165,59 @@ fn unrecorded(answer: &Value) -> Option<&'static str> {
 
 /// Returns the tokens and the cost of a session, as far as its server counts them.
 pub(super) fn usage(answer: &Value, theme: &Theme) -> Vec<Line> {
-    let wanted = ["turns", "usage", "cost", "context_tokens", "window"];
-    let named = |name: &str| Some((name.to_owned(), answer.get(name)?.clone()));
-    let known: Map<String, Value> = wanted.into_iter().filter_map(named).collect();
-    match known.values().all(Value::is_null) {
-        true => vec![Line::styled("the server does not count tokens", theme.dim)],
-        false => rows(&Value::Object(known), theme),
-    }
+    let number = |of: &Value, name: &str| of.get(name).and_then(Value::as_u64);
+    let tokens = answer.get("spent").and_then(|spent| spent.get("usage")).unwrap_or(&Value::Null);
+    let rows = [
+        ("turns", number(answer, "turns")),
+        ("input tokens", number(tokens, "input")),
+        ("cached of those", number(tokens, "cached_input")),
+        ("output tokens", number(tokens, "output")),
+        ("reasoning of those", number(tokens, "reasoning_output")),
+        ("next request", number(answer, "context_tokens")),
+        ("window", number(answer, "window")),
+    ];
+    let known = rows.into_iter().filter_map(|(name, number)| Some((name, grouped(number?))));
+    let mut lines: Vec<Line> = known.map(|(name, number)| row(name, &number, theme)).collect();
+    lines.push(row(
+        "cost",
+        &number(answer, "cost_micros").map_or_else(|| "no prices are known".to_owned(), money),
+        theme,
+    ));
+    lines
+}
+
+/// Returns an amount of money, in millionths of the currency of the prices.
+pub(super) fn money(micros: u64) -> String {
+    format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
+}
+
+/// Returns what fills the model's window, the largest source first.
+pub(super) fn context(answer: &Value, theme: &Theme) -> Vec<Line> {
+    let number = |of: &Value, name: &str| of.get(name).and_then(Value::as_u64).unwrap_or_default();
+    let (tokens, window) = (number(answer, "tokens"), number(answer, "window"));
+    let of_window = match window {
+        0 => String::new(),
+        window => format!(
+            " of {} ({}%)",
+            grouped(window),
+            tokens.saturating_mul(100).checked_div(window).unwrap_or_default()
+        ),
+    };
+    let head = format!("The next request has about {} tokens{of_window}", grouped(tokens));
+    let mut sources: Vec<&Value> =
+        answer.get("sources").and_then(Value::as_array).into_iter().flatten().collect();
+    sources.sort_by_key(|source| std::cmp::Reverse(number(source, "tokens")));
+    let line = |source: &Value| {
+        let text = |name: &str| source.get(name).and_then(Value::as_str).unwrap_or_default();
+        let name = format!("{} {}", text("source"), one_line(text("name")));
+        row(name.trim_end(), &grouped(number(source, "tokens")), theme)
+    };
+    let head = Line::styled(head, theme.heading).wrapped(2);
+    [head].into_iter().chain(sources.into_iter().map(line)).collect()
+}
+
+fn row(name: &str, value: &str, theme: &Theme) -> Line {
+    Line::styled(format!("  {name:<28}"), theme.dim).with(format!("{value:>12}"), theme.text)
 }
 
 /// Returns the agents that the model can start.
@@ -205,45 +254,6 @@ pub(super) fn hooks(settings: Option<&Settings>, theme: &Theme) -> Vec<Line> {
 
 fn unseen(theme: &Theme) -> Line {
     Line::styled("not known here: the session's settings are earlier in its log", theme.dim)
-}
-
-/// Returns a JSON answer as rows of names and numbers, nested ones indented.
-pub(super) fn rows(answer: &Value, theme: &Theme) -> Vec<Line> {
-    let mut lines = Vec::new();
-    push_rows(answer, 1, theme, &mut lines);
-    lines
-}
-
-fn push_rows(value: &Value, depth: usize, theme: &Theme, lines: &mut Vec<Line>) {
-    let Some(fields) = value.as_object() else {
-        return;
-    };
-    let indent = "  ".repeat(depth);
-    for (name, value) in fields {
-        let name = name.replace('_', " ");
-        match value {
-            Value::Null => {}
-            Value::Object(_) => {
-                lines.push(Line::styled(format!("{indent}{name}"), theme.text));
-                push_rows(value, depth + 1, theme, lines);
-            }
-            Value::Array(all) => {
-                for part in all {
-                    push_rows(part, depth, theme, lines);
-                }
-            }
-            Value::Number(number) => {
-                let number = number.as_u64().map_or_else(|| number.to_string(), grouped);
-                lines.push(row(&indent, &name, &number, theme));
-            }
-            Value::String(text) => lines.push(row(&indent, &name, &one_line(text), theme)),
-            Value::Bool(is) => lines.push(row(&indent, &name, &is.to_string(), theme)),
-        }
-    }
-}
-
-fn row(indent: &str, name: &str, value: &str, theme: &Theme) -> Line {
-    Line::styled(format!("{indent}{name:<28}"), theme.dim).with(value, theme.text)
 }
 
 #[cfg(test)]

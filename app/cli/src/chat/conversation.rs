@@ -388,10 +388,12 @@ impl Conversation {
         self.command("compact", "POST", "/compact".to_owned(), body);
     }
 
-    /// Changes settings of the session.
+    /// Changes settings of the session, or its title.
     pub(super) fn change(&self, body: Value) {
-        self.command("change the session", "PATCH", String::new(), Some(body));
-        self.refresh_info();
+        self.on_session(async move |session| {
+            let changed: Result<SessionInfo, _> = session.post("PATCH", "", Some(&body)).await;
+            changed.map(Outcome::Info).map_err(|failure| failure.of("change the session"))
+        });
     }
 
     /// Withdraws a waiting input.

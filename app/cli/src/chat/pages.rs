@@ -73,16 +73,25 @@ pub(super) fn queue(queue: &[QueuedInput], theme: &Theme) -> Vec<Line> {
     (1..).zip(queue).map(row).collect()
 }
 
-/// Returns a session in one line: its id, its age, its state, its model and its title.
+/// Returns a session in one line: its id, its details and its title.
 pub(super) fn session_row(info: &SessionInfo) -> String {
+    format!("{}  {}  {}", info.id, session_details(info), session_title(info))
+}
+
+/// Returns the first words of a session's title.
+pub(super) fn session_title(info: &SessionInfo) -> String {
     let title = info.title.as_deref().unwrap_or("(nothing was said)");
-    let model = info.model.as_deref().map(|model| format!("  {model}")).unwrap_or_default();
-    let state = if info.state == "idle" { String::new() } else { format!("  {}", info.state) };
-    let cost = info.cost_micros.filter(|cost| *cost > 0);
-    let cost = cost.map(|cost| format!("  {}", money(cost))).unwrap_or_default();
-    let title = first_words(&visible(title), 70);
-    let age = age(info.changed, SystemTime::now());
-    format!("{}  {age:>8}{state}{model}{cost}  {title}", info.id)
+    first_words(&visible(title), 60)
+}
+
+/// Returns a session's age, its state, its model, its cost and the beginning of its id.
+pub(super) fn session_details(info: &SessionInfo) -> String {
+    let mut words = vec![age(info.changed, SystemTime::now())];
+    words.extend((info.state != "idle").then(|| info.state.clone()));
+    words.extend(info.model.as_deref().map(one_line));
+    words.extend(info.cost_micros.filter(|cost| *cost > 0).map(money));
+    words.push(info.id.as_str().chars().take(10).collect());
+    words.join(" · ")
 }
 
 /// Returns the time since a moment in milliseconds since 1970, in one unit.

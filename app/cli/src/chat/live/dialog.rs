@@ -62,9 +62,9 @@ impl Dialog {
     /// Offers sessions.
     pub(super) fn sessions(sessions: Vec<SessionInfo>, now: Instant) -> Self {
         let menu = Menu::new("Continue a session; type to search");
-        let menu = sessions
-            .into_iter()
-            .fold(menu, |menu, info| menu.row(pages::session_row(&info), "", info));
+        let menu = sessions.into_iter().fold(menu, |menu, info| {
+            menu.row(pages::session_title(&info), pages::session_details(&info), info)
+        });
         Self { kind: Kind::Sessions(menu), since: now }
     }
 

@@ -35,6 +35,8 @@ pub(crate) struct Arrivals {
     /// Keys that may be of one burst, with the time of the last one.
     held: Vec<Key>,
     last: Option<Instant>,
+    /// True with a line break among the held keys.
+    broken: bool,
     /// True if the held keys are a paste.
     paste: bool,
     /// End of the last paste that was put together.
@@ -62,7 +64,10 @@ impl Arrivals {
         for one in decoded {
             match one {
                 Decoded::Input(Input::Key(key)) if is_text(key) => {
-                    self.paste = self.paste || self.becomes_paste();
+                    // A paste has a line break before its end. A few characters at once are those
+                    // of an input method, and text with one Enter at its end is typed by a program.
+                    self.paste |= self.broken && self.held.len() + 1 >= FEWEST;
+                    self.broken |= is_newline(key);
                     self.held.push(key);
                     self.last = Some(now);
                 }
@@ -70,14 +75,6 @@ impl Arrivals {
                 Decoded::Background(color) => self.background = Some(color),
             }
         }
-    }
-
-    /// Returns true if the held keys and one more are a paste: if a line break is not their end, or if
-    /// they are many. A few characters at once are those of an input method, and text with one Enter
-    /// at its end comes from a program that types.
-    fn becomes_paste(&self) -> bool {
-        let many = self.held.len() >= LONG;
-        many || (self.held.len() + 1 >= FEWEST && self.held.iter().any(|key| is_newline(*key)))
     }
 
     /// Returns the background color that the terminal told, once.
@@ -127,16 +124,27 @@ impl Arrivals {
 
     fn release(&mut self) {
         let (keys, paste) = (std::mem::take(&mut self.held), std::mem::take(&mut self.paste));
+        let broken = std::mem::take(&mut self.broken);
         let Some(last) = self.last.take().filter(|_| !keys.is_empty()) else {
             return;
         };
         let rest = self.pasted.is_some_and(|pasted| last.duration_since(pasted) < REST);
-        if paste || (rest && keys.iter().any(|key| is_newline(*key))) {
+        let ended = keys.last().copied().is_some_and(is_newline);
+        if paste || (rest && broken) {
             self.pasted = Some(last);
-            self.ready.push_back(Input::Paste(keys.into_iter().map(character).collect()));
+            self.add_paste(&keys);
+        } else if keys.len() > LONG {
+            let (text, end) = keys.split_at(keys.len() - usize::from(ended));
+            self.add_paste(text);
+            self.ready.extend(end.iter().copied().map(Input::Key));
         } else {
             self.ready.extend(keys.into_iter().map(Input::Key));
         }
+    }
+
+    fn add_paste(&mut self, keys: &[Key]) {
+        let text = keys.iter().copied().map(character).collect();
+        self.ready.push_back(Input::Paste(text));
     }
 }
 

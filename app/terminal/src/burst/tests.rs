@@ -79,9 +79,11 @@ fn an_input_method_and_a_program_that_types_are_no_paste() {
 }
 
 #[test]
-fn a_long_line_at_once_is_a_paste() {
+fn a_long_line_at_once_is_a_paste_and_an_enter_at_its_end_is_a_key() {
     let long = "x".repeat(LONG + 1);
     assert_eq!(arrive(&[(0, &long)]), [paste(&long)]);
+    let ended = arrive(&[(0, &format!("{long}\r"))]);
+    assert_eq!(ended, [vec![paste(&long)], keys("\r")].concat());
 }
 
 #[test]

@@ -217,8 +217,9 @@ fn output(observation: &Observation, theme: &Theme) -> Vec<Line> {
     let is_said = |line: &str| line.trim().is_empty() || line.starts_with("[exit code ");
     let mut lines = text.lines().filter(|line| !is_said(line));
     let shown = lines.by_ref().take(most);
-    let line =
-        |text: &str| Line::styled(format!("  {}", first_words(&visible(text), OUTPUT_CHARS)), theme.dim);
+    let line = |text: &str| {
+        Line::styled(format!("  {}", first_words(&visible(text), OUTPUT_CHARS)), theme.dim)
+    };
     let mut out: Vec<Line> = shown.map(line).collect();
     let more = lines.count();
     if more > 0 {

@@ -327,3 +327,65 @@ fn a_limit_is_named_with_its_flag_and_the_way_on() {
     let shown = place.run(&["show", "s"]).out;
     assert!(shown.contains("--max-samples") && shown.contains("returned"), "{shown}");
 }
+
+#[test]
+fn help_has_groups_and_short_help_the_flags_of_every_day() {
+    let place = Place::new();
+    let flags = |help: &str| help.lines().filter(|line| line.trim_start().starts_with('-')).count();
+    for command in ["run", "resume", "compact", "serve", "chat", "doctor", "config"] {
+        let long = place.run(&[command, "--help"]).out;
+        let (before, options) = long.split_once("\nOptions:\n").unwrap();
+        assert!(!before.contains("\n  -"), "{command}: {before}");
+        for group in ["\nModel:\n", "\nPermissions:\n", "\nTools:\n", "\nLimits:\n", "\nStore:\n"] {
+            assert!(long.contains(group), "{command}: {long}");
+        }
+        assert!(flags(options) > 40, "{command}: {long}");
+        // A flag without a group would be among those that ask for help or the version.
+        let is_in = |line: &&str| line.is_empty() || line.starts_with(' ');
+        let alone: Vec<&str> = options.lines().take_while(is_in).collect();
+        assert_eq!(flags(&alone.join("\n")), 2, "{command}: {alone:?}");
+        let short = place.run(&[command, "-h"]).out;
+        assert!((8..=20).contains(&flags(&short)), "{command}: {short}");
+    }
+    let run = place.run(&["run", "-h"]).out;
+    expect_test::expect_file!["texts/run_help.txt"].assert_eq(&run);
+    let letters = ["run", "-s", "s", "-p", "demo", "-m", "demo-script", "-C", ".", "-j", "hello"];
+    let done = place.run(&letters);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(place.run(&["show", "s"]).out.contains("session s on demo demo-script"));
+}
+
+/// Runs a program with this input, if it is on this machine.
+fn checked(place: &Place, program: &str, arguments: &[&str], input: &str) {
+    let path = place.file("checked");
+    std::fs::write(&path, input).unwrap();
+    let mut command = Command::new(program);
+    match command.args(arguments).arg(&path).output() {
+        Ok(ran) => assert!(ran.status.success(), "{program}: {ran:?}"),
+        Err(error) => eprintln!("not checked by {program}, which is not here: {error}"),
+    }
+}
+
+#[test]
+fn shells_and_man_read_what_is_made_for_them() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let made = place.run(&["completions", shell]);
+        assert_eq!(made.code, 0, "{}", made.err);
+        assert!(made.out.contains("max-output-tokens"), "{shell}");
+        checked(&place, shell, &["-n"], &made.out);
+        if shell == "bash" {
+            let used = "COMP_WORDS=(windlass resu); COMP_CWORD=1; _windlass windlass resu windlass; \
+                        [ \"${COMPREPLY[*]}\" = resume ]";
+            checked(&place, shell, &[], &format!("{}\n{used}\n", made.out));
+        }
+    }
+    let page = place.run(&["man"]).out;
+    assert!(page.contains(".TH windlass 1") && page.contains("windlass\\-run(1)"), "{page}");
+    assert_eq!(place.run(&["man", "pages"]).code, 0);
+    let run = std::fs::read_to_string(place.file("pages/windlass-run.1")).unwrap();
+    assert!(run.contains("\\-\\-max\\-output\\-tokens"), "{run}");
+    std::fs::write(place.file("taken"), "").unwrap();
+    let refused = place.run(&["man", "taken"]);
+    assert_eq!(refused.code, 1, "{}", refused.err);
+}

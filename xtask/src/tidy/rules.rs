@@ -102,6 +102,8 @@ pub(super) const HOMES: &[(&str, &[&str])] = &[
     ("axum", &["app/server"]),
     ("chacha20poly1305", &["adapters/encrypted"]),
     ("clap", &["app/cli"]),
+    ("clap_complete", &["app/cli"]),
+    ("clap_mangen", &["app/cli"]),
     ("deadpool-postgres", &["adapters/postgres"]),
     ("http-body-util", &["adapters/demo"]),
     ("hyper", &["adapters/demo", "app/server"]),

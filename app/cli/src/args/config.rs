@@ -116,6 +116,8 @@ impl Command {
             | Self::Approvals(_)
             | Self::Config(_)
             | Self::Init(_)
+            | Self::Completions(_)
+            | Self::Man(_)
             | Self::Attach(_) => return Ok(()),
         };
         let profile = place.config_profile.as_deref();

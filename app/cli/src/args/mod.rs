@@ -4,7 +4,9 @@ mod approvals;
 mod changes;
 mod chat;
 mod config;
+mod help;
 mod inputs;
+mod manual;
 mod mcp;
 mod parse;
 mod processes;
@@ -33,6 +35,7 @@ pub(crate) use changes::{DiffArgs, RewindArgs, UndoArgs};
 pub(crate) use chat::ChatArgs;
 pub(crate) use config::{ConfigArgs, ConfigCommand, InitArgs};
 pub(crate) use inputs::{InputsArgs, InputsCommand};
+pub(crate) use manual::{CompletionsArgs, ManArgs};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
     AddServerArgs, GetServerArgs, ListPromptsArgs, ListResourcesArgs, ListServersArgs, LoginArgs,
@@ -70,6 +73,11 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Returns the description of the commands, which names the adapters of the program.
+    pub(crate) fn described(adapters: &Adapters) -> clap::Command {
+        with_own(help::with_groups(Self::command()), adapters)
+    }
+
     /// Reads the arguments of the process. Help names the adapters of the program.
     ///
     /// # Errors
@@ -86,7 +94,7 @@ impl Args {
         words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
         adapters: &Adapters,
     ) -> Result<Self, clap::Error> {
-        let mut command = with_own(with_received(Self::command()), adapters);
+        let mut command = with_received(Self::described(adapters));
         let matches = command.try_get_matches_from_mut(words)?;
         let read = Self::from_arg_matches(&matches).and_then(|mut args| {
             if let (Command::Inputs(inputs), Some((_, given))) =
@@ -254,6 +262,12 @@ pub(crate) enum Command {
     Config(Box<ConfigArgs>),
     /// Write a first config.toml with your provider and model, and check them.
     Init(InitArgs),
+    /// Print completions for a shell.
+    ///
+    /// For bash, for example: windlass completions bash > ~/.local/share/bash-completion/completions/windlass
+    Completions(CompletionsArgs),
+    /// Print the page of the manual, or write a page of each command into a folder.
+    Man(ManArgs),
     /// Attach this terminal to a session of a server.
     ///
     /// Shows the session and asks its questions here.

@@ -26,13 +26,13 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
     #[command(flatten)]
-    pub(crate) place: LocationArgs,
-    #[command(flatten)]
     pub(crate) shape: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
     #[command(flatten)]
     pub(crate) sharing: ProgramSharingArgs,
     #[command(flatten)]
-    pub(crate) recording: RecordingArgs,
+    pub(crate) place: LocationArgs,
 }
 
 /// Arguments of `windlass resume`.
@@ -54,13 +54,13 @@ pub(crate) struct ResumeArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
     #[command(flatten)]
-    pub(crate) place: LocationArgs,
-    #[command(flatten)]
     pub(crate) shape: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
     #[command(flatten)]
     pub(crate) sharing: ProgramSharingArgs,
     #[command(flatten)]
-    pub(crate) recording: RecordingArgs,
+    pub(crate) place: LocationArgs,
 }
 
 impl ResumeArgs {

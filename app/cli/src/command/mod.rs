@@ -20,6 +20,7 @@ mod inputs;
 mod ledger;
 mod lines;
 mod log;
+mod manual;
 #[cfg(feature = "mcp")]
 mod mcp;
 #[cfg(all(feature = "mcp", feature = "server"))]
@@ -103,6 +104,8 @@ pub(crate) async fn run(args: Args, adapters: &Adapters) -> Result<ExitKind, Fai
         Command::Doctor(args) => doctor::doctor(args, adapters).await,
         Command::Config(args) => config::config(*args, adapters),
         Command::Init(args) => init::init(args, adapters).await,
+        Command::Completions(args) => manual::completions(&args, adapters),
+        Command::Man(args) => manual::man(&args, adapters),
         Command::Attach(args) => attach::attach(args).await,
     }
 }

@@ -50,6 +50,8 @@ pub(crate) fn secret_variables(command: &Command, adapters: &Adapters) -> Vec<St
         | Command::Repair(_)
         | Command::Erase(_)
         | Command::Inputs(_)
+        | Command::Completions(_)
+        | Command::Man(_)
         | Command::Processes(_)
         | Command::Vacuum(_)
         | Command::Rekey(_)

@@ -211,8 +211,16 @@ impl<'a> LiveTerminal<'a> {
             let lines = chat.enter(message, how).await?;
             self.screen.commit(lines);
         }
+        let own = chat.own_commands.hints().map(|(name, about)| CommandHint {
+            name: name.to_owned(),
+            about,
+            takes: Some("[WORDS]".to_owned()),
+        });
+        self.composer.set_commands(command_hints().into_iter().chain(own).collect());
         self.changed = true;
         loop {
+            let lines = chat.run_later().await?;
+            self.screen.commit(lines);
             self.follow_asks(chat);
             self.draw(Some(chat))?;
             let due = self.screen.due();

@@ -8,11 +8,13 @@ mod calls;
 mod connect;
 mod conversation;
 mod live;
+mod own_commands;
 mod pages;
 mod plain;
 mod slash;
 mod transcript;
 
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
 
 use serde_json::json;
@@ -27,6 +29,7 @@ use crate::wiring::{self, Adapters, TrustAsker};
 use asks::Choice;
 use connect::Connection;
 use conversation::{Conversation, Message, OpenAsk, SendAs, SessionInfo, Update};
+use own_commands::OwnCommands;
 use slash::{QueueChange, Slash};
 
 /// Conversation with what its commands need.
@@ -49,6 +52,10 @@ struct Chat {
     copy: Option<String>,
     /// True to copy it.
     copies: bool,
+    /// Prompts and skills that the person names as commands.
+    own_commands: OwnCommands,
+    /// Commands that run once the turn has ended.
+    later: VecDeque<Slash>,
     /// Message that goes back to the editor.
     edit: Option<Message>,
     /// Theme that was asked for.
@@ -123,6 +130,7 @@ impl Chat {
         if let Some(folder) = &args.place.workspace {
             place.extend(["--workspace".to_owned(), folder.display().to_string()]);
         }
+        let (folder, prompts) = (workspace.clone(), wiring::configured("prompts"));
         let mut conversation = Conversation::new(server, workspace, theme.clone(), columns);
         if let Some(permissions) = args.shape.permissions {
             conversation.set_option("permissions", json!(permissions));
@@ -141,6 +149,8 @@ impl Chat {
             own: own.is_some(),
             copy: None,
             copies: false,
+            own_commands: OwnCommands::load(prompts.as_deref(), folder.as_deref()),
+            later: VecDeque::new(),
             edit: None,
             retheme: None,
         }
@@ -247,16 +257,41 @@ impl Chat {
         }
     }
 
-    /// Acts upon a line of the person: a command, or a message.
+    /// Acts upon a line of the person: a command, or a message. While a turn runs, a queued command
+    /// waits for its end.
     async fn enter(&mut self, message: Message, how: SendAs) -> Result<Vec<Line>, Failure> {
+        let mut message = message;
         if message.images.is_empty() && !message.text.contains('\n') {
-            let command = slash::parse(message.text.trim_end());
-            if command != Slash::Message {
-                return self.slash(command).await;
+            let line = message.text.trim_end();
+            match self.own_commands.expand(line) {
+                Some(text) => message.text = text,
+                None => {
+                    let command = slash::parse(line);
+                    let waits = how == SendAs::Queue && self.conversation.transcript().is_busy();
+                    if command != Slash::Message && waits {
+                        let words = format!("{line} waits for the end of the turn");
+                        self.later.push_back(command);
+                        return Ok(vec![Line::styled(words, self.theme.dim)]);
+                    }
+                    if command != Slash::Message {
+                        return self.slash(command).await;
+                    }
+                }
             }
         }
         self.send(message, how);
         Ok(Vec::new())
+    }
+
+    /// Runs the next command that waits, once no turn is open.
+    async fn run_later(&mut self) -> Result<Vec<Line>, Failure> {
+        if self.conversation.transcript().is_busy() || self.sending {
+            return Ok(Vec::new());
+        }
+        match self.later.pop_front() {
+            Some(command) => self.slash(command).await,
+            None => Ok(Vec::new()),
+        }
     }
 
     async fn slash(&mut self, command: Slash) -> Result<Vec<Line>, Failure> {

@@ -54,6 +54,8 @@ impl PlainTerminal {
         let mut interrupt = listen(SignalKind::interrupt())?;
         let mut terminate = listen(SignalKind::terminate())?;
         loop {
+            let lines = self.chat.run_later().await?;
+            self.print(&lines)?;
             if let Some(exit) = self.settle().await? {
                 return Ok((exit, self.chat));
             }

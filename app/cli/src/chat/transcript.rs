@@ -690,3 +690,6 @@ pub(super) fn grouped(number: u64) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

@@ -75,7 +75,8 @@ pub(crate) use settings::{
     AvailableExtensions, changed_settings, new_settings, permitted_calls, widening,
 };
 pub(crate) use skills::{
-    as_project_file as skill_as_project_file, named_skills, untrusted_skills, usable_skills,
+    as_project_file as skill_as_project_file, named_skills, skill_names, untrusted_skills,
+    usable_skills,
 };
 pub use tool_scheme::{ToolScheme, ToolSetup};
 pub(crate) use tools::{RuledToolbox, configured};

@@ -4,7 +4,7 @@
 //! skill of a name is used, and the project's before the user's. `skills.toml` in the user's
 //! configuration folder hides some.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -125,6 +125,13 @@ pub(crate) fn named_skills(workspace: &Path, prompt: &str) -> Result<Vec<Context
         text: windlass_skills::activated(skill).into(),
     });
     Ok(part.collect())
+}
+
+/// Returns the names of the skills that sessions of this workspace may use, with what they are for.
+pub(crate) fn skill_names(workspace: &Path) -> BTreeMap<String, String> {
+    let usable = TrustRecord::load().and_then(|record| usable_skills(workspace, &record));
+    let skills = usable.map(|catalogue| catalogue.skills).unwrap_or_default().into_iter();
+    skills.map(|(name, skill)| (name, skill.description)).collect()
 }
 
 /// Returns true if a part of context has a name of this form.

@@ -310,6 +310,8 @@ fn effort_instructions_and_a_bound_are_sent_and_kept_in_each_api() {
         assert_eq!(later.effort.as_deref(), Some("low"), "{api}");
         let system = later.system.unwrap();
         assert!(system.ends_with("Greek.") && !system.contains("Latin"), "{api}: {system}");
+        let chosen = sent(&["resume", "s1", "more", "--effort", "default"]);
+        assert_eq!(chosen.effort, None, "{api}");
         let removed = sent(&["resume", "s1", "more", "--instructions", ""]).system.unwrap();
         assert!(removed.starts_with("You are") && !removed.contains("of the user for"), "{api}");
     }

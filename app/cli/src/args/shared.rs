@@ -69,6 +69,8 @@ pub(crate) struct SettingsArgs {
     #[arg(long, value_name = "M", env = "WINDLASS_MODEL")]
     pub(crate) model: Option<String>,
     /// Reasoning effort, in a word of the provider: none, minimal, low, medium, high, xhigh or max.
+    ///
+    /// With default, the provider chooses again.
     #[arg(long, value_name = "LEVEL", value_parser = words)]
     pub(crate) effort: Option<String>,
     /// Add instructions for the model, or those of a file with @FILE.

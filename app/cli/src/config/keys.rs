@@ -35,8 +35,8 @@ const OF_PROCESS: [&str; 12] = [
 ];
 
 /// Keys of a model's own table.
-const OF_MODEL: [&str; 6] =
-    ["base-url", "edit-tool", "max-answer-tokens", "price", "provider", "window"];
+const OF_MODEL: [&str; 7] =
+    ["base-url", "edit-tool", "effort", "max-output-tokens", "price", "provider", "window"];
 
 /// Keys whose lists add up over the command, the profile and the file.
 const RULES: [&str; 3] = ["allow", "ask", "deny"];

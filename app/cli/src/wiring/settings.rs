@@ -12,6 +12,9 @@ use crate::config;
 use crate::exit::Failure;
 use crate::present::print_notice;
 
+/// Effort that leaves the choice to the provider.
+const DEFAULT: &str = "default";
+
 /// Mode of a process that names none.
 const MODE: Mode = Mode::Build;
 
@@ -234,7 +237,9 @@ fn with(mut settings: Settings, shape: &SettingsArgs) -> Result<Settings, Failur
     settings.window.strategy = shape.compaction.unwrap_or(settings.window.strategy);
     settings.price = shape.price.or(settings.price);
     settings.max_output_tokens = shape.max_output_tokens.or(settings.max_output_tokens);
-    settings.effort = shape.effort.clone().or(settings.effort);
+    if let Some(effort) = &shape.effort {
+        settings.effort = Some(effort.clone()).filter(|effort| effort != DEFAULT);
+    }
     if let Some(text) = &shape.instructions {
         instructions::set(&mut settings.instructions, text)?;
     }

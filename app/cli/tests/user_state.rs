@@ -397,10 +397,10 @@ fn a_first_configuration_is_asked_for_at_a_terminal() {
     let mut asked = TerminalProcess::run(&place, &["init"]);
     asked.until("Provider [demo]: ");
     asked.line("");
-    asked.until("Model [demo-script]: ");
-    asked.line("mine");
     asked.until("Base URL [the provider's own]: ");
     asked.line("");
+    asked.until("Model [demo-script]: ");
+    asked.line("mine");
     let ended = asked.end();
     assert_eq!(ended.code, 0, "{}", ended.err);
     let text = fs::read_to_string(place.file("home/.config/windlass/config.toml")).unwrap();

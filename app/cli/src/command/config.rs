@@ -50,7 +50,10 @@ fn show(args: &ConfigArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     };
     let shape = args.shape.for_session(None);
     let provider = adapters.usual_provider(&shape);
-    let model = shape.model.clone().or_else(|| adapters.usual_model(&provider));
+    let named = shape.base_url.clone().or_else(|| adapters.environment_url(&provider));
+    // No model is assumed at an address that is not the provider's own.
+    let own = adapters.usual_model(&provider).filter(|_| named.is_none());
+    let model = shape.model.clone().or(own);
     let mut keys = args.keys.clone();
     for key in keys.iter_mut().filter(|key| key.from.is_none()) {
         match key.key.as_str() {
@@ -59,7 +62,6 @@ fn show(args: &ConfigArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
             _ => {}
         }
     }
-    let named = shape.base_url.clone().or_else(|| adapters.environment_url(&provider));
     let listed = model.as_deref().filter(|_| shape.price.is_none());
     let listed = listed.and_then(|model| config::list_price(&provider, named.as_deref(), model));
     let terminal = config.map(|config| config.terminal().clone()).unwrap_or_default();

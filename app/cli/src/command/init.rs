@@ -69,16 +69,17 @@ async fn ask(args: InitArgs, adapters: &Adapters) -> Result<InitArgs, Failure> {
     let usual = adapters.usual_provider(&SettingsArgs::default());
     let question = format!("Providers: {names}\nProvider [{usual}]: ");
     let provider = answer(&mut terminal, question).await?.unwrap_or(usual);
-    let model = match args.model {
-        Some(model) => Some(model),
-        None => {
-            let usual = adapters.usual_model(&provider).unwrap_or_else(|| "none".to_owned());
-            answer(&mut terminal, format!("Model [{usual}]: ")).await?
-        }
-    };
     let base_url = match args.base_url {
         Some(url) => Some(url),
         None => answer(&mut terminal, "Base URL [the provider's own]: ".to_owned()).await?,
+    };
+    let model = match args.model {
+        Some(model) => Some(model),
+        None => {
+            let own = adapters.usual_model(&provider).filter(|_| base_url.is_none());
+            let question = own.map_or("Model: ".to_owned(), |own| format!("Model [{own}]: "));
+            answer(&mut terminal, question).await?
+        }
     };
     Ok(InitArgs { provider: Some(provider), model, base_url, ..args })
 }

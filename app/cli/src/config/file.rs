@@ -167,10 +167,8 @@ impl Reader<'_> {
         let Some(mut values) = values(key, value.get_ref()) else {
             return self.mistyped(given, value, key.form.expected());
         };
-        if key.is_path {
-            let beside = self.path.parent().unwrap_or(Path::new(""));
-            values.iter_mut().for_each(|path| *path = beside.join(&*path).display().to_string());
-        }
+        let beside = self.path.parent().unwrap_or(Path::new(""));
+        values = values.into_iter().map(|value| key.resolve(value, beside)).collect();
         if let Err(reason) = self.keys.parse([(key.name.as_str(), values.as_slice())]) {
             return self.problem(value.span().start, &format!("invalid `{given}`: {reason}"));
         }

@@ -1,6 +1,8 @@
 //! Keys of the configuration file: the long names of the flags of a turn. There is no second list of
 //! them, so a new flag is a key.
 
+use std::path::Path;
+
 use clap::builder::Resettable;
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, ValueHint, value_parser};
 
@@ -19,7 +21,7 @@ pub(super) const NO_KEYS: [&str; 8] = [
 ];
 
 /// Keys that apply to a process, whichever sessions it drives. All others are defaults of new sessions.
-const OF_PROCESS: [&str; 12] = [
+pub(super) const OF_PROCESS: [&str; 12] = [
     "connect-timeout",
     "escalation",
     "hooks",
@@ -35,7 +37,7 @@ const OF_PROCESS: [&str; 12] = [
 ];
 
 /// Keys of a model's own table.
-const OF_MODEL: [&str; 7] =
+pub(super) const OF_MODEL: [&str; 7] =
     ["base-url", "edit-tool", "effort", "max-output-tokens", "price", "provider", "window"];
 
 /// Keys whose lists add up over the command, the profile and the file.
@@ -73,7 +75,9 @@ pub(super) struct Key {
     pub(super) id: String,
     pub(super) form: KeyForm,
     /// True if the value is a path, which is relative to the folder of the file.
-    pub(super) is_path: bool,
+    is_path: bool,
+    /// True if the value may be such a path after an @.
+    may_name_file: bool,
     /// Environment variable of the flag.
     pub(super) variable: Option<String>,
     /// Default by the help of the flag.
@@ -163,6 +167,7 @@ impl Key {
             id: arg.get_id().to_string(),
             form,
             is_path: arg.get_value_hint() == ValueHint::AnyPath,
+            may_name_file: value_name.is_some_and(|name| name.contains("@FILE")),
             variable: arg.get_env().map(|name| name.to_string_lossy().into_owned()),
             default: default.map(|(default, _)| default.to_owned()),
         })
@@ -180,8 +185,16 @@ impl Key {
 
     /// Returns true if a model's own table may have it.
     pub(super) fn is_of_model(&self) -> bool {
-        let mut names = self.aliases.iter().chain([&self.name]);
-        names.any(|name| OF_MODEL.contains(&name.as_str()))
+        OF_MODEL.contains(&self.name.as_str())
+    }
+
+    /// Returns a value whose path is relative to a folder.
+    pub(super) fn resolve(&self, value: String, beside: &Path) -> String {
+        match value.strip_prefix('@') {
+            Some(path) if self.may_name_file => format!("@{}", beside.join(path).display()),
+            Some(_) | None if self.is_path => beside.join(value).display().to_string(),
+            Some(_) | None => value,
+        }
     }
 
     /// Name as the file and the documentation write it.

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::{Args as _, Command, FromArgMatches as _};
 use windlass_engine::core::Settings;
 
-use super::keys::{Keys, NO_KEYS};
+use super::keys::{Keys, NO_KEYS, OF_MODEL, OF_PROCESS};
 use super::terminal::TERMINAL_KEYS;
 use super::*;
 use crate::args::{ProgramSharingArgs, SettingsArgs};
@@ -38,6 +38,9 @@ fn each_flag_of_a_turn_is_a_key_and_the_guide_names_it() {
         let name = arg.get_long().unwrap();
         let key = keys.find(name);
         assert_eq!(key.is_some(), !NO_KEYS.contains(&name), "{name}");
+    }
+    for name in OF_PROCESS.iter().chain(&OF_MODEL) {
+        assert!(keys.find(name).is_some(), "{name}");
     }
     for key in keys.all() {
         let row = format!("| `{}` |", key.written());
@@ -91,7 +94,8 @@ fn a_flag_precedes_the_model_the_profile_and_the_file() {
 #[test]
 fn an_existing_session_takes_what_is_of_the_process_alone() {
     let text = "model = \"m\"\nsandbox = \"read-only\"\ntools = \"t.json\"\nmax_samples = 3\n\
-                base_url = \"http://gateway/v1\"\n";
+                base_url = \"http://gateway/v1\"\ninstructions = \"@i.md\"\n\
+                max_answer_tokens = 99\n";
     let shape = applied(text, None, &[]);
     let recorded =
         |url: &str| Settings::new("openai", "m").with(|it| it.base_url = Some(url.to_owned()));
@@ -101,6 +105,9 @@ fn an_existing_session_takes_what_is_of_the_process_alone() {
     assert_eq!(existing.tools.as_deref(), Some(Path::new("/etc/w/t.json")));
     let own = shape.for_session(Some(&recorded("http://gateway/v1")));
     assert_eq!(own.base_url.as_deref(), Some("http://gateway/v1"));
+    let new = shape.for_session(None);
+    assert_eq!(new.instructions.as_deref(), Some("@/etc/w/i.md"));
+    assert_eq!(new.max_output_tokens, Some(99), "by its earlier name");
     // The flags alone stay as they were given.
     assert_eq!((shape.sandbox.profile, shape.tools), (None, None));
 }

@@ -186,7 +186,7 @@ fn a_resize_in_the_middle_of_an_answer_writes_nothing_twice() {
     terminal.wait_for("word20");
     terminal.resize(120, 30);
     terminal.wait_for("word60");
-    terminal.wait_for("your own words");
+    terminal.wait_for("(I am demo-script");
     terminal.send("/quit");
     terminal.wait_for("ended with 0");
     let all = terminal.scrollback();

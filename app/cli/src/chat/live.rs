@@ -17,7 +17,8 @@ use windlass_engine::core::Delivery;
 use windlass_engine::ports::Clock as _;
 use windlass_terminal::{
     Action, CommandHint, Composer, ComposerOptions, ComposerStyle, Cursor, Device, Draft, Files,
-    History, Input, Key, Line, LiveArea, Screen, Size, Style, Theme, background_variable, colors,
+    History, Input, Key, Line, LiveArea, Screen, Size, Style, Theme, background_answer,
+    background_variable, colors,
 };
 
 use super::calls::{one_line, time};
@@ -38,6 +39,8 @@ use status::StatusLine;
 const TICK: Duration = Duration::from_millis(250);
 /// Wait after which the end of a turn is announced to a person who may look elsewhere.
 const NOTIFY_AFTER: Duration = Duration::from_secs(10);
+/// Wait for the terminal's answer about its background.
+const BACKGROUND_WAIT: Duration = Duration::from_millis(50);
 /// Most rows of an answer that is not finished.
 const PREVIEW_ROWS: usize = 12;
 /// Most rows of running calls.
@@ -158,10 +161,25 @@ impl<'a> LiveTerminal<'a> {
         self.screen.commit([head, help, Line::default()]);
     }
 
+    /// Asks the terminal for its background, whose theme later lines have.
+    async fn ask_background(&mut self) -> Result<(), Failure> {
+        if self.background.is_some() || self.look.theme != config::Theme::Auto {
+            return Ok(());
+        }
+        let answer = self.device.background(BACKGROUND_WAIT).await;
+        let answer = answer.map_err(|error| unusable(&error))?;
+        self.background = answer.and_then(|answer| background_answer(&answer));
+        self.theme = theme(self.look.theme, self.background);
+        self.changed = true;
+        Ok(())
+    }
+
     /// Connects while the person types already; `None` if they leave before.
     async fn connect(&mut self, args: &ChatArgs) -> Result<Option<Connection>, Failure> {
         let adapters = self.adapters;
         let mut connecting = pin!(connect::connect(args, adapters));
+        self.draw(None)?;
+        self.ask_background().await?;
         loop {
             self.draw(None)?;
             let due = self.screen.due();

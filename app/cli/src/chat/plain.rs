@@ -109,11 +109,18 @@ impl PlainTerminal {
             return Ok(None);
         }
         self.leaving = false;
-        if let Some(text) = self.waiting.pop_front() {
+        // A command opens no turn, so the next line follows it at once.
+        while !self.chat.sending
+            && let Some(text) = self.waiting.pop_front()
+        {
             let message = Message { text, images: Vec::new() };
             let lines = self.chat.enter(message, SendAs::Queue).await?;
             self.print(&lines)?;
-            self.ended |= self.chat.left;
+            if self.chat.left {
+                return Ok(Some(self.chat.exit));
+            }
+        }
+        if self.chat.sending {
             return Ok(None);
         }
         if self.ended {

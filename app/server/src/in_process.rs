@@ -32,7 +32,7 @@ impl Server {
     }
 
     /// Drains the server and releases its sessions, as [`Server::serve`] does when it stops.
-    pub async fn leave(&self) {
+    pub async fn hand_off(&self) {
         listen::hand_off(&self.app).await;
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct OwnConnection {
 impl OwnConnection {
     /// Releases the sessions. Turns that are open continue when they are resumed.
     pub(super) async fn leave(self) {
-        self.server.leave().await;
+        self.server.hand_off().await;
         if let Some(node) = self.node {
             node.leave().await;
         }

@@ -1,7 +1,9 @@
 //! Live conversation: finished lines go to the scrollback, and a small area below them is redrawn.
 
+mod area;
 mod dialog;
 mod external;
+mod hand_over;
 mod status;
 
 use std::path::PathBuf;
@@ -41,12 +43,6 @@ const TICK: Duration = Duration::from_millis(250);
 const NOTIFY_AFTER: Duration = Duration::from_secs(10);
 /// Wait for the terminal's answer about its background.
 const BACKGROUND_WAIT: Duration = Duration::from_millis(50);
-/// Most rows of an answer that is not finished.
-const PREVIEW_ROWS: usize = 12;
-/// Most rows of running calls.
-const RUNNING_ROWS: usize = 12;
-/// Most waiting messages that are shown.
-const QUEUE_ROWS: usize = 5;
 /// Time in which a key still belongs to the message that was being typed when a question appeared.
 const GUARD: Duration = Duration::from_millis(500);
 
@@ -390,7 +386,7 @@ impl<'a> LiveTerminal<'a> {
                 self.dialog = None;
                 let title = info.title.clone().unwrap_or_else(|| info.id.to_string());
                 self.screen.set_title(&title);
-                let words = format!("— {}", one_line(&title));
+                let words = format!("Session: {}", one_line(&title));
                 self.screen.commit([Line::styled(words, self.theme.heading), Line::default()]);
                 chat.conversation.join(info);
             }
@@ -486,163 +482,6 @@ impl<'a> LiveTerminal<'a> {
         Ok(())
     }
 
-    fn live_area(&self, chat: Option<&Chat>) -> LiveArea {
-        let (columns, rows) = (self.size.columns, self.size.rows);
-        let mut lines = Vec::new();
-        if let Some(chat) = chat {
-            lines.extend(self.activity(chat));
-        }
-        let room = rows.saturating_sub(2).max(3);
-        let style = composer_style(&self.theme);
-        let (editor, cursor) = match &self.dialog {
-            Some(dialog) => dialog.view((columns, room), &self.theme, &style),
-            None => {
-                let view = self.composer.view(columns, room.min(12), &style);
-                (view.lines, Some(view.cursor))
-            }
-        };
-        let above = lines.len();
-        lines.extend(editor);
-        if self.dialog.is_some() && !self.composer.is_empty() {
-            let words = format!("  your message: {}", one_line(&self.composer.text()));
-            lines.push(Line::styled(words, self.theme.dim));
-        }
-        let info = chat.and_then(|chat| chat.conversation.info());
-        lines.push(match &self.hint {
-            Some(hint) => Line::styled(format!("  {}", visible(hint)), self.theme.warning),
-            None => self.status.line(info, &self.theme),
-        });
-        let cursor = cursor.map(|(row, column)| Cursor { row: above + row, column });
-        LiveArea { lines, cursor }
-    }
-
-    /// Returns the lines of what goes on.
-    fn activity(&self, chat: &Chat) -> Vec<Line> {
-        let transcript = chat.conversation.transcript();
-        let now = wiring::clock().now();
-        let mut lines = transcript.preview(PREVIEW_ROWS.min(usize::from(self.size.rows) / 2));
-        let running = transcript.running(now);
-        let hidden = running.len().saturating_sub(RUNNING_ROWS);
-        lines.extend(running.into_iter().skip(hidden));
-        if let Some((activity, took)) = transcript.activity(now) {
-            let activity = match chat.conversation.ask() {
-                Some(_) => "Waiting for your answer",
-                None => activity,
-            };
-            lines.push(
-                Line::styled(spinner(took), self.theme.accent)
-                    .with(format!(" {activity}"), self.theme.text)
-                    .with(format!("  {} · Esc interrupts", time(took)), self.theme.dim),
-            );
-        } else if chat.sending {
-            lines.push(Line::styled("· Sending", self.theme.dim));
-        }
-        let queue = transcript.queue();
-        for (number, input) in (1..).zip(queue).take(QUEUE_ROWS) {
-            let how = match input.delivery {
-                Delivery::Steer => "steers",
-                Delivery::Turn | Delivery::FollowUp => "waits",
-            };
-            let words = format!("  {number}. {how}: {}", one_line(&input.text));
-            lines.push(Line::styled(words, self.theme.dim));
-        }
-        if queue.len() > QUEUE_ROWS {
-            let words = format!("  and {} more: /queue", queue.len() - QUEUE_ROWS);
-            lines.push(Line::styled(words, self.theme.dim));
-        }
-        if !lines.is_empty() {
-            lines.push(Line::default());
-        }
-        lines
-    }
-
-    /// Edits the message in the person's editor.
-    async fn edit(&mut self) -> Result<(), Failure> {
-        let (text, name) = (self.composer.text(), format!("{:x}", wiring::clock().entropy()));
-        let edited = self.hand_over(move || external::edit(&text, &name)).await?;
-        match edited {
-            Ok(text) => self.composer.set_text(&text),
-            Err(error) => self.hint = Some(format!("the editor failed: {error}")),
-        }
-        Ok(())
-    }
-
-    /// Shows the whole log of the session in the person's pager.
-    async fn show_transcript(&mut self, chat: &Chat) -> Result<(), Failure> {
-        let text = match chat.conversation.whole_transcript().await {
-            Ok(text) => text,
-            Err(failure) => {
-                self.hint = Some(failure.message);
-                return Ok(());
-            }
-        };
-        let shown = self.hand_over(move || external::page(&text)).await?;
-        if let Err(error) = shown {
-            self.hint = Some(format!("the pager failed: {error}"));
-        }
-        Ok(())
-    }
-
-    /// Runs another command of the program, whose output goes to the scrollback.
-    async fn run_command(&mut self, words: &[String]) -> Result<(), Failure> {
-        self.release()?;
-        let args = crate::args::Args::parse_words(words, self.adapters);
-        match args {
-            Ok(args) => {
-                let run = Box::pin(crate::command::run(args, self.adapters));
-                if let Err(failure) = run.await {
-                    crate::present::print_error(&failure.message);
-                }
-            }
-            Err(error) => print_notice(&error.to_string()),
-        }
-        self.reclaim()
-    }
-
-    /// Hands the terminal over to another program while the work runs.
-    async fn hand_over<T: Send + 'static>(
-        &mut self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Failure> {
-        self.release()?;
-        let done = tokio::task::spawn_blocking(work).await;
-        self.reclaim()?;
-        done.map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))
-    }
-
-    /// Stops the process as Ctrl+Z does elsewhere, until it is continued.
-    fn suspend(&mut self) -> Result<(), Failure> {
-        let bytes = self.screen.suspend();
-        self.device.write(&bytes).map_err(|error| unusable(&error))?;
-        self.device.suspend().map_err(|error| unusable(&error))?;
-        self.redraw();
-        Ok(())
-    }
-
-    fn release(&mut self) -> Result<(), Failure> {
-        let bytes = self.screen.suspend();
-        self.device.write(&bytes).map_err(|error| unusable(&error))?;
-        self.device.pause().map_err(|error| unusable(&error))
-    }
-
-    fn reclaim(&mut self) -> Result<(), Failure> {
-        self.device.resume().map_err(|error| unusable(&error))?;
-        // Ctrl+C in the other program was meant for that one.
-        if let Some(interrupts) = &mut self.interrupts {
-            let mut now = Context::from_waker(Waker::noop());
-            while let Poll::Ready(Some(())) = interrupts.poll_recv(&mut now) {}
-        }
-        self.redraw();
-        Ok(())
-    }
-
-    fn redraw(&mut self) {
-        if let Ok((columns, rows)) = self.device.size() {
-            self.resize(columns, rows);
-        }
-        self.screen.resume();
-        self.changed = true;
-    }
 }
 
 fn unusable(error: &std::io::Error) -> Failure {
@@ -676,13 +515,6 @@ fn is_key(input: &Input, letter: char) -> bool {
     matches!(input, Input::Key(key) if *key == Key::ctrl(letter))
 }
 
-/// Returns the frame of the spinner at a time.
-fn spinner(took: Duration) -> &'static str {
-    const FRAMES: [&str; 8] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"];
-    let at = took.as_millis() / TICK.as_millis();
-    FRAMES.get(usize::try_from(at % 8).unwrap_or_default()).unwrap_or(&"⠋")
-}
-
 fn command_hints() -> Vec<CommandHint> {
     let hint = |(name, takes, about): &(&str, &str, &str)| CommandHint {
         name: (*name).to_owned(),
@@ -699,18 +531,6 @@ fn theme(named: config::Theme, background: Option<(u8, u8, u8)>) -> Theme {
         config::Theme::Dark => Theme::dark(),
         config::Theme::Light => Theme::light(),
         config::Theme::Plain => Theme::plain(),
-    }
-}
-
-fn composer_style(theme: &Theme) -> ComposerStyle {
-    ComposerStyle {
-        prompt: theme.accent,
-        command: theme.warning,
-        text: theme.text,
-        span: theme.code,
-        selected: Style { reverse: true, ..theme.accent },
-        label: theme.text,
-        detail: theme.dim,
     }
 }
 

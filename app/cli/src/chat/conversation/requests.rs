@@ -1,0 +1,226 @@
+//! Requests of a conversation: commands to its session, and what it shows on request.
+
+use std::convert::Infallible;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use windlass_engine::core::{InputId, Seq, SessionId, TurnId};
+use windlass_engine::ports::codec;
+use windlass_terminal::Line;
+
+use super::{Conversation, Message, Outcome, SessionInfo, Update};
+use crate::attach::{RemoteServer, RemoteSession, RequestFailure};
+use crate::chat::{calls, pages};
+use crate::present::{TurnNumbers, numbered_story};
+
+impl Conversation {
+    /// Asks the running turn to stop.
+    pub(super) fn interrupt(&self) {
+        let body = json!({"when": "now", "reason": "interrupted at the terminal"});
+        self.command("interrupt", "POST", "/interrupt".to_owned(), Some(body));
+    }
+
+    /// Resumes inputs that wait after an interrupt.
+    pub(super) fn continue_waiting(&self) {
+        self.command("continue", "POST", "/continue".to_owned(), None);
+    }
+
+    /// Compacts the conversation.
+    pub(super) fn compact(&self, focus: Option<&str>) {
+        let body = focus.map(|focus| json!({"focus": focus}));
+        self.command("compact", "POST", "/compact".to_owned(), body);
+    }
+
+    /// Changes settings of the session, or its title.
+    pub(super) fn change(&self, body: Value) {
+        self.on_session(async move |session| {
+            let changed: Result<SessionInfo, _> = session.post("PATCH", "", Some(&body)).await;
+            changed.map(Outcome::Info).map_err(|failure| failure.of("change the session"))
+        });
+    }
+
+    /// Withdraws a waiting input.
+    pub(super) fn withdraw(&self, input: InputId) {
+        self.command("withdraw", "DELETE", format!("/inputs/{input}"), None);
+    }
+
+    /// Requests the sessions to choose from, newest first.
+    pub(super) fn list_sessions(&self) {
+        let server = self.server.clone();
+        self.spawn(async move {
+            let sessions = newest_sessions(&server).await?;
+            Ok(Outcome::Update(Update::Sessions(sessions)))
+        });
+    }
+
+    /// Lists the sessions of the server, newest first.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub(super) async fn sessions(&self) -> Result<Vec<SessionInfo>, RequestFailure> {
+        newest_sessions(&self.server).await
+    }
+
+    /// Returns the session with exactly this id, if the server has it.
+    pub(super) async fn find(&self, id: &str) -> Option<SessionInfo> {
+        let id = SessionId::new(id).ok()?;
+        self.server.session(id).get("").await.ok()
+    }
+
+    /// Requests the models that the session may have.
+    pub(super) fn fetch_models(&self) {
+        let (server, theme) = (self.server.clone(), self.theme.clone());
+        self.spawn(async move {
+            let answer: Value = server.get("/v1/models").await?;
+            Ok(Outcome::Update(Update::Lines(pages::models(&answer, &theme))))
+        });
+    }
+
+    /// Requests what fills the model's window.
+    pub(super) fn fetch_context(&self) {
+        let theme = self.theme.clone();
+        self.fetch("GET", "/context", move |answer| Update::Lines(pages::context(&answer, &theme)));
+    }
+
+    /// Requests the tokens and the cost of the session.
+    pub(super) fn fetch_usage(&self) {
+        let theme = self.theme.clone();
+        self.fetch("GET", "", move |answer| Update::Lines(pages::usage(&answer, &theme)));
+    }
+
+    /// Requests what the session changed in files.
+    pub(super) fn fetch_diff(&self) {
+        let theme = self.theme.clone();
+        self.fetch("GET", "/diff", move |answer| {
+            Update::Lines(calls::diff_lines_of(&pages::diffs(&answer), &theme))
+        });
+    }
+
+    /// Restores the files that a turn changed.
+    pub(super) fn undo(&self, turn: TurnId) {
+        let theme = self.theme.clone();
+        self.fetch("POST", &format!("/turns/{turn}/undo"), move |answer| {
+            Update::Lines(pages::undone(&answer, &theme))
+        });
+    }
+
+    /// Returns the whole conversation, with the model's reasoning and whole outputs, a paragraph for each
+    /// fact.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub(super) async fn whole_transcript(&self) -> Result<String, RequestFailure> {
+        let Some(session) = self.session.clone() else {
+            return Ok("nothing was said yet\n".to_owned());
+        };
+        let (mut text, mut turns) = (String::new(), TurnNumbers::default());
+        for_each_fact(&session, |fact| {
+            let fact = codec::decode(fact.as_bytes()).ok();
+            fact.iter().for_each(|fact| turns.apply(fact));
+            if let Some(words) = fact.and_then(|fact| numbered_story(&fact, &turns)) {
+                text.push_str(&words);
+                text.push_str("\n\n");
+            }
+            Ok(())
+        })
+        .await?
+        .map_err(|never: Infallible| match never {})?;
+        Ok(text)
+    }
+
+    /// Writes the log of the session to a file that does not exist yet, one envelope a line.
+    pub(super) fn export(&self, file: PathBuf) {
+        let theme = self.theme.clone();
+        self.on_session(async move |session| {
+            let words = match export(&session, &file).await? {
+                Ok(facts) => format!("{facts} facts were written to {}", file.display()),
+                Err(error) => format!("cannot write {}: {error}", file.display()),
+            };
+            Ok(Outcome::Update(Update::Lines(vec![Line::styled(words, theme.dim)])))
+        });
+    }
+
+    /// Forks the session at a position, and continues the new one. Then the message is edited.
+    pub(super) fn fork(&self, at: Seq, message: Option<Message>) {
+        self.on_session(async move |session| {
+            let body = json!({ "at": at });
+            let forked: SessionInfo = session.post("POST", "/forks", Some(&body)).await?;
+            Ok(Outcome::Forked(forked, message))
+        });
+    }
+
+    fn fetch(
+        &self,
+        method: &'static str,
+        path: &str,
+        show: impl FnOnce(Value) -> Update + Send + 'static,
+    ) {
+        let path = path.to_owned();
+        self.on_session(async move |session| {
+            let answer: Value = session.post(method, &path, None).await?;
+            Ok(Outcome::Update(show(answer)))
+        });
+    }
+
+    fn command(&self, what: &str, method: &'static str, path: String, body: Option<Value>) {
+        let what = what.to_owned();
+        self.on_session(async move |session| {
+            let done = session.command(method, &path, body.as_ref()).await;
+            done.map_err(|failure| failure.of(&what))?;
+            Ok(Outcome::Update(Update::Changed))
+        });
+    }
+}
+
+/// Lists the sessions of the server that changed last, newest first.
+async fn newest_sessions(server: &RemoteServer) -> Result<Vec<SessionInfo>, RequestFailure> {
+    #[derive(Deserialize)]
+    struct Page {
+        sessions: Vec<SessionInfo>,
+    }
+    let page: Page = server.get("/v1/sessions?order=changed&limit=1000").await?;
+    Ok(page.sessions)
+}
+
+/// Calls `take` with each fact of a session, as `windlass export` writes it, until it fails. Returns the
+/// number of facts.
+async fn for_each_fact<E>(
+    session: &RemoteSession,
+    mut take: impl FnMut(&str) -> Result<(), E>,
+) -> Result<Result<u64, E>, RequestFailure> {
+    #[derive(Deserialize)]
+    struct Page {
+        facts: Vec<Box<RawValue>>,
+        next: Option<u64>,
+    }
+    let (mut path, mut count) = ("/history".to_owned(), 0_u64);
+    loop {
+        let page: Page = session.get(&path).await?;
+        for fact in &page.facts {
+            if let Err(error) = take(fact.get()) {
+                return Ok(Err(error));
+            }
+            count = count.saturating_add(1);
+        }
+        match page.next {
+            Some(next) => path = format!("/history?after={next}"),
+            None => return Ok(Ok(count)),
+        }
+    }
+}
+
+/// Writes the whole log of a session to a new file. Returns the number of facts.
+async fn export(
+    session: &RemoteSession,
+    file: &Path,
+) -> Result<std::io::Result<u64>, RequestFailure> {
+    let mut out = match std::fs::File::create_new(file) {
+        Ok(out) => std::io::BufWriter::new(out),
+        Err(error) => return Ok(Err(error)),
+    };
+    let written = for_each_fact(session, |fact| writeln!(out, "{fact}")).await?;
+    Ok(written.and_then(|count| out.flush().map(|()| count)))
+}

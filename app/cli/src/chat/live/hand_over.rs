@@ -1,0 +1,100 @@
+//! Handing over: the terminal belongs to another program for a while, such as an editor or a pager.
+
+use std::task::{Context, Poll, Waker};
+
+use super::{LiveTerminal, external, unusable};
+use crate::chat::Chat;
+use crate::exit::{ExitKind, Failure};
+use crate::present::print_notice;
+use crate::wiring;
+use windlass_engine::ports::Clock as _;
+
+impl LiveTerminal<'_> {
+    /// Edits the message in the person's editor.
+    pub(super) async fn edit(&mut self) -> Result<(), Failure> {
+        let (text, name) = (self.composer.text(), format!("{:x}", wiring::clock().entropy()));
+        let edited = self.hand_over(move || external::edit(&text, &name)).await?;
+        match edited {
+            Ok(text) => self.composer.set_text(&text),
+            Err(error) => self.hint = Some(format!("the editor failed: {error}")),
+        }
+        Ok(())
+    }
+
+    /// Shows the whole log of the session in the person's pager.
+    pub(super) async fn show_transcript(&mut self, chat: &Chat) -> Result<(), Failure> {
+        let text = match chat.conversation.whole_transcript().await {
+            Ok(text) => text,
+            Err(failure) => {
+                self.hint = Some(failure.message);
+                return Ok(());
+            }
+        };
+        let shown = self.hand_over(move || external::page(&text)).await?;
+        if let Err(error) = shown {
+            self.hint = Some(format!("the pager failed: {error}"));
+        }
+        Ok(())
+    }
+
+    /// Runs another command of the program, whose output goes to the scrollback.
+    pub(super) async fn run_command(&mut self, words: &[String]) -> Result<(), Failure> {
+        self.release()?;
+        let args = crate::args::Args::parse_words(words, self.adapters);
+        match args {
+            Ok(args) => {
+                let run = Box::pin(crate::command::run(args, self.adapters));
+                if let Err(failure) = run.await {
+                    crate::present::print_error(&failure.message);
+                }
+            }
+            Err(error) => print_notice(&error.to_string()),
+        }
+        self.reclaim()
+    }
+
+    /// Hands the terminal over to another program while the work runs.
+    pub(super) async fn hand_over<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        self.release()?;
+        let done = tokio::task::spawn_blocking(work).await;
+        self.reclaim()?;
+        done.map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))
+    }
+
+    /// Stops the process as Ctrl+Z does elsewhere, until it is continued.
+    pub(super) fn suspend(&mut self) -> Result<(), Failure> {
+        let bytes = self.screen.suspend();
+        self.device.write(&bytes).map_err(|error| unusable(&error))?;
+        self.device.suspend().map_err(|error| unusable(&error))?;
+        self.redraw();
+        Ok(())
+    }
+
+    pub(super) fn release(&mut self) -> Result<(), Failure> {
+        let bytes = self.screen.suspend();
+        self.device.write(&bytes).map_err(|error| unusable(&error))?;
+        self.device.pause().map_err(|error| unusable(&error))
+    }
+
+    pub(super) fn reclaim(&mut self) -> Result<(), Failure> {
+        self.device.resume().map_err(|error| unusable(&error))?;
+        // Ctrl+C in the other program was meant for that one.
+        if let Some(interrupts) = &mut self.interrupts {
+            let mut now = Context::from_waker(Waker::noop());
+            while let Poll::Ready(Some(())) = interrupts.poll_recv(&mut now) {}
+        }
+        self.redraw();
+        Ok(())
+    }
+
+    pub(super) fn redraw(&mut self) {
+        if let Ok((columns, rows)) = self.device.size() {
+            self.resize(columns, rows);
+        }
+        self.screen.resume();
+        self.changed = true;
+    }
+}

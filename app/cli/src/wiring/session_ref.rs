@@ -150,9 +150,11 @@ async fn ambiguous(name: &SessionId, found: &[&SessionListing], store: &dyn LogS
 /// Returns the beginning of a session's first prompt.
 async fn first_prompt(store: &dyn LogStore, id: &SessionId) -> String {
     let facts = store.read(id, Seq::ZERO, OPENING).await.unwrap_or_default();
-    let prompt = facts.iter().find_map(|fact| match &fact.fact {
-        Fact::InputQueued(queued) => Some(first_words(&queued.text, 60).replace('\n', " ")),
-        _ => None,
+    let prompt = facts.iter().find_map(|fact| {
+        let Fact::InputQueued(queued) = &fact.fact else {
+            return None;
+        };
+        Some(first_words(&queued.text, 60).replace('\n', " "))
     });
     prompt.unwrap_or_default()
 }

@@ -168,7 +168,6 @@ pub struct SessionOptions {
     /// One of the offered models.
     pub model: Option<String>,
     /// Reasoning effort, in the provider's words; without it, the provider's default.
-    #[schema(min_length = 1, max_length = 64)]
     pub effort: Option<String>,
     /// Runtime of the programs that the model writes in place of single calls; one of the offered
     /// runtimes.

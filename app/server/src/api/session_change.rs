@@ -40,7 +40,7 @@ pub(crate) struct SessionChange {
     model: Option<String>,
     /// Reasoning effort, in the provider's words; null for the provider's default.
     #[serde(deserialize_with = "object::present")]
-    #[schema(min_length = 1, max_length = 64, value_type = Option<String>)]
+    #[schema(value_type = Option<String>)]
     effort: Option<Option<String>>,
     /// Name of the session, one line; null for the first words of its first input.
     #[serde(deserialize_with = "object::present")]

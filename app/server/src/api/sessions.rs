@@ -17,7 +17,7 @@ use windlass_engine::core::{Lineage, OpenSession, Seq, SessionId, Settings};
 use windlass_engine::ports::{SessionFilter, SessionListing, Tenants};
 use windlass_engine::{SessionHandle, Start, StartError};
 
-use super::describe::answers::{BadCursor, Conflict, KeyReused, NoSession, StoreFull};
+use super::describe::answers::{BadCursor, Conflict, KeyReused, NoSession, Refused, StoreFull};
 use super::failure;
 use super::key::{self, ClientKey};
 use super::query::{self, PositionQuery, QueryParams};
@@ -236,9 +236,9 @@ pub(super) fn new_id(app: &App) -> Result<SessionId, Problem> {
 pub(crate) struct SessionsQuery {
     /// True for unfinished sessions only, false for finished ones only.
     open: Option<bool>,
-    /// Order of the sessions.
+    /// Order of the sessions: by id, unless it is named.
     #[serde(default)]
-    #[param(inline, default = "id")]
+    #[param(inline)]
     order: SessionOrder,
     /// Begins after this id. Only in the order of the ids.
     #[param(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
@@ -276,7 +276,7 @@ pub(crate) struct Sessions {
     path = "/sessions",
     tag = "sessions",
     params(SessionsQuery),
-    responses((status = 200, description = "A page of them.", body = Sessions))
+    responses((status = 200, description = "A page of them.", body = Sessions), Refused)
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
@@ -291,7 +291,7 @@ pub(crate) async fn list(
     if which.order == SessionOrder::Changed {
         if after.is_some() {
             let detail = "after needs the order of the ids: leave it out, or the order";
-            return Err(Problem::new(ProblemCode::BadRequest, detail));
+            return Err(Problem::new(ProblemCode::Refused, detail));
         }
         let sessions = latest(&app, tenant, &filter, limit.min(MAX_LATEST)).await?;
         return Ok(Json(Sessions { sessions, next: None }));

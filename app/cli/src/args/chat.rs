@@ -72,7 +72,7 @@ impl ChatArgs {
                 escalation: self.shape.escalation.or(Some(EscalationMode::Ask)),
                 ..self.shape.clone()
             },
-            sharing: self.sharing.clone(),
+            sharing: self.sharing,
         }
     }
 }

@@ -62,9 +62,9 @@ pub(super) fn heading(ask: &OpenAsk) -> String {
     match ask {
         OpenAsk::Approval(open) => {
             let again = if open.attempt > 1 { " (asked again)" } else { "" };
-            let outside = match open.reason {
-                ApprovalReason::OutsideSandbox => " outside of the sandbox",
-                _ => "",
+            let outside = match open.reason == ApprovalReason::OutsideSandbox {
+                true => " outside of the sandbox",
+                false => "",
             };
             format!("May it run{outside}? {}{again}", label(&open.tool, &open.arguments))
         }

@@ -118,9 +118,8 @@ pub(super) fn more_lines(count: usize) -> String {
 /// Returns the size, the time and the fate of a call in a few words.
 fn facts(observation: &Observation, took: Option<Duration>) -> String {
     let mut words = Vec::new();
-    match observation.status {
-        ObservationStatus::Done => {}
-        status => words.push(crate::present::status_words(status).to_owned()),
+    if observation.status != ObservationStatus::Done {
+        words.push(crate::present::status_words(observation.status).to_owned());
     }
     if let Some(code) = observation.exit_code.filter(|code| *code != 0) {
         words.push(format!("exit {code}"));
@@ -128,6 +127,19 @@ fn facts(observation: &Observation, took: Option<Duration>) -> String {
     words.push(size(observation.output_bytes));
     words.extend(took.map(time));
     words.join(" · ")
+}
+
+/// Returns a number with its thousands apart.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 /// Returns a size for people.

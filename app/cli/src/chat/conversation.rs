@@ -6,32 +6,25 @@
 mod requests;
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::future::Future;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
-use windlass_engine::core::{
-    ASK_USER_TOOL, CallId, ContextPart, InputId, Seq, SessionId, TurnId, TurnOutcome,
-};
-use windlass_engine::ports::{ToolExecutor as _, codec};
+use windlass_engine::core::{ASK_USER_TOOL, CallId, ContextPart, Seq, SessionId, TurnOutcome};
+use windlass_engine::ports::ToolExecutor as _;
 use windlass_interaction::{InteractionTools, Question};
 use windlass_terminal::{Line, Theme};
 
 use super::transcript::{QueuedInput, Signal, Transcript};
-use super::{calls, pages};
 use crate::attach::{
     QuestionAnswer, RemoteServer, RemoteSession, RequestFailure, ServerQuestion, SessionStream,
     StreamItem,
 };
 use crate::command::read_images;
-use crate::present::{TurnNumbers, numbered_story};
 use crate::wiring;
 
 /// Facts of an earlier conversation that are shown when it is continued.
@@ -175,7 +168,7 @@ impl Conversation {
     ) -> Self {
         let (send, results) = mpsc::channel(RESULTS);
         Self {
-            transcript: Transcript::new(theme.clone(), columns),
+            transcript: Transcript::new(theme, columns),
             server,
             workspace,
             theme,
@@ -235,7 +228,7 @@ impl Conversation {
         self.asks.clear();
         self.asking = None;
         self.undeclared = false;
-        self.transcript = Transcript::new(self.theme.clone(), self.columns);
+        self.transcript = Transcript::new(self.theme, self.columns);
         if self.announces {
             self.transcript.announce_calls();
         }
@@ -243,7 +236,7 @@ impl Conversation {
 
     /// Sets the colors of later lines.
     pub(super) fn set_theme(&mut self, theme: Theme) {
-        self.transcript.set_theme(theme.clone(), self.columns);
+        self.transcript.set_theme(theme, self.columns);
         self.theme = theme;
     }
 

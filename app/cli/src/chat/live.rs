@@ -9,21 +9,17 @@ mod status;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
-use windlass_engine::core::Delivery;
-use windlass_engine::ports::Clock as _;
 use windlass_terminal::{
-    Action, CommandHint, Composer, ComposerOptions, ComposerStyle, Cursor, Device, Draft, Files,
-    History, Input, Key, Line, LiveArea, Screen, Size, Style, Theme, background_answer,
-    background_variable, colors,
+    Action, CommandHint, Composer, ComposerOptions, Device, Draft, Files, History, Input, Key,
+    Line, Screen, Size, Theme, background_answer, background_variable, colors,
 };
 
-use super::calls::{one_line, time};
+use super::calls::one_line;
 use super::connect::{self, Connection};
 use super::conversation::{Message, SendAs, Update};
 use super::slash::COMMANDS;
@@ -32,7 +28,7 @@ use crate::args::ChatArgs;
 use crate::attach::RequestFailure;
 use crate::config::{self, TerminalConfig};
 use crate::exit::{ExitKind, Failure};
-use crate::present::{print_notice, visible};
+use crate::present::visible;
 use crate::wiring::{self, Adapters};
 use dialog::{Chosen, Dialog};
 use status::StatusLine;
@@ -84,7 +80,7 @@ pub(super) async fn run(args: &ChatArgs, adapters: &Adapters) -> Result<ExitKind
         return Ok(ExitKind::Completed);
     };
     let columns = terminal.size.columns;
-    let mut chat = Chat::new(args, server, own.as_ref(), terminal.theme.clone(), columns);
+    let mut chat = Chat::new(args, server, own.as_ref(), terminal.theme, columns);
     let ended = match chat.begin(args).await {
         Ok(()) => terminal.talk(&mut chat).await,
         Err(failure) => Err(failure),
@@ -199,7 +195,16 @@ impl<'a> LiveTerminal<'a> {
                             self.early.push((message(draft), SendAs::Queue));
                         }
                         Action::Exit => return Ok(None),
-                        _ => {}
+                        Action::None
+                        | Action::Redraw
+                        | Action::Escape
+                        | Action::EscapeTwice
+                        | Action::Interrupt
+                        | Action::CycleMode
+                        | Action::Editor
+                        | Action::Transcript
+                        | Action::PasteImage
+                        | Action::Suspend => {}
                     },
                 },
                 () = until(due) => {}
@@ -460,8 +465,8 @@ impl<'a> LiveTerminal<'a> {
             return;
         };
         let theme = theme(named, self.background);
-        self.theme = theme.clone();
-        chat.theme = theme.clone();
+        self.theme = theme;
+        chat.theme = theme;
         chat.conversation.set_theme(theme);
     }
 
@@ -481,7 +486,6 @@ impl<'a> LiveTerminal<'a> {
         }
         Ok(())
     }
-
 }
 
 fn unusable(error: &std::io::Error) -> Failure {

@@ -92,7 +92,7 @@ pub(crate) async fn chat(mut args: ChatArgs, adapters: &Adapters) -> Result<Exit
         wiring::instructions(&workspace, TrustAsker::of_process(), !args.no_agents).await?;
     }
     match live {
-        true => live::run(&args, adapters).await,
+        true => Box::pin(live::run(&args, adapters)).await,
         false => {
             let theme = Theme::plain();
             let Connection { server, own } = connect::connect(&args, adapters).await?;
@@ -131,7 +131,7 @@ impl Chat {
             place.extend(["--workspace".to_owned(), folder.display().to_string()]);
         }
         let (folder, prompts) = (workspace.clone(), wiring::configured("prompts"));
-        let mut conversation = Conversation::new(server, workspace, theme.clone(), columns);
+        let mut conversation = Conversation::new(server, workspace, theme, columns);
         if let Some(permissions) = args.shape.permissions {
             conversation.set_option("permissions", json!(permissions));
         }
@@ -175,16 +175,14 @@ impl Chat {
 
     /// Finds a session by its id, the beginning of its id, or `last`.
     async fn find(&self, wanted: &str) -> Result<SessionInfo, Failure> {
-        if wanted != "last"
-            && let Some(exact) = self.conversation.find(wanted).await
-        {
-            return Ok(exact);
-        }
-        let sessions = self.conversation.sessions().await.map_err(RequestFailure::into_failure)?;
-        let is_it = |info: &SessionInfo| wanted == "last" || info.id.as_str().starts_with(wanted);
-        let mut found = sessions.into_iter().filter(is_it);
+        let found = match wanted {
+            "last" => {
+                self.conversation.sessions().await.map(|all| all.into_iter().take(1).collect())
+            }
+            id => self.conversation.named(id).await,
+        };
+        let mut found = found.map_err(RequestFailure::into_failure)?.into_iter();
         match (found.next(), found.next()) {
-            (Some(newest), _) if wanted == "last" => Ok(newest),
             (Some(one), None) => Ok(one),
             (Some(one), Some(two)) => Err(Failure::usage(format!(
                 "{wanted:?} names several sessions, for example {} and {}: give more of the id",
@@ -213,9 +211,10 @@ impl Chat {
                 }
             }
             OpenAsk::Question(call, _) => {
-                let answer = match choice {
-                    Choice::Answer(answer) => answer.clone(),
-                    _ => words.trim().to_owned(),
+                let answer = if let Choice::Answer(answer) = choice {
+                    answer.clone()
+                } else {
+                    words.trim().to_owned()
                 };
                 if answer.is_empty() {
                     return Err("an answer has at least one character".to_owned());

@@ -6,10 +6,10 @@ use serde_json::Value;
 use windlass_engine::core::{HookSpec, Settings};
 use windlass_terminal::{Line, Theme};
 
-use super::calls::one_line;
+use super::calls::{grouped, one_line};
 use super::conversation::SessionInfo;
 use super::slash::COMMANDS;
-use super::transcript::{QueuedInput, grouped};
+use super::transcript::QueuedInput;
 use crate::present::{first_words, visible};
 
 /// Keys with what they do.

@@ -182,9 +182,9 @@ impl PlainTerminal {
             Some(choice) => (choice, line.to_owned()),
             None => match asks::typed(&ask, line) {
                 Some((choice @ (Choice::Edit | Choice::Words), words)) if words.is_empty() => {
-                    let what = match choice {
-                        Choice::Edit => "the arguments, as JSON on one line: ",
-                        _ => "your answer: ",
+                    let what = match choice == Choice::Edit {
+                        true => "the arguments, as JSON on one line: ",
+                        false => "your answer: ",
                     };
                     self.choice = Some(choice);
                     return self.write(what);
@@ -201,7 +201,7 @@ impl PlainTerminal {
     }
 
     fn print_ask(&mut self, ask: &OpenAsk) -> Result<(), Failure> {
-        let theme = self.chat.theme.clone();
+        let theme = self.chat.theme;
         let mut lines = vec![Line::styled(format!("? {}", asks::heading(ask)), theme.accent)];
         lines.extend(asks::details(ask, &theme));
         for (number, (_, label)) in (1..).zip(asks::choices(ask)) {

@@ -9,22 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_engine::core::{
-    ASK_USER_TOOL, CallEntry, CallId, CallStarted, CallView, CompactionEntry, ContentPart,
-    Delivery, Delta, HookEntry, InputEntry, InputId, RecordedFact, SampleCut, SampleEntry, Seq,
-    SessionEntry, Settings, TimelineEntry, Timestamp, TurnEntry, TurnId, TurnOutcome, TurnSettled,
-    View,
+    CallId, Delivery, Delta, HookEntry, InputEntry, InputId, RecordedFact, Seq, Settings,
+    TimelineEntry, Timestamp, TurnId, TurnOutcome, View,
 };
 use windlass_engine::{Event, LiveKind};
-use windlass_interaction::{Plan, Question, StepStatus, UPDATE_PLAN_TOOL};
-use windlass_terminal::{Line, MarkdownStream, Style, Theme};
+use windlass_terminal::{Line, MarkdownStream, Theme};
 
 use lines::user_lines;
 
 use super::calls;
-use crate::present::{
-    Sources, StreamedText, compacted_words, first_words, goal_words, hook_words, outcome_words,
-    search_words, story, trigger_words, visible,
-};
+use crate::present::{Sources, StreamedText, first_words, hook_words, story, visible};
 
 /// Most lines of a running call's output that are shown.
 const TAIL: usize = 3;
@@ -372,7 +366,6 @@ impl Transcript {
             lines.push(Line::default());
         }
     }
-
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub(crate) struct Tmux {
 
 impl Tmux {
     /// Returns true if tmux is installed. Without it a test says that it was skipped.
+    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
     pub(crate) fn is_installed() -> bool {
         let found = Command::new("tmux").arg("-V").output().is_ok();
         if !found {

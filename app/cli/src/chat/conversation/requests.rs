@@ -16,26 +16,32 @@ use crate::attach::{RemoteServer, RemoteSession, RequestFailure};
 use crate::chat::{calls, pages};
 use crate::present::{TurnNumbers, numbered_story};
 
+/// Page of sessions.
+#[derive(Deserialize)]
+struct SessionPage {
+    sessions: Vec<SessionInfo>,
+}
+
 impl Conversation {
     /// Asks the running turn to stop.
-    pub(super) fn interrupt(&self) {
+    pub(in crate::chat) fn interrupt(&self) {
         let body = json!({"when": "now", "reason": "interrupted at the terminal"});
         self.command("interrupt", "POST", "/interrupt".to_owned(), Some(body));
     }
 
     /// Resumes inputs that wait after an interrupt.
-    pub(super) fn continue_waiting(&self) {
+    pub(in crate::chat) fn continue_waiting(&self) {
         self.command("continue", "POST", "/continue".to_owned(), None);
     }
 
     /// Compacts the conversation.
-    pub(super) fn compact(&self, focus: Option<&str>) {
+    pub(in crate::chat) fn compact(&self, focus: Option<&str>) {
         let body = focus.map(|focus| json!({"focus": focus}));
         self.command("compact", "POST", "/compact".to_owned(), body);
     }
 
     /// Changes settings of the session, or its title.
-    pub(super) fn change(&self, body: Value) {
+    pub(in crate::chat) fn change(&self, body: Value) {
         self.on_session(async move |session| {
             let changed: Result<SessionInfo, _> = session.post("PATCH", "", Some(&body)).await;
             changed.map(Outcome::Info).map_err(|failure| failure.of("change the session"))
@@ -43,12 +49,12 @@ impl Conversation {
     }
 
     /// Withdraws a waiting input.
-    pub(super) fn withdraw(&self, input: InputId) {
+    pub(in crate::chat) fn withdraw(&self, input: InputId) {
         self.command("withdraw", "DELETE", format!("/inputs/{input}"), None);
     }
 
     /// Requests the sessions to choose from, newest first.
-    pub(super) fn list_sessions(&self) {
+    pub(in crate::chat) fn list_sessions(&self) {
         let server = self.server.clone();
         self.spawn(async move {
             let sessions = newest_sessions(&server).await?;
@@ -60,19 +66,34 @@ impl Conversation {
     ///
     /// # Errors
     /// When the server does not answer.
-    pub(super) async fn sessions(&self) -> Result<Vec<SessionInfo>, RequestFailure> {
+    pub(in crate::chat) async fn sessions(&self) -> Result<Vec<SessionInfo>, RequestFailure> {
         newest_sessions(&self.server).await
     }
 
-    /// Returns the session with exactly this id, if the server has it.
-    pub(super) async fn find(&self, id: &str) -> Option<SessionInfo> {
-        let id = SessionId::new(id).ok()?;
-        self.server.session(id).get("").await.ok()
+    /// Returns at most two sessions whose ids begin so, one alone if that is its whole id.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub(in crate::chat) async fn named(
+        &self,
+        id: &str,
+    ) -> Result<Vec<SessionInfo>, RequestFailure> {
+        let Ok(whole) = SessionId::new(id) else {
+            return Ok(Vec::new());
+        };
+        if let Ok(exact) = self.server.session(whole).get("").await {
+            return Ok(vec![exact]);
+        }
+        // Ids are listed in their order, and those that begin so follow it.
+        let page: SessionPage =
+            self.server.get(&format!("/v1/sessions?after={id}&limit=2")).await?;
+        let all = page.sessions.into_iter();
+        Ok(all.filter(|info| info.id.as_str().starts_with(id)).collect())
     }
 
     /// Requests the models that the session may have.
-    pub(super) fn fetch_models(&self) {
-        let (server, theme) = (self.server.clone(), self.theme.clone());
+    pub(in crate::chat) fn fetch_models(&self) {
+        let (server, theme) = (self.server.clone(), self.theme);
         self.spawn(async move {
             let answer: Value = server.get("/v1/models").await?;
             Ok(Outcome::Update(Update::Lines(pages::models(&answer, &theme))))
@@ -80,28 +101,28 @@ impl Conversation {
     }
 
     /// Requests what fills the model's window.
-    pub(super) fn fetch_context(&self) {
-        let theme = self.theme.clone();
+    pub(in crate::chat) fn fetch_context(&self) {
+        let theme = self.theme;
         self.fetch("GET", "/context", move |answer| Update::Lines(pages::context(&answer, &theme)));
     }
 
     /// Requests the tokens and the cost of the session.
-    pub(super) fn fetch_usage(&self) {
-        let theme = self.theme.clone();
+    pub(in crate::chat) fn fetch_usage(&self) {
+        let theme = self.theme;
         self.fetch("GET", "", move |answer| Update::Lines(pages::usage(&answer, &theme)));
     }
 
     /// Requests what the session changed in files.
-    pub(super) fn fetch_diff(&self) {
-        let theme = self.theme.clone();
+    pub(in crate::chat) fn fetch_diff(&self) {
+        let theme = self.theme;
         self.fetch("GET", "/diff", move |answer| {
             Update::Lines(calls::diff_lines_of(&pages::diffs(&answer), &theme))
         });
     }
 
     /// Restores the files that a turn changed.
-    pub(super) fn undo(&self, turn: TurnId) {
-        let theme = self.theme.clone();
+    pub(in crate::chat) fn undo(&self, turn: TurnId) {
+        let theme = self.theme;
         self.fetch("POST", &format!("/turns/{turn}/undo"), move |answer| {
             Update::Lines(pages::undone(&answer, &theme))
         });
@@ -112,7 +133,7 @@ impl Conversation {
     ///
     /// # Errors
     /// When the server does not answer.
-    pub(super) async fn whole_transcript(&self) -> Result<String, RequestFailure> {
+    pub(in crate::chat) async fn whole_transcript(&self) -> Result<String, RequestFailure> {
         let Some(session) = self.session.clone() else {
             return Ok("nothing was said yet\n".to_owned());
         };
@@ -132,8 +153,8 @@ impl Conversation {
     }
 
     /// Writes the log of the session to a file that does not exist yet, one envelope a line.
-    pub(super) fn export(&self, file: PathBuf) {
-        let theme = self.theme.clone();
+    pub(in crate::chat) fn export(&self, file: PathBuf) {
+        let theme = self.theme;
         self.on_session(async move |session| {
             let words = match export(&session, &file).await? {
                 Ok(facts) => format!("{facts} facts were written to {}", file.display()),
@@ -144,7 +165,7 @@ impl Conversation {
     }
 
     /// Forks the session at a position, and continues the new one. Then the message is edited.
-    pub(super) fn fork(&self, at: Seq, message: Option<Message>) {
+    pub(in crate::chat) fn fork(&self, at: Seq, message: Option<Message>) {
         self.on_session(async move |session| {
             let body = json!({ "at": at });
             let forked: SessionInfo = session.post("POST", "/forks", Some(&body)).await?;
@@ -177,11 +198,7 @@ impl Conversation {
 
 /// Lists the sessions of the server that changed last, newest first.
 async fn newest_sessions(server: &RemoteServer) -> Result<Vec<SessionInfo>, RequestFailure> {
-    #[derive(Deserialize)]
-    struct Page {
-        sessions: Vec<SessionInfo>,
-    }
-    let page: Page = server.get("/v1/sessions?order=changed&limit=1000").await?;
+    let page: SessionPage = server.get("/v1/sessions?order=changed&limit=100").await?;
     Ok(page.sessions)
 }
 

@@ -25,7 +25,7 @@ enum Kind {
     Ask {
         ask: OpenAsk,
         menu: Menu<Choice>,
-        words: Option<(Choice, Composer)>,
+        words: Option<Box<(Choice, Composer)>>,
         fault: Option<String>,
     },
     Sessions(Menu<SessionInfo>),
@@ -97,9 +97,10 @@ impl Dialog {
     pub(super) fn input(&mut self, input: &Input, now: Instant) -> Chosen {
         match &mut self.kind {
             Kind::Ask { ask, words: words @ Some(_), .. } => {
-                let Some((choice, editor)) = words else {
+                let Some(asked) = words else {
                     return Chosen::Stays;
                 };
+                let (choice, editor) = &mut **asked;
                 match editor.input(input, now, false) {
                     Action::Submit(draft) => {
                         let (ask, choice) = (ask.clone(), choice.clone());
@@ -111,7 +112,15 @@ impl Dialog {
                         return Chosen::Answer { ask, choice, words: String::new() };
                     }
                     Action::Escape | Action::Interrupt | Action::Exit => *words = None,
-                    _ => {}
+                    Action::None
+                    | Action::Redraw
+                    | Action::Queue(_)
+                    | Action::EscapeTwice
+                    | Action::CycleMode
+                    | Action::Editor
+                    | Action::Transcript
+                    | Action::PasteImage
+                    | Action::Suspend => {}
                 }
                 Chosen::Stays
             }
@@ -133,7 +142,7 @@ impl Dialog {
                     };
                     let mut editor = plain_editor();
                     editor.set_text(&text);
-                    *words = Some((choice, editor));
+                    *words = Some(Box::new((choice, editor)));
                     Chosen::Stays
                 }
             },
@@ -190,11 +199,14 @@ impl Dialog {
         let room = rows.saturating_sub(u16::try_from(lines.len()).unwrap_or(u16::MAX)).max(3);
         let view = match words {
             None => menu.view(columns, room, style),
-            Some((choice, editor)) => {
+            Some(asked) => {
+                let (choice, editor) = &**asked;
                 let what = match choice {
                     Choice::Deny => "Reason, which may be empty; Esc goes back:",
                     Choice::Edit => "Arguments as JSON; Esc goes back:",
-                    _ => "Answer; Esc goes back:",
+                    Choice::Once | Choice::Grant(_) | Choice::Answer(_) | Choice::Words => {
+                        "Answer; Esc goes back:"
+                    }
                 };
                 lines.push(Line::styled(what, theme.accent));
                 editor.view(columns, room, style)

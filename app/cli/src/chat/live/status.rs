@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use windlass_terminal::{Line, Theme};
 
+use crate::chat::calls::grouped;
 use crate::chat::calls::one_line;
 use crate::chat::conversation::SessionInfo;
-use crate::chat::transcript::grouped;
 use crate::config::StatusPart;
 
 /// Most bytes of the file that names a branch.

@@ -1,7 +1,6 @@
 //! Entries: what the facts of turns, answers, calls and sessions add to a conversation.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_engine::core::{
@@ -12,7 +11,7 @@ use windlass_engine::core::{
 use windlass_interaction::{Plan, Question, UPDATE_PLAN_TOOL};
 use windlass_terminal::{Line, Style};
 
-use super::lines::{grouped, plan_lines};
+use super::lines::plan_lines;
 use super::{NOTICE_CHARS, RunningCall, RunningTurn, Signal, Transcript};
 use crate::chat::calls;
 use crate::present::{
@@ -62,17 +61,15 @@ impl Transcript {
         let mut lines = Vec::new();
         if settled.outcome != TurnOutcome::Completed {
             let words = outcome_words(&settled.outcome);
-            lines.push(match settled.outcome {
-                TurnOutcome::Interrupted { .. } => self.warning(&words),
-                _ => self.error(&words),
-            });
+            let interrupted = matches!(settled.outcome, TurnOutcome::Interrupted { .. });
+            lines.push(if interrupted { self.warning(&words) } else { self.error(&words) });
         }
         let spent = settled.spent;
         let mut words = Vec::new();
         words.extend(took.map(calls::time));
         words.push(format!(
             "{} tokens",
-            grouped(spent.usage.tokens().saturating_add(spent.estimated_tokens))
+            calls::grouped(spent.usage.tokens().saturating_add(spent.estimated_tokens))
         ));
         let line = Line::styled(format!("  {}", words.join(" · ")), self.theme.dim);
         lines.push(line.wrapped(2));
@@ -80,7 +77,12 @@ impl Transcript {
         lines
     }
 
-    pub(super) fn sample(&mut self, recorded: &RecordedFact, entry: SampleEntry<'_>, lines: &mut Vec<Line>) {
+    pub(super) fn sample(
+        &mut self,
+        recorded: &RecordedFact,
+        entry: SampleEntry<'_>,
+        lines: &mut Vec<Line>,
+    ) {
         match entry {
             SampleEntry::Started(started) => {
                 if started.attempt <= 1 {
@@ -199,7 +201,7 @@ impl Transcript {
     fn observed(
         &mut self,
         id: CallId,
-        observation: &windlass_engine::core::Observation,
+        observation: &Observation,
         took: Option<Duration>,
     ) -> Vec<Line> {
         let Some((tool, arguments)) =

@@ -60,16 +60,3 @@ pub(super) fn plan_lines(plan: &Plan, theme: &Theme) -> Vec<Line> {
     }
     lines
 }
-
-/// Returns a number with its thousands apart.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}

@@ -1,5 +1,7 @@
 //! The conversation at a terminal, as a person has it: in a real terminal (tmux), and over a pipe.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::io::Write as _;

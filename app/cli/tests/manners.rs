@@ -356,6 +356,7 @@ fn help_has_groups_and_short_help_the_flags_of_every_day() {
 }
 
 /// Runs a program with this input, if it is on this machine.
+#[expect(clippy::print_stderr, reason = "what is not checked is said")]
 fn checked(place: &Place, program: &str, arguments: &[&str], input: &str) {
     let path = place.file("checked");
     std::fs::write(&path, input).unwrap();

@@ -4,6 +4,7 @@ mod area;
 mod dialog;
 mod external;
 mod hand_over;
+mod look;
 mod status;
 
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::sleep_until;
 use windlass_terminal::{
     Action, CommandHint, Composer, ComposerOptions, Device, Draft, Files, History, Input, Key,
-    Line, Screen, Size, Theme, background_answer, background_variable, colors,
+    Line, Screen, Size, Theme, background_variable, colors,
 };
 
 use super::calls::one_line;
@@ -26,19 +27,18 @@ use super::slash::COMMANDS;
 use super::{Chat, Handled};
 use crate::args::ChatArgs;
 use crate::attach::RequestFailure;
-use crate::config::{self, TerminalConfig};
+use crate::config::TerminalConfig;
 use crate::exit::{ExitKind, Failure};
 use crate::present::visible;
 use crate::wiring::{self, Adapters};
 use dialog::{Chosen, Dialog};
+use look::theme;
 use status::StatusLine;
 
 /// Time between two drawings of a turn that runs, for its clock.
 const TICK: Duration = Duration::from_millis(250);
 /// Wait after which the end of a turn is announced to a person who may look elsewhere.
 const NOTIFY_AFTER: Duration = Duration::from_secs(10);
-/// Wait for the terminal's answer about its background.
-const BACKGROUND_WAIT: Duration = Duration::from_millis(50);
 /// Time in which a key still belongs to the message that was being typed when a question appeared.
 const GUARD: Duration = Duration::from_millis(500);
 
@@ -151,19 +151,6 @@ impl<'a> LiveTerminal<'a> {
             .with(format!("  {}", one_line(&folder)), theme.dim);
         let help = Line::styled("/help lists commands and keys", theme.dim);
         self.screen.commit([head, help, Line::default()]);
-    }
-
-    /// Asks the terminal for its background, whose theme later lines have.
-    async fn ask_background(&mut self) -> Result<(), Failure> {
-        if self.background.is_some() || self.look.theme != config::Theme::Auto {
-            return Ok(());
-        }
-        let answer = self.device.background(BACKGROUND_WAIT).await;
-        let answer = answer.map_err(|error| unusable(&error))?;
-        self.background = answer.and_then(|answer| background_answer(&answer));
-        self.theme = theme(self.look.theme, self.background);
-        self.changed = true;
-        Ok(())
     }
 
     /// Connects while the person types already; `None` if they leave before.
@@ -447,29 +434,6 @@ impl<'a> LiveTerminal<'a> {
         self.screen.resize(size);
     }
 
-    fn copy(&mut self, chat: &Chat) {
-        self.changed = true;
-        let copied = chat.copy.as_deref().map(|answer| self.screen.copy(answer));
-        self.hint = Some(match copied {
-            Some(true) => {
-                "the last answer is in the clipboard, if the terminal allows it".to_owned()
-            }
-            Some(false) => "the last answer is too long for the clipboard: /export FILE".to_owned(),
-            None => "there is no answer yet".to_owned(),
-        });
-    }
-
-    fn set_theme(&mut self, name: &str, chat: &mut Chat) {
-        let Some(named) = config::Theme::of(name) else {
-            self.hint = Some("the themes are auto, dark, light and plain".to_owned());
-            return;
-        };
-        let theme = theme(named, self.background);
-        self.theme = theme;
-        chat.theme = theme;
-        chat.conversation.set_theme(theme);
-    }
-
     /// Draws what changed, if a frame is due.
     fn draw(&mut self, chat: Option<&Chat>) -> Result<(), Failure> {
         // The terminal may have another size before it says so.
@@ -526,16 +490,6 @@ fn command_hints() -> Vec<CommandHint> {
         takes: (!takes.is_empty()).then(|| (*takes).to_owned()),
     };
     COMMANDS.iter().map(hint).collect()
-}
-
-/// Returns the theme of a configuration, on a background as far as it is known.
-fn theme(named: config::Theme, background: Option<(u8, u8, u8)>) -> Theme {
-    match named {
-        config::Theme::Auto => Theme::for_background(background),
-        config::Theme::Dark => Theme::dark(),
-        config::Theme::Light => Theme::light(),
-        config::Theme::Plain => Theme::plain(),
-    }
 }
 
 /// Returns the file of earlier messages, in the user's state folder.

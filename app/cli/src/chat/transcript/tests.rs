@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use windlass_engine::core::Fact;
+use windlass_engine::core::{ContentPart, Fact, SampleEntry};
 use windlass_engine::ports::codec;
 use windlass_terminal::{ColorSupport, plain};
 use windlass_testkit::golden;

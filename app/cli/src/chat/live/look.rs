@@ -1,0 +1,61 @@
+//! Look: the theme on the terminal's background, and the clipboard.
+
+use std::time::Duration;
+
+use windlass_terminal::{Theme, background_answer};
+
+use super::{LiveTerminal, unusable};
+use crate::chat::Chat;
+use crate::config;
+use crate::exit::Failure;
+
+/// Wait for the terminal's answer about its background.
+const BACKGROUND_WAIT: Duration = Duration::from_millis(50);
+
+impl LiveTerminal<'_> {
+    /// Asks the terminal for its background, whose theme later lines have.
+    pub(super) async fn ask_background(&mut self) -> Result<(), Failure> {
+        if self.background.is_some() || self.look.theme != config::Theme::Auto {
+            return Ok(());
+        }
+        let answer = self.device.background(BACKGROUND_WAIT).await;
+        let answer = answer.map_err(|error| unusable(&error))?;
+        self.background = answer.and_then(|answer| background_answer(&answer));
+        self.theme = theme(self.look.theme, self.background);
+        self.changed = true;
+        Ok(())
+    }
+
+    pub(super) fn copy(&mut self, chat: &Chat) {
+        self.changed = true;
+        let copied = chat.copy.as_deref().map(|answer| self.screen.copy(answer));
+        self.hint = Some(match copied {
+            Some(true) => {
+                "the last answer is in the clipboard, if the terminal allows it".to_owned()
+            }
+            Some(false) => "the last answer is too long for the clipboard: /export FILE".to_owned(),
+            None => "there is no answer yet".to_owned(),
+        });
+    }
+
+    pub(super) fn set_theme(&mut self, name: &str, chat: &mut Chat) {
+        let Some(named) = config::Theme::of(name) else {
+            self.hint = Some("the themes are auto, dark, light and plain".to_owned());
+            return;
+        };
+        let theme = theme(named, self.background);
+        self.theme = theme;
+        chat.theme = theme;
+        chat.conversation.set_theme(theme);
+    }
+}
+
+/// Returns the theme of a configuration, on a background as far as it is known.
+pub(super) fn theme(named: config::Theme, background: Option<(u8, u8, u8)>) -> Theme {
+    match named {
+        config::Theme::Auto => Theme::for_background(background),
+        config::Theme::Dark => Theme::dark(),
+        config::Theme::Light => Theme::light(),
+        config::Theme::Plain => Theme::plain(),
+    }
+}

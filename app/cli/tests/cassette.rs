@@ -123,7 +123,7 @@ fn what_was_not_recorded_fails_at_once_and_says_what_differs() {
     }
     let log = place.log("m");
     assert_eq!(count(&log, "SampleStarted"), 1);
-    assert!(!miss.err.contains("retry"), "{}", miss.err);
+    assert!(!miss.err.contains("retrying"), "{}", miss.err);
 }
 
 #[test]

@@ -20,7 +20,7 @@ const OUTPUT_CHARS: usize = 400;
 const CHANGE_LINES: usize = 60;
 /// Arguments that say the most about a call, in the order of preference.
 const MAIN_ARGUMENTS: [&str; 12] = [
-    "command", "cmd", "path", "pattern", "query", "url", "uri", "name", "question", "prompt", "id",
+    "command", "cmd", "pattern", "query", "path", "url", "uri", "name", "question", "prompt", "id",
     "text",
 ];
 

@@ -209,6 +209,11 @@ impl Conversation {
         self.transcript.queue()
     }
 
+    /// Returns the end of an answer that is not finished, which nothing more is added to.
+    pub(super) fn take_answer(&mut self) -> Vec<Line> {
+        self.transcript.take_answer()
+    }
+
     /// Sets an option of sessions that are opened from now on.
     pub(super) fn set_option(&mut self, name: &str, value: impl Into<Value>) {
         self.options.insert(name.to_owned(), value.into());

@@ -85,6 +85,7 @@ pub(super) async fn run(args: &ChatArgs, adapters: &Adapters) -> Result<ExitKind
         Ok(()) => terminal.talk(&mut chat).await,
         Err(failure) => Err(failure),
     };
+    terminal.screen.commit(chat.conversation.take_answer());
     let closed = terminal.release();
     drop(terminal);
     if let Some(own) = own {

@@ -26,6 +26,8 @@ pub(super) struct PlainTerminal {
     /// Messages from a pipe, each in a turn of its own.
     waiting: VecDeque<String>,
     prompted: bool,
+    /// True once a line was read.
+    said: bool,
     leaving: bool,
 }
 
@@ -40,6 +42,7 @@ impl PlainTerminal {
             choice: None,
             waiting: VecDeque::new(),
             prompted: false,
+            said: false,
             leaving: false,
         }
     }
@@ -123,6 +126,12 @@ impl PlainTerminal {
         if self.chat.sending {
             return Ok(None);
         }
+        if self.ended && self.chat.conversation.session().is_none() && !self.said {
+            return Err(Failure::usage(
+                "there is no message: type one at a terminal, or pipe a message in each line; \
+                 windlass --help lists the commands",
+            ));
+        }
         if self.ended {
             return Ok(Some(self.chat.exit));
         }
@@ -158,7 +167,7 @@ impl PlainTerminal {
     }
 
     async fn line(&mut self, line: String) -> Result<(), Failure> {
-        self.prompted = false;
+        (self.prompted, self.said) = (false, true);
         if let Some(ask) = self.chat.conversation.ask().cloned() {
             return self.answer(ask, &line);
         }

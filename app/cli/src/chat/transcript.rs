@@ -193,6 +193,13 @@ impl Transcript {
         (lines, signals)
     }
 
+    /// Returns the end of the answer that is not finished, which is left.
+    pub(super) fn take_answer(&mut self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        self.end_answer(&mut lines);
+        lines
+    }
+
     /// Returns the last lines of the answer that is not finished.
     pub(super) fn preview(&self, rows: usize) -> Vec<Line> {
         self.answer.preview(rows)

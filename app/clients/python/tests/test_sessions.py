@@ -176,7 +176,7 @@ def test_errors_are_typed(server: Server, client: Client) -> None:
         Client(server.url, "wrong").open()
     assert (unknown.value.status, unknown.value.code) == (401, "unauthorized")
     with pytest.raises(Refused):
-        client.open(model="no such model")
+        client.open(model="no\nmodel")
     away = Client("http://127.0.0.1:9", server.token, retry_s=0.3)
     began = time.monotonic()
     with pytest.raises(ConnectionFailed):

@@ -135,7 +135,7 @@ test("a person allows edits and denies", async (t) => {
 test("errors are typed", async (t) => {
   const server = await Server.of(t);
   await assert.rejects(new Client(server.url, "wrong").open(), fails("unauthorized"));
-  await assert.rejects(server.client.open({ model: "no such model" }), fails("refused"));
+  await assert.rejects(server.client.open({ model: "no\nmodel" }), fails("refused"));
   await assert.rejects(server.client.session("01none").info(), fails("no_session"));
   const away = new Client("http://127.0.0.1:9", server.token, { retryMs: 300 });
   await assert.rejects(away.open(), ConnectionFailed);

@@ -10,6 +10,7 @@ mod faults;
 mod fix;
 mod mcp_kit;
 mod own;
+mod record;
 mod servers;
 mod test;
 mod tidy;
@@ -80,6 +81,8 @@ enum Command {
     /// Check the golden logs (`--check`), or add one (`--add NAME FILE`)
     #[command(disable_help_flag = true)]
     Golden(Passed),
+    /// Make the recording of a conversation in the README, in tmux
+    Record,
     /// Show that each law kills a mutation of the core that no other law kills
     #[command(disable_help_flag = true)]
     Mutants(Passed),
@@ -108,7 +111,7 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(),
         Command::Test(options) => test::run(&options),
         Command::Demo => demo::run(),
-        Command::Bench(passed) => Own::Bench.run("bench", &passed.arguments),
+        Command::Bench(passed) => Own::bench(&passed.arguments),
         Command::Crash { store } => crash::run(store),
         Command::Faults(options) => faults::run(&options),
         Command::Attack => attack::run(),
@@ -121,6 +124,7 @@ fn main() -> ExitCode {
         Command::Laws(passed) => Own::Kit.command("laws", &passed.arguments),
         Command::Golden(passed) => Own::Kit.command("golden", &passed.arguments),
         Command::Mutants(passed) => Own::Mutants.run("mutants", &passed.arguments),
+        Command::Record => record::run(),
         Command::Newcomer => newcomer(),
         Command::Sim(passed) => Own::Kit.command("sim", &passed.arguments),
         Command::Soak(passed) => Own::Soak.run("soak", &passed.arguments),

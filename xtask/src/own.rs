@@ -47,6 +47,18 @@ impl Own {
         step(chore, &mut run)
     }
 
+    /// Runs the measuring program, with the command as a release build beside it where it measures that.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub(crate) fn bench(arguments: &[String]) -> anyhow::Result<()> {
+        if arguments.first().is_some_and(|first| first == "terminal") {
+            let windlass = ["build", "--release", "--package", "windlass-cli", "--bin", "windlass"];
+            step("build", cargo().args(windlass))?;
+        }
+        Self::Bench.run("bench", arguments)
+    }
+
     /// Runs one command of the package's program.
     ///
     /// # Errors

@@ -23,6 +23,7 @@ mod scripted;
 mod server;
 mod socket;
 mod stores;
+mod terminal;
 mod wire;
 
 use std::process::ExitCode;
@@ -64,6 +65,8 @@ enum Role {
     Stores(stores::Plan),
     /// Measure starts of confined commands against bare ones.
     Sandbox(confined::Plan),
+    /// Measure the conversation at a terminal: processor time, start, echo of keys.
+    Terminal(terminal::Plan),
     /// Append to sessions in a store or a bare loop.
     #[command(hide = true)]
     Appends(stores::Course),
@@ -91,6 +94,7 @@ pub fn main() -> ExitCode {
         Some(Role::Contest(course)) => contest::run(&course).map(|()| true),
         Some(Role::Stores(plan)) => stores::measure(&plan),
         Some(Role::Sandbox(plan)) => confined::measure(&plan),
+        Some(Role::Terminal(plan)) => terminal::measure(&plan),
         Some(Role::Appends(course)) => stores::append(&course).map(|()| true),
         Some(Role::Opening(opening)) => stores::open(&opening).map(|()| true),
         Some(Role::Idle(idle)) => stores::idle(&idle).map(|()| true),

@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::client::{Caller, Reader};
-use super::pace::Pace;
+use super::pace::{Pace, Text};
 use super::{Pair, judged};
 use xtask::say::say;
 
@@ -68,7 +68,7 @@ async fn opened(pair: &Pair, sessions: u32) -> anyhow::Result<Vec<String>> {
     for _ in 0..CALLERS {
         callers.spawn(async move {
             let mut caller = Caller::new(address).await?;
-            let model = Pace { deltas: 4, a_second: 1_000_000, bytes: 16 };
+            let model = Pace { deltas: 4, a_second: 1_000_000, text: Text::Stamps { bytes: 16 } };
             let mut ids = Vec::new();
             for _ in 0..each {
                 let id = caller.open(&model.name()).await?;

@@ -16,9 +16,10 @@ use std::process::{Child, Command, Stdio};
 use anyhow::Context as _;
 use clap::Args;
 
-pub(crate) use pace::run as speak;
+pub(crate) use pace::{FIRST_WORD, LAST_WORD, Pace, Text, run as speak};
 pub(crate) use serving::{Serving, run as serve};
 
+use crate::meter::computed_s;
 use xtask::say::say;
 
 /// Extent of the server's measures.
@@ -66,14 +67,14 @@ fn ends_with_input() {
 }
 
 /// Child process of this program in another role; ends on drop.
-struct Role {
+pub(crate) struct Role {
     child: Child,
     /// Address that the server listens on.
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl Role {
-    fn start(arguments: &[&str]) -> anyhow::Result<Self> {
+    pub(crate) fn start(arguments: &[&str]) -> anyhow::Result<Self> {
         let role = arguments.first().copied().unwrap_or_default();
         let mut child = Command::new(std::env::current_exe()?)
             .args(arguments)
@@ -114,12 +115,7 @@ impl Role {
 
     /// The time that it has computed, in seconds.
     fn computed(&self) -> anyhow::Result<f64> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        let rest = stat.rsplit(") ").next().context("a process without times")?;
-        let times = rest.split(' ').skip(11).take(2);
-        let ticks = times.map(str::parse::<f64>).sum::<Result<f64, _>>()?;
-        // Linux tells this in hundredths, whatever its own ticks are.
-        Ok(ticks / 100.0)
+        computed_s(self.child.id())
     }
 }
 
@@ -151,7 +147,7 @@ impl Pair {
 }
 
 /// Prints the measure and returns true if it is enough.
-fn judged(what: &str, met: bool) -> bool {
+pub(crate) fn judged(what: &str, met: bool) -> bool {
     say(format_args!("  {what}: {}", if met { "met" } else { "MISSED" }));
     met
 }

@@ -1,4 +1,4 @@
-//! A model that streams at a fixed pace: each delta holds its time of sending.
+//! A model that streams at a fixed pace: stamps with the time of sending, or Markdown.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,18 +9,65 @@ use tokio::time::{Instant, sleep_until};
 
 use xtask::say::say;
 
-/// Pace named by a model: number of deltas, deltas a second, bytes of each.
+/// First word of a Markdown answer, which it has once.
+pub(crate) const FIRST_WORD: &str = "Foreword";
+
+/// Last word of a Markdown answer, which it has once.
+pub(crate) const LAST_WORD: &str = "Afterword";
+
+/// Markdown that answers repeat, a word a delta.
+const MARKDOWN: &str = "
+## The order of appends
+
+A turn is a *fold* of its log, and **only** the log moves the state. The next fact is appended once
+the one before it is durable, so a process that is killed between two of them finds on its return
+what it has done, and nothing that it has not.
+
+- `append` returns once the batch is durable, with the position of its last fact
+- a subscriber reads facts in this order, from whatever position it has seen
+  - deltas are not facts: they are published and not kept
+
+```rust
+/// Returns the position after the last durable fact.
+fn end(log: &Log, batch: &[Fact]) -> Result<Position, LogError> {
+    let end = log.append(batch)?; // durable from here on
+    Ok(end.next())
+}
+```
+
+| store | sync | facts a second |
+|---|---|---|
+| file | one a batch | many |
+| memory | none | more |
+
+";
+
+/// Pace named by a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pace {
-    pub(super) deltas: u32,
-    pub(super) a_second: u32,
-    pub(super) bytes: usize,
+pub(crate) struct Pace {
+    /// Number of deltas.
+    pub(crate) deltas: u32,
+    pub(crate) a_second: u32,
+    pub(crate) text: Text,
+}
+
+/// Text of the deltas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Text {
+    /// Time of sending, and so many bytes more.
+    Stamps { bytes: usize },
+    /// Word of an answer with paragraphs, lists, code and tables.
+    Markdown,
 }
 
 impl Pace {
     /// The name of a model of this pace.
-    pub(super) fn name(self) -> String {
-        format!("pace-{}-{}-{}", self.deltas, self.a_second, self.bytes)
+    pub(crate) fn name(self) -> String {
+        let Self { deltas, a_second, text } = self;
+        match text {
+            Text::Stamps { bytes } => format!("pace-{deltas}-{a_second}-{bytes}"),
+            Text::Markdown => format!("pace-{deltas}-{a_second}-markdown"),
+        }
     }
 
     fn parse(name: &str) -> Option<Self> {
@@ -28,8 +75,29 @@ impl Pace {
         Some(Self {
             deltas: parts.next()?.parse().ok()?,
             a_second: parts.next()?.parse().ok()?,
-            bytes: parts.next()?.parse().ok()?,
+            text: match parts.next()? {
+                "markdown" => Text::Markdown,
+                bytes => Text::Stamps { bytes: bytes.parse().ok()? },
+            },
         })
+    }
+
+    /// Returns the text of each delta, as it is when it is asked for.
+    fn texts(self) -> Box<dyn Iterator<Item = String> + Send> {
+        let count = self.deltas as usize;
+        match self.text {
+            Text::Stamps { bytes } => {
+                let filling = "x".repeat(bytes);
+                Box::new((0..count).map(move |_| format!("@{}@{filling}", now_ns())))
+            }
+            Text::Markdown => {
+                let words = MARKDOWN.split_inclusive([' ', '\n']).cycle();
+                let words = words.take(count.saturating_sub(2)).map(str::to_owned);
+                let ends = [format!("{FIRST_WORD}.\n"), format!("\n\n{LAST_WORD}.")];
+                let [first, last] = ends.map(std::iter::once);
+                Box::new(first.chain(words).chain(last))
+            }
+        }
     }
 }
 
@@ -63,12 +131,13 @@ async fn answer(mut socket: TcpStream) -> anyhow::Result<()> {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
     socket.write_all(head.as_bytes()).await?;
     let every = Duration::from_secs(1) / pace.a_second.max(1);
-    let filling = "x".repeat(pace.bytes);
-    let mut at = Instant::now();
-    for _ in 0..pace.deltas {
+    let (mut at, mut texts) = (Instant::now(), pace.texts());
+    loop {
         sleep_until(at).await;
         at += every;
-        let text = format!("@{}@{filling}", now_ns());
+        let Some(text) = texts.next() else {
+            break;
+        };
         socket.write_all(chunk(&text, "null").as_bytes()).await?;
     }
     let end = chunk("", "\"stop\"") + "data: [DONE]\n\n";
@@ -78,9 +147,10 @@ async fn answer(mut socket: TcpStream) -> anyhow::Result<()> {
 }
 
 fn chunk(text: &str, reason: &str) -> String {
+    let text = serde_json::Value::from(text);
     format!(
         "data: {{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\
-         \"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}},\
+         \"choices\":[{{\"index\":0,\"delta\":{{\"content\":{text}}},\
          \"finish_reason\":{reason}}}]}}\n\n"
     )
 }
@@ -112,16 +182,30 @@ mod tests {
 
     #[test]
     fn a_name_says_a_pace() {
-        let pace = Pace { deltas: 500, a_second: 50, bytes: 0 };
-        assert_eq!(Pace::parse(&pace.name()), Some(pace));
+        for text in [Text::Stamps { bytes: 0 }, Text::Markdown] {
+            let pace = Pace { deltas: 500, a_second: 50, text };
+            assert_eq!(Pace::parse(&pace.name()), Some(pace));
+        }
         assert_eq!(Pace::parse("pace-1-2"), None);
     }
 
     #[test]
+    fn a_markdown_answer_has_its_first_and_last_word_once() {
+        let texts: Vec<_> =
+            Pace { deltas: 500, a_second: 1, text: Text::Markdown }.texts().collect();
+        assert_eq!(texts.len(), 500);
+        let all = texts.concat();
+        assert!(all.starts_with(FIRST_WORD) && all.contains("```rust\n"), "{all}");
+        for word in [FIRST_WORD, LAST_WORD] {
+            assert_eq!(all.matches(word).count(), 1, "{all}");
+        }
+    }
+
+    #[test]
     fn a_chunk_is_json() {
-        let text = chunk("@1@x", "null");
+        let text = chunk("@1@\n\"", "null");
         let json = text.strip_prefix("data: ").unwrap();
         let json: serde_json::Value = serde_json::from_str(json).unwrap();
-        assert_eq!(json["choices"][0]["delta"]["content"], "@1@x");
+        assert_eq!(json["choices"][0]["delta"]["content"], "@1@\n\"");
     }
 }

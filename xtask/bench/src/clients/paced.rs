@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::client::{Caller, Reader, Seen};
-use super::pace::Pace;
+use super::pace::{Pace, Text};
 use super::{Pair, judged};
 use xtask::say::say;
 
@@ -67,7 +67,8 @@ pub(super) async fn spread(seconds: u32) -> anyhow::Result<bool> {
          {seconds} seconds"
     ));
     let pair = Pair::start()?;
-    let pace = Pace { deltas: A_SECOND * seconds, a_second: A_SECOND, bytes: 0 };
+    let pace =
+        Pace { deltas: A_SECOND * seconds, a_second: A_SECOND, text: Text::Stamps { bytes: 0 } };
     let (ran, _) = run(&pair, SESSIONS, SUBSCRIBERS, pace, false).await?;
     let expected = pace.deltas as usize * SUBSCRIBERS;
     say(format_args!(
@@ -92,7 +93,11 @@ pub(super) async fn stopped(seconds: u32) -> anyhow::Result<bool> {
         "(c) 100 subscribers on 10 sessions, {A_SECOND} deltas of {HEAVY} bytes a second each, without \
          and with one more that reads nothing"
     ));
-    let pace = Pace { deltas: A_SECOND * seconds, a_second: A_SECOND, bytes: HEAVY };
+    let pace = Pace {
+        deltas: A_SECOND * seconds,
+        a_second: A_SECOND,
+        text: Text::Stamps { bytes: HEAVY },
+    };
     let pair = Pair::start()?;
     let (without, _) = run(&pair, 10, 100, pace, false).await?;
     let (with, stopped) = run(&pair, 10, 100, pace, true).await?;

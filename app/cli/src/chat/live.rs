@@ -394,7 +394,8 @@ impl<'a> LiveTerminal<'a> {
 
     async fn act(&mut self, action: Action, busy: bool, chat: &mut Chat) -> Result<(), Failure> {
         match action {
-            Action::None | Action::Redraw => {}
+            Action::Escape | Action::Interrupt if busy => chat.conversation.interrupt(),
+            Action::None | Action::Redraw | Action::Escape => {}
             Action::Submit(draft) => {
                 let how = if busy { SendAs::Steer } else { SendAs::Queue };
                 let lines = chat.enter(message(draft), how).await?;
@@ -404,8 +405,6 @@ impl<'a> LiveTerminal<'a> {
                 let lines = chat.enter(message(draft), SendAs::Queue).await?;
                 self.screen.commit(lines);
             }
-            Action::Escape | Action::Interrupt if busy => chat.conversation.interrupt(),
-            Action::Escape => {}
             Action::Interrupt => self.hint = Some("Ctrl+C again leaves".to_owned()),
             Action::EscapeTwice => {
                 let messages: Vec<_> = chat.conversation.transcript().messages().cloned().collect();

@@ -167,7 +167,9 @@ fn a_large_output_and_a_narrow_terminal_are_shown() {
     let place = Place::new();
     let terminal = chat(&place, (20, 12), &[]);
     terminal.send("run: head -c 10000000 /dev/zero | tr '\\0' x");
-    terminal.wait_until("the turn has ended", |screen| screen.contains("tokens"));
+    terminal.wait_until("the turn has ended", |screen| {
+        screen.contains("just now") && !screen.contains("interrupts")
+    });
     let all = terminal.scrollback();
     assert!(all.contains("10.0 MB"), "{all:.2000}");
     terminal.send("hello");
@@ -188,7 +190,9 @@ fn a_resize_in_the_middle_of_an_answer_writes_nothing_twice() {
     terminal.wait_for("word20");
     terminal.resize(120, 30);
     terminal.wait_for("word60");
-    terminal.wait_for(" tokens");
+    terminal.wait_until("the turn has ended", |screen| {
+        screen.contains("(I am demo-script") && !screen.contains("Esc interrupts")
+    });
     terminal.send("/quit");
     terminal.wait_for("ended with 0");
     let all = terminal.scrollback();

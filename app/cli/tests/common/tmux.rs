@@ -95,9 +95,9 @@ impl Tmux {
         self.tmux(&["resize-window", "-x", &columns, "-y", &rows]);
     }
 
-    /// The visible screen.
+    /// The visible screen, with broken lines joined.
     pub(crate) fn screen(&self) -> String {
-        String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p"]).stdout).into_owned()
+        String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p", "-J"]).stdout).into_owned()
     }
 
     /// Everything that was written, with broken lines joined.

@@ -60,6 +60,8 @@ use crate::wiring::Adapters;
 
 pub(crate) use attach::token as server_token;
 pub(crate) use prompt::images as read_images;
+#[cfg(feature = "server")]
+pub(crate) use serve::end_within;
 
 /// Runs the command with these adapters.
 pub(crate) async fn run(args: Args, adapters: &Adapters) -> Result<ExitKind, Failure> {

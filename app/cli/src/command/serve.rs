@@ -58,7 +58,7 @@ pub(super) async fn serve(args: ServeArgs, adapters: &Adapters) -> Result<ExitKi
 
 /// Ends the process after this time. It has stopped by then unless its store, or a node's, does not
 /// answer: nothing that was acknowledged is lost by that.
-pub(super) fn end_within(time: Duration) {
+pub(crate) fn end_within(time: Duration) {
     std::thread::spawn(move || {
         std::thread::sleep(time);
         print_error("the store did not close in time: the process ends without it");

@@ -56,7 +56,7 @@ const WIDE: &[(&str, &str)] = &[
 /// Tier of tests and arguments for nextest.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Options {
-    /// Run the tests that need no server and no sweep: under two minutes once built.
+    /// Run the tests that need no server and no sweep: about four minutes once built.
     #[arg(long, conflicts_with = "nightly")]
     fast: bool,
     /// Run all tests with their widest sweeps, then searches, simulations and mutations.

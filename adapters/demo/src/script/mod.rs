@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::answer::MODEL;
 use crate::request::ParsedRequest;
-use plan::{Plan, Repeat};
+use plan::{Direct, Plan, Repeat};
 use summary::{FolderListing, excerpt, quoted, summary};
 
 /// Next move of the model.
@@ -53,10 +53,10 @@ pub(crate) fn next(asked: &ParsedRequest) -> ModelAction {
         Plan::Search { pattern } => search(asked, &pattern),
         Plan::Shell { command } => shell(asked, &command),
         Plan::Write { path, content } => write(asked, &path, &content),
-        Plan::Edit { path, old, new } => edit(asked, &path, &old, &new),
-        Plan::Steps { steps } => follow_plan(asked, &steps),
-        Plan::Ask { question, choices } => ask(asked, &question, &choices),
-        Plan::Markdown => ModelAction::Answer(MARKDOWN.to_owned()),
+        Plan::Direct(Direct::Edit { path, old, new }) => edit(asked, &path, &old, &new),
+        Plan::Direct(Direct::Steps { steps }) => follow_plan(asked, &steps),
+        Plan::Direct(Direct::Ask { question, choices }) => ask(asked, &question, &choices),
+        Plan::Direct(Direct::Markdown) => ModelAction::Answer(MARKDOWN.to_owned()),
         Plan::Repeat(repeat) => repeated(asked, &repeat),
         Plan::Slowly { text } => ModelAction::AnswerSlowly(format!(
             "{text} (I am {MODEL}, a script and not a model: these were your own words.)"

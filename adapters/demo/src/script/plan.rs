@@ -27,14 +27,8 @@ pub(super) enum Plan {
     Shell { command: String },
     /// To write a file.
     Write { path: String, content: String },
-    /// To replace a text in a file.
-    Edit { path: String, old: String, new: String },
-    /// To write a plan, and to follow it.
-    Steps { steps: Vec<String> },
-    /// To ask the user.
-    Ask { question: String, choices: Vec<String> },
-    /// To show what an answer may look like.
-    Markdown,
+    /// Something that no program does.
+    Direct(Direct),
     /// To call one tool several times.
     Repeat(Repeat),
     /// To say a text, slowly.
@@ -43,6 +37,19 @@ pub(super) enum Plan {
     Unclear { why: String },
     /// Greets and explains: nothing was recognised.
     Greet,
+}
+
+/// Request that is done by single calls, or by an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Direct {
+    /// To replace a text in a file.
+    Edit { path: String, old: String, new: String },
+    /// To write a plan, and to follow it.
+    Steps { steps: Vec<String> },
+    /// To ask the user.
+    Ask { question: String, choices: Vec<String> },
+    /// To show what an answer may look like.
+    Markdown,
 }
 
 /// One tool, several times.
@@ -138,7 +145,8 @@ fn edit(prompt: &str) -> Option<Plan> {
     let (old, new) = change.split_once("=>")?;
     let [path, old, new] = [path, old, new].map(|part| part.trim().trim_matches('`'));
     let is_edit = !path.is_empty() && !old.is_empty() && !path.contains('\n');
-    is_edit.then(|| Plan::Edit { path: path.into(), old: old.into(), new: new.into() })
+    let edit = || Direct::Edit { path: path.into(), old: old.into(), new: new.into() };
+    is_edit.then(|| Plan::Direct(edit()))
 }
 
 /// Reads the prompt `plan: STEP; STEP; ..`.
@@ -146,7 +154,7 @@ fn steps(prompt: &str) -> Option<Plan> {
     let steps = parts(after(prompt, "plan:")?, ';');
     Some(match steps.is_empty() || steps.len() > STEPS {
         true => Plan::Unclear { why: format!("A plan has between 1 and {STEPS} steps.") },
-        false => Plan::Steps { steps },
+        false => Plan::Direct(Direct::Steps { steps }),
     })
 }
 
@@ -156,7 +164,7 @@ fn ask(prompt: &str) -> Option<Plan> {
     let question = parts.next();
     let choices: Vec<String> = parts.take(CHOICES).collect();
     Some(match question {
-        Some(question) => Plan::Ask { question, choices },
+        Some(question) => Plan::Direct(Direct::Ask { question, choices }),
         None => Plan::Unclear { why: "A question has at least one word.".into() },
     })
 }
@@ -164,7 +172,7 @@ fn ask(prompt: &str) -> Option<Plan> {
 /// Reads the prompt `show markdown`.
 fn markdown(prompt: &str) -> Option<Plan> {
     let rest = after(prompt, "show markdown")?;
-    rest.is_empty().then_some(Plan::Markdown)
+    rest.is_empty().then_some(Plan::Direct(Direct::Markdown))
 }
 
 fn parts(text: &str, mark: char) -> Vec<String> {
@@ -309,19 +317,26 @@ mod tests {
             ("Search for \"a b\" everywhere", search("a b")),
             ("find `TODO`", search("TODO")),
             ("hello", Plan::Greet),
-            ("show markdown", Plan::Markdown),
+            ("show markdown", Plan::Direct(Direct::Markdown)),
             (
                 "edit a.txt: one => two",
-                Plan::Edit { path: "a.txt".into(), old: "one".into(), new: "two".into() },
+                Plan::Direct(Direct::Edit {
+                    path: "a.txt".into(),
+                    old: "one".into(),
+                    new: "two".into(),
+                }),
             ),
             ("edit a.txt", Plan::Greet),
-            ("plan: look; mend it;", Plan::Steps { steps: vec!["look".into(), "mend it".into()] }),
+            (
+                "plan: look; mend it;",
+                Plan::Direct(Direct::Steps { steps: vec!["look".into(), "mend it".into()] }),
+            ),
             (
                 "Ask: which one? | left | right",
-                Plan::Ask {
+                Plan::Direct(Direct::Ask {
                     question: "which one?".into(),
                     choices: vec!["left".into(), "right".into()],
-                },
+                }),
             ),
             ("", Plan::Greet),
             (

@@ -53,10 +53,7 @@ pub(super) fn next(asked: &ParsedRequest, writes: ProgramRequest) -> ModelAction
             | Plan::Search { .. }
             | Plan::Shell { .. }
             | Plan::Write { .. }
-            | Plan::Edit { .. }
-            | Plan::Steps { .. }
-            | Plan::Ask { .. }
-            | Plan::Markdown
+            | Plan::Direct(_)
             | Plan::Repeat(_),
         ) => ModelAction::Answer(format!("Hello! {}", abilities(asked))),
     }
@@ -74,13 +71,7 @@ fn tools(plan: &Plan) -> Vec<&str> {
         Plan::Shell { .. } => vec!["shell"],
         Plan::Write { .. } => vec!["write_file", "read_file"],
         Plan::Repeat(repeat) => vec![&repeat.tool],
-        Plan::Edit { .. }
-        | Plan::Steps { .. }
-        | Plan::Ask { .. }
-        | Plan::Markdown
-        | Plan::Slowly { .. }
-        | Plan::Unclear { .. }
-        | Plan::Greet => Vec::new(),
+        Plan::Direct(_) | Plan::Slowly { .. } | Plan::Unclear { .. } | Plan::Greet => Vec::new(),
     }
 }
 
@@ -118,13 +109,7 @@ fn ptclisp(plan: &Plan) -> Option<String> {
                 json!(times(repeat)),
             )
         }
-        Plan::Edit { .. }
-        | Plan::Steps { .. }
-        | Plan::Ask { .. }
-        | Plan::Markdown
-        | Plan::Slowly { .. }
-        | Plan::Unclear { .. }
-        | Plan::Greet => return None,
+        Plan::Direct(_) | Plan::Slowly { .. } | Plan::Unclear { .. } | Plan::Greet => return None,
     })
 }
 
@@ -164,13 +149,7 @@ fn javascript(plan: &Plan) -> Option<String> {
                 json!(times(repeat)),
             )
         }
-        Plan::Edit { .. }
-        | Plan::Steps { .. }
-        | Plan::Ask { .. }
-        | Plan::Markdown
-        | Plan::Slowly { .. }
-        | Plan::Unclear { .. }
-        | Plan::Greet => return None,
+        Plan::Direct(_) | Plan::Slowly { .. } | Plan::Unclear { .. } | Plan::Greet => return None,
     })
 }
 

@@ -184,7 +184,7 @@ pub use stage::{
 };
 pub use stream::{Delta, StreamEvent};
 pub use time::Timestamp;
-pub use title::MAX_TITLE_CHARS;
+pub use title::{MAX_TITLE_CHARS, is_title};
 pub use usage::{Price, Usage};
 pub use view::{
     CallEntry, CallSource, CallStage, CallView, CompactionEntry, ContentPart, HookEntry,

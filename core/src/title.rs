@@ -45,8 +45,10 @@ pub(crate) fn on_renamed(
     Ok(())
 }
 
-/// Returns true for one line of text, with no spaces around it.
-fn is_title(text: &str) -> bool {
+/// Returns true for a valid title: one line of 1 to [`MAX_TITLE_CHARS`] characters, with no spaces
+/// around it.
+#[must_use]
+pub fn is_title(text: &str) -> bool {
     let long = text.chars().nth(MAX_TITLE_CHARS).is_some();
     !text.is_empty() && !long && text.trim() == text && !text.chars().any(char::is_control)
 }

@@ -155,6 +155,23 @@ fn the_files_of_a_project_are_told_unless_they_are_not_to_be() {
 }
 
 #[test]
+fn a_limit_of_money_allows_no_model_without_a_price() {
+    let place = Place::new();
+    let words = ["--provider", "openai", "--model", "gpt-5.5", "--max-cost", "1"];
+    let mut command = place.command(&[&["serve", "--listen", "127.0.0.1:0"], &words[..]].concat());
+    let server = Server::of(command.env("OPENAI_API_KEY", "sk-0123456789"));
+    let open = |model: &str| {
+        let body = serde_json::json!({ "model": model });
+        server.post(server.token(), "/v1/sessions", &body)
+    };
+    assert_eq!(open("gpt-5.4").0, 201);
+    let (status, refused) = open("gpt-of-tomorrow");
+    assert_eq!(status, 422, "{refused}");
+    assert!(refused.to_string().contains("no prices are known"), "{refused}");
+    server.stop("TERM");
+}
+
+#[test]
 fn a_person_names_any_model_and_widens_nothing() {
     let place = Place::new();
     let server = Server::start(&place, &["--store", "memory:", "--permissions", "ask"]);

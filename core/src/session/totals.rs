@@ -35,16 +35,28 @@ impl Session {
 impl TurnUsage {
     /// Adds the usage of another turn.
     fn plus(mut self, other: &Self) -> Self {
-        self.samples = self.samples.saturating_add(other.samples);
-        self.attempts = self.attempts.saturating_add(other.attempts);
-        self.calls = self.calls.saturating_add(other.calls);
-        self.usage.add(&other.usage);
-        self.estimated_tokens = self.estimated_tokens.saturating_add(other.estimated_tokens);
-        self.cost_micros = self.cost_micros.saturating_add(other.cost_micros);
-        self.continuations = self.continuations.saturating_add(other.continuations);
-        self.compactions = self.compactions.saturating_add(other.compactions);
-        self.re_asks = self.re_asks.saturating_add(other.re_asks);
-        self.agents = self.agents.plus(other.agents);
+        let Self {
+            samples,
+            attempts,
+            calls,
+            usage,
+            estimated_tokens,
+            cost_micros,
+            continuations,
+            compactions,
+            re_asks,
+            agents,
+        } = other;
+        self.samples = self.samples.saturating_add(*samples);
+        self.attempts = self.attempts.saturating_add(*attempts);
+        self.calls = self.calls.saturating_add(*calls);
+        self.usage.add(usage);
+        self.estimated_tokens = self.estimated_tokens.saturating_add(*estimated_tokens);
+        self.cost_micros = self.cost_micros.saturating_add(*cost_micros);
+        self.continuations = self.continuations.saturating_add(*continuations);
+        self.compactions = self.compactions.saturating_add(*compactions);
+        self.re_asks = self.re_asks.saturating_add(*re_asks);
+        self.agents = self.agents.plus(*agents);
         self
     }
 }

@@ -7,7 +7,7 @@ mod bite;
 
 use std::collections::BTreeSet;
 
-use windlass_core::{RequestRecord, RequestRoute};
+use windlass_core::{Fact, RequestRecord, RequestRoute, evolve, evolve_first};
 use windlass_ports::codec::{self, CodecError};
 use windlass_testkit::golden::{self, AddError, Golden, ReadError};
 use windlass_testkit::world::Transitions;
@@ -38,6 +38,40 @@ fn together_they_hold_whatever_a_fact_may_say() {
     let wanted = include_str!("labels.txt").lines();
     let missing: Vec<&str> = wanted.filter(|label| !held.contains(*label)).collect();
     assert_eq!(missing, [""; 0], "add a log that holds it: cargo xtask golden --add NAME FILE");
+}
+
+/// The totals of a session, counted from its facts alone at each position.
+#[test]
+fn totals_are_the_sums_of_the_turns() {
+    let mut settled = 0;
+    for golden in all() {
+        let (mut session, mut turns) = (None, 0);
+        let (mut calls, mut tokens, mut cost, mut samples) = (0, 0, 0, 0);
+        for fact in golden::facts(&golden.log).unwrap() {
+            turns += u64::from(matches!(fact.fact, Fact::TurnOpened(_)));
+            if let Fact::TurnSettled(end) = &fact.fact {
+                settled += 1;
+                calls += end.spent.calls;
+                tokens += end.spent.usage.tokens() + end.spent.estimated_tokens;
+                cost += end.spent.cost_micros;
+                samples += end.spent.with_agents().samples;
+            }
+            let evolved = match session.take() {
+                None => evolve_first(&fact).unwrap(),
+                Some(before) => evolve(before, &fact).unwrap(),
+            };
+            let totals = evolved.totals;
+            let spent = totals.spent;
+            let told = spent.usage.tokens() + spent.estimated_tokens;
+            let all = (spent.calls, told, spent.cost_micros, spent.with_agents().samples);
+            let at = (&golden.name, fact.seq);
+            assert_eq!((totals.turns, all), (turns, (calls, tokens, cost, samples)), "{at:?}");
+            let open = evolved.turn().map(|turn| turn.spent).unwrap_or_default();
+            assert_eq!(evolved.spent().calls, calls + open.calls, "{at:?}");
+            session = Some(evolved);
+        }
+    }
+    assert!(settled > 30, "{settled}");
 }
 
 #[test]

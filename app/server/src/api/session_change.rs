@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
-use windlass_engine::SessionCommand;
-use windlass_engine::core::{Mode, Permissions};
+use windlass_engine::core::{MAX_TITLE_CHARS, Mode, Permissions, Reject, Settings, is_title};
+use windlass_engine::{SendError, SessionCommand};
 
 use super::describe::answers::{Conflict, NoSession, Refused, StoreFull, Waits};
 use super::describe::shapes::{ModeShape, PermissionsShape};
@@ -26,7 +26,7 @@ use crate::tenant::SettingsChange;
 #[serde(default, deny_unknown_fields)]
 #[schema(example = json!({"mode": "plan", "effort": null}))]
 pub(crate) struct SessionChange {
-    /// Mode of turns that open from now on.
+    /// Mode of turns that open from now on. From `plan` to `build` needs the right `approve` too.
     #[serde(deserialize_with = "object::present")]
     #[schema(nullable = false, value_type = Option<ModeShape>)]
     mode: Option<Mode>,
@@ -56,6 +56,12 @@ impl SessionChange {
             model: self.model.clone(),
             effort: self.effort.clone(),
         }
+    }
+
+    /// Returns true if calls could run without a question that these settings ask.
+    fn widens(&self, settings: &Settings) -> bool {
+        let builds = settings.mode == Mode::Plan && self.mode == Some(Mode::Build);
+        builds || self.permissions.is_some_and(|permissions| permissions > settings.permissions)
     }
 
     /// Returns true if a session is like that already.
@@ -93,21 +99,30 @@ pub(crate) async fn change(
     if change.is_done(&before) {
         return Ok(Json(before.view.clone()));
     }
-    let handle = handle(&app, caller, &seen.id).await?;
-    let state = handle.state().await;
-    let state = state.map_err(|error| failure::send(&error))?;
-    // Without the right to answer the session's questions nobody may abolish them.
-    if change.permissions.is_some_and(|permissions| permissions > state.settings.permissions) {
-        caller.require(Right::Approve)?;
+    // Checked first, so that a change that is refused changes nothing.
+    if let Some(Some(title)) = &change.title
+        && !is_title(title.trim())
+    {
+        let invalid = Reject::InvalidTitle { limit: MAX_TITLE_CHARS };
+        return Err(failure::send(&SendError::Rejected(invalid)));
     }
-    let settings = tenant.factory.changed_settings(&state.settings, &change.settings());
-    let settings = settings.map_err(|refusal| failure::refused(&refusal))?;
+    let handle = handle(&app, caller, &seen.id).await?;
     let by = || caller.scope().clone();
+    let wish = change.settings();
+    if wish != SettingsChange::default() {
+        let state = handle.state().await;
+        let state = state.map_err(|error| failure::send(&error))?;
+        // Without the right to answer the session's questions nobody may abolish them.
+        if change.widens(&state.settings) {
+            caller.require(Right::Approve)?;
+        }
+        let settings = tenant.factory.changed_settings(&state.settings, &wish);
+        configure(&handle, &state, settings, None, by()).await?;
+    }
     if let Some(title) = change.title {
         let renamed = handle.execute(SessionCommand::Rename { title }, by(), None).await;
         renamed.map_err(|error| failure::send(&error))?;
     }
-    configure(&handle, &state, Ok(settings), None, by()).await?;
     let after = app.views.get(tenant, &seen.first).await?;
     Ok(Json(after.view.clone()))
 }

@@ -11,7 +11,7 @@ use crate::problem::Problem;
 /// Facts from a log's beginning that are searched for a title.
 const TITLE_SEARCH: usize = 64;
 /// Longest title, in characters.
-const MAX_TITLE_CHARS: usize = 80;
+const FIRST_WORDS_CHARS: usize = 80;
 
 /// Returns the first words of a session's first input.
 pub(super) async fn read(
@@ -35,9 +35,9 @@ fn first_words(text: &str) -> String {
     let mut length = 0_usize;
     for word in text.split_whitespace() {
         let more = word.chars().count();
-        if length.saturating_add(more) >= MAX_TITLE_CHARS {
+        if length.saturating_add(more) >= FIRST_WORDS_CHARS {
             if line.is_empty() {
-                line = word.chars().take(MAX_TITLE_CHARS).collect();
+                line = word.chars().take(FIRST_WORDS_CHARS).collect();
             }
             line.push('…');
             break;
@@ -61,8 +61,8 @@ mod tests {
         assert_eq!(first_words("  List\n the\tfiles. "), "List the files.");
         assert_eq!(first_words(" \n "), "");
         let long = first_words(&"word ".repeat(100));
-        assert!(long.ends_with("word…") && long.chars().count() <= MAX_TITLE_CHARS + 1, "{long}");
+        assert!(long.ends_with("word…") && long.chars().count() <= FIRST_WORDS_CHARS + 1, "{long}");
         let one = first_words(&"ä".repeat(500));
-        assert_eq!(one.chars().count(), MAX_TITLE_CHARS + 1);
+        assert_eq!(one.chars().count(), FIRST_WORDS_CHARS + 1);
     }
 }

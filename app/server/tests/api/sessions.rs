@@ -93,6 +93,9 @@ async fn settings_change_for_the_next_turn_once() {
     let before = facts(&server, &id).await.len();
     let answer = server.patch(&path, &json!({"model": "best"})).send().await;
     assert_eq!(answer.problem(), problem(422, "refused"));
+    // A name that is not one is refused before the mode changes.
+    let answer = server.patch(&path, &json!({"mode": "build", "title": "a\tb"})).send().await;
+    assert_eq!(answer.problem(), problem(422, "refused"));
     for bad in [json!({"model": null}), json!({"mode": "fast"}), json!({"limits": {}})] {
         let answer = server.patch(&path, &bad).send().await;
         assert_eq!(answer.problem(), problem(400, "bad_request"), "{bad}");
@@ -100,6 +103,7 @@ async fn settings_change_for_the_next_turn_once() {
     for (token, change, expected) in [
         (READER, json!({"mode": "build"}), problem(403, "forbidden")),
         (RUNNER, json!({"permissions": "auto"}), problem(403, "forbidden")),
+        (RUNNER, json!({"mode": "build"}), problem(403, "forbidden")),
         (OTHER, json!({"mode": "build"}), problem(404, "no_session")),
     ] {
         let answer = server.patch(&path, &change).with(token).send().await;

@@ -14,6 +14,7 @@ use windlass_server::{
 
 use super::tenant::TenantWorkspace;
 use crate::args::{ProgramLimitArgs, SettingsArgs};
+use crate::config;
 use crate::exit::Failure;
 use crate::wiring::clock;
 use crate::wiring::goal::with_goal;
@@ -141,7 +142,15 @@ impl TenantSettings {
             settings.window.tokens = known.window.unwrap_or(0);
         }
         if self.own_price {
-            settings.price = settings::known_price(&self.chosen, model);
+            let url = self.chosen.base_urls.get(&settings.provider).and_then(Option::as_deref);
+            let listed = config::list_price(&settings.provider, url, model);
+            settings.price = listed.map(|(price, _)| price);
+        }
+        if settings.limits.cost_micros > 0 && settings.price.is_none() {
+            return Err(Refusal(format!(
+                "the turns have a limit of money, and no prices are known for the model {model:?}: \
+                 choose another one, or have its price configured"
+            )));
         }
         Ok(())
     }
@@ -189,7 +198,9 @@ impl TenantSettings {
             settings.permissions = permissions;
         }
         if let Some(effort) = &change.effort {
-            let valid = |word: &String| (1..=MAX_EFFORT).contains(&word.trim().len());
+            let plain =
+                |word: &String| !word.contains(|c: char| c.is_whitespace() || c.is_control());
+            let valid = |word: &String| (1..=MAX_EFFORT).contains(&word.len()) && plain(word);
             if !effort.as_ref().is_none_or(valid) {
                 return Err(Refusal(format!("an effort is a word of 1 to {MAX_EFFORT} bytes")));
             }

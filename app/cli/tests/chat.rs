@@ -247,3 +247,72 @@ fn two_terminals_share_a_session_of_a_server() {
     assert!(one.scrollback().contains("› show markdown"));
     server.stop("TERM");
 }
+
+#[test]
+fn messages_that_are_typed_before_the_session_is_open_are_all_sent_to_it() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let command = place.command(&["chat"]);
+    let terminal = Tmux::start(100, 40, &command);
+    // All three arrive before the first answer.
+    for message in ["write a: 1", "write b: 2", "write c: 3"] {
+        terminal.type_text(message);
+        terminal.press(&["Enter"]);
+    }
+    terminal.wait_until("all are answered", |_| {
+        times("write_file returned", &terminal.scrollback()) == 3
+    });
+    assert_eq!(place.run(&["sessions", "--json"]).out.lines().count(), 1);
+}
+
+#[test]
+fn a_turn_that_was_killed_in_mid_answer_goes_on() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let first = chat(&place, (80, 24), &[]);
+    first.send("slowly: one two three four five six seven eight nine ten eleven twelve");
+    first.wait_for("one two three four");
+    let pid = first.process().to_string();
+    let killed = std::process::Command::new("kill").args(["-9", &pid]).status();
+    assert!(killed.unwrap().success());
+    let again = chat(&place, (80, 24), &["--continue"]);
+    again.wait_for("(I am demo-script");
+}
+
+#[test]
+fn a_terminal_without_a_live_area_asks_by_numbers() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let command = place.command(&["chat", "--plain", "--permissions", "ask"]);
+    let terminal = Tmux::start(100, 40, &command);
+    terminal.wait_for("> ");
+    terminal.send("write a.txt: hello");
+    terminal.wait_for("5. No, and say why");
+    terminal.send("1");
+    terminal.wait_for("write_file returned");
+    terminal.send("/skills");
+    terminal.wait_for("there are no skills");
+    terminal.press(&["C-d"]);
+    terminal.wait_for("ended with 0");
+    assert_eq!(std::fs::read_to_string(place.file("a.txt")).unwrap(), "hello\n");
+}
+
+#[test]
+fn a_message_that_a_hook_blocks_ends_a_pipe_with_its_code() {
+    let place = Place::new();
+    let hooks = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [
+        {"type": "command", "command": "echo not today >&2; exit 2"}]}]}}"#;
+    std::fs::write(place.file("hooks.json"), hooks).unwrap();
+    let mut command = place.command(&["chat", "--hooks", "hooks.json"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"hello\n").unwrap();
+    let done = done(child.wait_with_output().unwrap());
+    assert_eq!(done.code, 3, "{done:?}");
+    assert!(done.out.contains("not today"), "{}", done.out);
+}

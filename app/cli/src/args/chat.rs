@@ -53,26 +53,16 @@ pub(crate) struct ChatArgs {
 impl ChatArgs {
     /// Returns the arguments of a server in this process with these settings.
     pub(crate) fn serve_args(&self) -> ServeArgs {
-        ServeArgs {
-            listen: None,
-            config: None,
-            token_file: None,
-            new_token: false,
-            most_sessions: None,
-            // Calls that were allowed when a process ended are asked about again where they matter.
-            recover: Some(RecoverMode::Hold),
-            live: None,
-            no_agents: self.no_agents,
-            place: self.place.clone(),
-            shape: SettingsArgs {
-                // The person may widen and narrow what a session was opened with, up to what is usual.
-                mode: None,
-                permissions: self.shape.permissions.filter(|named| *named == Permissions::Auto),
-                // A person is there to ask.
-                escalation: self.shape.escalation.or(Some(EscalationMode::Ask)),
-                ..self.shape.clone()
-            },
-            sharing: self.sharing,
-        }
+        let shape = SettingsArgs {
+            // The person may widen and narrow what a session was opened with, up to what is usual.
+            mode: None,
+            permissions: self.shape.permissions.filter(|named| *named == Permissions::Auto),
+            // A person is there to ask.
+            escalation: self.shape.escalation.or(Some(EscalationMode::Ask)),
+            ..self.shape.clone()
+        };
+        // Calls that were allowed when a process ended are asked about again where they matter.
+        let recover = Some(RecoverMode::Hold);
+        ServeArgs::own(recover, self.no_agents, self.place.clone(), shape, self.sharing)
     }
 }

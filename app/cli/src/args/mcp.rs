@@ -185,19 +185,7 @@ pub(crate) struct McpServeArgs {
 impl From<McpServeArgs> for ServeArgs {
     /// Returns the arguments of the same server over HTTP, without a configuration.
     fn from(args: McpServeArgs) -> Self {
-        Self {
-            listen: None,
-            config: None,
-            token_file: None,
-            new_token: false,
-            most_sessions: None,
-            recover: args.recover,
-            live: None,
-            no_agents: args.no_agents,
-            place: args.place,
-            shape: args.shape.for_session(None),
-            sharing: args.sharing,
-        }
+        Self::own(args.recover, args.no_agents, args.place, args.shape, args.sharing)
     }
 }
 

@@ -66,3 +66,29 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) sharing: ProgramSharingArgs,
 }
+
+impl ServeArgs {
+    /// Creates the arguments of a server for the person who starts it: it has no configuration and no
+    /// address.
+    pub(crate) fn own(
+        recover: Option<RecoverMode>,
+        no_agents: bool,
+        place: LocationArgs,
+        shape: SettingsArgs,
+        sharing: ProgramSharingArgs,
+    ) -> Self {
+        Self {
+            listen: None,
+            config: None,
+            token_file: None,
+            new_token: false,
+            most_sessions: None,
+            recover,
+            live: None,
+            no_agents,
+            place,
+            shape,
+            sharing,
+        }
+    }
+}

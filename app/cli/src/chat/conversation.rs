@@ -3,134 +3,55 @@
 //! It follows the session's events, and sends requests in the background: what they return arrives
 //! as an [`Update`] like any event.
 
+mod messages;
 mod requests;
+mod types;
 
 use std::collections::VecDeque;
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::pin::Pin;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
-use windlass_engine::core::{ASK_USER_TOOL, CallId, ContextPart, Seq, SessionId, TurnOutcome};
-use windlass_engine::ports::ToolExecutor as _;
-use windlass_interaction::{InteractionTools, Question};
+use windlass_engine::Event;
+use windlass_engine::core::{ASK_USER_TOOL, CallId, Seq, SessionId};
+use windlass_interaction::Question;
 use windlass_terminal::{Line, Theme};
+
+use messages::{client_tools, send_message};
+pub(super) use types::{Message, OpenAsk, SendAs, SessionInfo, Update};
 
 use super::transcript::{QueuedInput, Signal, Transcript};
 use crate::attach::{
     QuestionAnswer, RemoteServer, RemoteSession, RequestFailure, ServerQuestion, SessionStream,
     StreamItem,
 };
-use crate::command::read_images;
-use crate::wiring;
 
 /// Facts of an earlier conversation that are shown when it is continued.
 const SHOWN_HISTORY: u64 = 400;
 /// Most results of requests that wait to be read.
 const RESULTS: usize = 64;
-
-/// Session as its server describes it, as far as it is used here.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct SessionInfo {
-    pub(super) id: SessionId,
-    pub(super) state: String,
-    pub(super) last: u64,
-    #[serde(default)]
-    pub(super) changed: u64,
-    #[serde(default)]
-    pub(super) title: Option<String>,
-    #[serde(default)]
-    pub(super) provider: Option<String>,
-    #[serde(default)]
-    pub(super) model: Option<String>,
-    #[serde(default)]
-    pub(super) mode: Option<String>,
-    #[serde(default)]
-    pub(super) permissions: Option<String>,
-    #[serde(default)]
-    pub(super) effort: Option<String>,
-    /// Tokens of the last request.
-    #[serde(default)]
-    pub(super) context_tokens: Option<u64>,
-    /// Tokens that a request may have.
-    #[serde(default)]
-    pub(super) window: Option<u64>,
-    /// Money, in millionths of the currency of the prices.
-    #[serde(default)]
-    pub(super) cost_micros: Option<u64>,
-}
-
-/// Message of the person.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Message {
-    pub(super) text: String,
-    pub(super) images: Vec<PathBuf>,
-}
-
-/// Time at which the model receives a message while a turn runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SendAs {
-    /// In the running turn.
-    Steer,
-    /// In a turn of its own, after those that wait.
-    Queue,
-}
-
-/// Question that a person can answer.
-#[derive(Debug, Clone)]
-pub(super) enum OpenAsk {
-    /// A call needs an approval.
-    Approval(Box<ServerQuestion>),
-    /// The model or a tool asks.
-    Question(CallId, Question),
-}
-
-impl OpenAsk {
-    /// Returns the call that waits.
-    pub(super) fn call(&self) -> CallId {
-        match self {
-            Self::Approval(open) => open.call,
-            Self::Question(call, _) => *call,
-        }
-    }
-}
-
-/// Something that a terminal shows or acts upon.
-#[derive(Debug)]
-pub(super) enum Update {
-    /// Finished lines.
-    Lines(Vec<Line>),
-    /// The live state changed: the activity, the running calls, the queue or the open questions.
-    Changed,
-    /// A turn ended.
-    Settled(TurnOutcome),
-    /// A request failed. The message that it was to send is returned.
-    Failed { words: String, message: Option<Message> },
-    /// Sessions to choose from.
-    Sessions(Vec<SessionInfo>),
-    /// A fork is followed now. The message of its point goes to the editor.
-    Forked(Option<Message>),
-    /// Connection to the server was lost, for this reason.
-    Reconnecting(String),
-    /// First words of the session.
-    Titled(String),
-}
+/// Most commands that wait to be sent.
+const COMMANDS: usize = 256;
 
 /// Result of a request.
 enum Outcome {
-    Opened(SessionInfo),
+    /// The session of the first messages was opened, or could not be.
+    Opened(Result<SessionInfo, RequestFailure>),
     /// A fork was opened, and this message goes to the editor.
     Forked(SessionInfo, Option<Message>),
     Info(SessionInfo),
+    /// Open questions of a session.
     Asks {
-        approvals: Vec<ServerQuestion>,
-        questions: Vec<(CallId, Question)>,
+        of: SessionId,
+        open: Result<Vec<OpenAsk>, RequestFailure>,
     },
     Update(Update),
 }
+
+/// Command to a server, with what is made of the answer.
+type Command = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// Conversation with one session at a time.
 pub(super) struct Conversation {
@@ -146,14 +67,18 @@ pub(super) struct Conversation {
     asks: VecDeque<OpenAsk>,
     /// True while the open questions are requested; then whether to request them once more.
     asking: Option<bool>,
-    /// Message that waits until its session is open.
-    first: Option<Message>,
+    /// Messages that wait until their session is open.
+    first: VecDeque<Message>,
+    /// Position up to which facts are earlier than this conversation.
+    past: Seq,
     /// Options of sessions that are opened.
     options: Map<String, Value>,
     /// True until the tools of this client are declared for the session.
     undeclared: bool,
     /// True to show calls as they begin.
     announces: bool,
+    /// Commands, which are sent in the order in which they were given.
+    commands: mpsc::Sender<Command>,
     send: mpsc::Sender<Outcome>,
     results: mpsc::Receiver<Outcome>,
 }
@@ -167,6 +92,8 @@ impl Conversation {
         columns: u16,
     ) -> Self {
         let (send, results) = mpsc::channel(RESULTS);
+        let (commands, waiting) = mpsc::channel(COMMANDS);
+        tokio::spawn(run_commands(waiting, send.clone()));
         Self {
             transcript: Transcript::new(theme, columns),
             server,
@@ -178,10 +105,12 @@ impl Conversation {
             info: None,
             asks: VecDeque::new(),
             asking: None,
-            first: None,
+            first: VecDeque::new(),
+            past: Seq::ZERO,
             options: Map::new(),
             undeclared: false,
             announces: false,
+            commands,
             send,
             results,
         }
@@ -232,6 +161,7 @@ impl Conversation {
         self.info = None;
         self.asks.clear();
         self.asking = None;
+        self.past = Seq::ZERO;
         self.undeclared = false;
         self.transcript = Transcript::new(self.theme, self.columns);
         if self.announces {
@@ -239,23 +169,33 @@ impl Conversation {
         }
     }
 
-    /// Sets the colors of later lines.
-    pub(super) fn set_theme(&mut self, theme: Theme) {
+    /// Sets the colors of later lines. Returns the end of an answer that is not finished.
+    pub(super) fn set_theme(&mut self, theme: Theme) -> Vec<Line> {
+        let lines = self.take_answer();
         self.transcript.set_theme(theme, self.columns);
         self.theme = theme;
+        lines
     }
 
-    /// Continues a session: shows the end of its conversation, and follows it.
+    /// Continues a session: shows the end of its conversation, and follows it. In this process its open
+    /// turn goes on, and so do messages that no interrupt holds.
     pub(super) fn join(&mut self, info: SessionInfo) {
         self.clear();
         let session = self.server.session(info.id.clone());
-        let after = info.last.saturating_sub(SHOWN_HISTORY);
+        let recent = info.last.saturating_sub(SHOWN_HISTORY);
+        let after = info.turn.map_or(recent, |turn| recent.min(turn.saturating_sub(1)));
+        let waits = info.waiting.is_some_and(|count| count > 0) && info.held != Some(true);
+        let goes_on = self.workspace.is_some() && (info.turn.is_some() || waits);
+        self.past = Seq(info.last);
         self.stream = Some(SessionStream::new(session.clone(), Seq(after)));
         self.session = Some(session);
         // The tools of whoever opened it stay on a server that others use.
         self.undeclared = self.workspace.is_some();
         self.info = Some(info);
         self.refresh_asks();
+        if goes_on {
+            self.continue_waiting();
+        }
     }
 
     /// Waits for the next update. Cancel safe.
@@ -273,27 +213,38 @@ impl Conversation {
         tokio::select! {
             item = item => Ok(match item? {
                 StreamItem::Event(event) => self.event(&event),
-                StreamItem::Reconnecting(why) => vec![Update::Reconnecting(why)],
+                StreamItem::Reconnecting(why) => {
+                    self.refresh_asks();
+                    vec![Update::Reconnecting(why)]
+                }
             }),
             // The sender is this conversation's own.
             Some(outcome) = self.results.recv() => Ok(self.outcome(outcome)),
         }
     }
 
-    fn event(&mut self, event: &windlass_engine::Event) -> Vec<Update> {
+    fn event(&mut self, event: &Event) -> Vec<Update> {
         let (lines, signals) = self.transcript.apply(event);
         let mut updates = vec![match lines.is_empty() {
             true => Update::Changed,
             false => Update::Lines(lines),
         }];
+        let past = matches!(event, Event::Fact(fact) if fact.seq <= self.past);
         for signal in signals {
             match signal {
+                // What was asked and set before, the session itself had told.
+                Signal::Asked | Signal::Settings if past => {}
                 Signal::Asked => self.refresh_asks(),
-                Signal::Closed(call) => self.asks.retain(|ask| ask.call() != call),
+                Signal::Closed(call) => self.close_ask(call),
                 Signal::Settings => self.refresh_info(),
+                Signal::Dropped { blocked } if !past => updates.push(Update::Dropped { blocked }),
+                Signal::Dropped { .. } => {}
                 Signal::Settled(outcome) => {
-                    self.asks.clear();
-                    updates.push(Update::Settled(outcome));
+                    if !past {
+                        self.asks.clear();
+                        self.refresh_info();
+                    }
+                    updates.push(Update::Settled { outcome, past });
                 }
                 Signal::Titled(words) => {
                     let untitled = self.info.as_ref().is_none_or(|info| info.title.is_none());
@@ -309,17 +260,27 @@ impl Conversation {
 
     fn outcome(&mut self, outcome: Outcome) -> Vec<Update> {
         match outcome {
-            Outcome::Opened(info) => {
+            Outcome::Opened(Ok(info)) => {
                 self.join(info);
                 self.undeclared = false;
-                if let Some(message) = self.first.take() {
+                for message in std::mem::take(&mut self.first) {
                     self.send(message, SendAs::Queue);
                 }
                 vec![Update::Changed]
             }
+            Outcome::Opened(Err(failure)) => {
+                let unsent = std::mem::take(&mut self.first).into_iter();
+                let failed = |message| Update::Failed {
+                    words: failure.message.clone(),
+                    message: Some(message),
+                };
+                unsent.map(failed).collect()
+            }
             Outcome::Forked(info, message) => {
                 self.join(info);
-                vec![Update::Forked(message)]
+                let words = "a copy of the session goes on from here";
+                let told = Update::Lines(vec![Line::styled(words, self.theme.dim)]);
+                [told].into_iter().chain(message.map(Update::Edit)).collect()
             }
             Outcome::Info(info) => {
                 let same = self.info.as_ref().is_some_and(|known| known.id == info.id);
@@ -328,16 +289,26 @@ impl Conversation {
                 }
                 vec![Update::Changed]
             }
-            Outcome::Asks { approvals, questions } => {
-                let approvals = approvals.into_iter().map(|open| OpenAsk::Approval(Box::new(open)));
-                let questions = questions.into_iter().map(|(call, it)| OpenAsk::Question(call, it));
-                let mut asks: Vec<OpenAsk> = approvals.chain(questions).collect();
-                asks.sort_by_key(OpenAsk::call);
-                self.asks = asks.into();
-                if self.asking.take() == Some(true) {
+            // The answer to a request about a session that was left.
+            Outcome::Asks { of, .. } if self.session() != Some(&of) => vec![],
+            Outcome::Asks { open, .. } => {
+                let again = self.asking.take() == Some(true);
+                if again {
                     self.refresh_asks();
                 }
-                vec![Update::Changed]
+                match open {
+                    // What was closed in the meantime is not opened again.
+                    Ok(_) if again => vec![],
+                    Ok(mut open) => {
+                        open.sort_by_key(OpenAsk::call);
+                        self.asks = open.into();
+                        vec![Update::Changed]
+                    }
+                    Err(failure) => {
+                        let words = failure.of("list the open questions").message;
+                        vec![Update::Failed { words, message: None }]
+                    }
+                }
             }
             Outcome::Update(update) => vec![update],
         }
@@ -346,13 +317,16 @@ impl Conversation {
     /// Sends a message; the first one opens a session.
     pub(super) fn send(&mut self, message: Message, how: SendAs) {
         let Some(session) = self.session.clone() else {
-            self.first = Some(message);
+            self.first.push_back(message);
+            if self.first.len() > 1 {
+                return;
+            }
             let server = self.server.clone();
             let mut body = self.options.clone();
             body.insert("client_tools".to_owned(), client_tools());
             let body = Value::Object(body);
             self.spawn(async move {
-                server.post("POST", "/v1/sessions", Some(&body)).await.map(Outcome::Opened)
+                Ok(Outcome::Opened(server.post("POST", "/v1/sessions", Some(&body)).await))
             });
             return;
         };
@@ -361,28 +335,31 @@ impl Conversation {
             SendAs::Steer => "steer",
             SendAs::Queue => "turn",
         };
-        let (workspace, send) = (self.workspace.clone(), self.send.clone());
-        tokio::spawn(async move {
+        let (workspace, lost) = (self.workspace.clone(), message.clone());
+        let sent = self.commands.try_send(Box::pin(async move {
             let sent = send_message(&session, workspace.as_deref(), &message, delivery, declared);
-            if let Err(words) = sent.await {
-                let message = Some(message);
-                let _ = send.send(Outcome::Update(Update::Failed { words, message })).await;
-            }
-        });
+            Outcome::Update(match sent.await {
+                Ok(()) => Update::Changed,
+                Err(words) => Update::Failed { words, message: Some(message) },
+            })
+        }));
+        if sent.is_err() {
+            self.refuse(Some(lost));
+        }
     }
 
     /// Answers an approval.
     pub(super) fn answer(&mut self, open: ServerQuestion, answer: QuestionAnswer) {
-        self.asks.retain(|ask| ask.call() != open.call);
-        self.on_session(async move |session| {
+        self.close_ask(open.call);
+        self.in_order(async move |session| {
             session.answer(&open, &answer).await.map(|()| Outcome::Update(Update::Changed))
         });
     }
 
     /// Answers a question of the model.
     pub(super) fn reply(&mut self, call: CallId, answer: String) {
-        self.asks.retain(|ask| ask.call() != call);
-        self.on_session(async move |session| {
+        self.close_ask(call);
+        self.in_order(async move |session| {
             session.submit(call, &answer).await.map(|()| Outcome::Update(Update::Changed))
         });
     }
@@ -397,6 +374,15 @@ impl Conversation {
         self.on_session(async move |session| session.get("").await.map(Outcome::Info));
     }
 
+    /// Removes the questions of a call. A list that is being requested may still have them, so it is
+    /// requested again.
+    fn close_ask(&mut self, call: CallId) {
+        self.asks.retain(|ask| ask.call() != call);
+        if let Some(again) = &mut self.asking {
+            *again = true;
+        }
+    }
+
     /// Requests the open questions, unless that is being done; then once more after it.
     fn refresh_asks(&mut self) {
         if let Some(again) = &mut self.asking {
@@ -405,13 +391,32 @@ impl Conversation {
         }
         self.asking = Some(false);
         self.on_session(async move |session| {
-            let approvals = session.open().await?;
-            let calls = session.client_calls().await?;
-            let questions = calls.into_iter().filter(|call| call.tool == ASK_USER_TOOL);
-            let questions = questions
-                .filter_map(|call| Some((call.call, Question::parse(&call.arguments).ok()?)))
-                .collect();
-            Ok(Outcome::Asks { approvals, questions })
+            let (of, open) = (session.id().clone(), open_asks(&session).await);
+            Ok(Outcome::Asks { of, open })
+        });
+    }
+
+    /// Sends a command to the session after those before it; without a session nothing happens.
+    fn in_order<F>(&self, request: impl FnOnce(RemoteSession) -> F)
+    where
+        F: Future<Output = Result<Outcome, RequestFailure>> + Send + 'static,
+    {
+        let Some(session) = self.session.clone() else {
+            return;
+        };
+        let request = request(session);
+        let command = Box::pin(async move { request.await.unwrap_or_else(failed) });
+        if self.commands.try_send(command).is_err() {
+            self.refuse(None);
+        }
+    }
+
+    /// Reports a command that cannot wait, since too many do.
+    fn refuse(&self, message: Option<Message>) {
+        let words = format!("{COMMANDS} commands wait for the server already");
+        let send = self.send.clone();
+        tokio::spawn(async move {
+            let _ = send.send(Outcome::Update(Update::Failed { words, message })).await;
         });
     }
 
@@ -431,50 +436,33 @@ impl Conversation {
     ) {
         let send = self.send.clone();
         tokio::spawn(async move {
-            let outcome = request.await.unwrap_or_else(|failure| {
-                Outcome::Update(Update::Failed { words: failure.message, message: None })
-            });
+            let outcome = request.await.unwrap_or_else(failed);
             // Nobody waits for it once the terminal is left.
             let _ = send.send(outcome).await;
         });
     }
 }
 
-async fn send_message(
-    session: &RemoteSession,
-    workspace: Option<&Path>,
-    message: &Message,
-    delivery: &str,
-    declared: bool,
-) -> Result<(), String> {
-    let images = read_images(&message.images).map_err(|failure| failure.message)?;
-    let images: Vec<String> = images.iter().map(|image| STANDARD.encode(image)).collect();
-    let context: Vec<ContextPart> = match workspace {
-        Some(folder) => {
-            wiring::named_skills(folder, &message.text).map_err(|failure| failure.message)?
-        }
-        None => Vec::new(),
-    };
-    let mut body = json!({
-        "text": message.text, "delivery": delivery, "images": images, "context": context,
-    });
-    if declared && let Some(fields) = body.as_object_mut() {
-        fields.insert("client_tools".to_owned(), client_tools());
-    }
-    let sent = session.command("POST", "/inputs", Some(&body)).await;
-    sent.map_err(|failure| failure.message)
+fn failed(failure: RequestFailure) -> Outcome {
+    Outcome::Update(Update::Failed { words: failure.message, message: None })
 }
 
-/// Returns the tools that this client runs: the question to the person.
-fn client_tools() -> Value {
-    let tools = InteractionTools::new().with_questions().tools();
-    let asked = tools.into_iter().filter(|tool| tool.client);
-    let declared = asked.map(|tool| {
-        let parameters: Value = serde_json::from_str(&tool.parameters).unwrap_or_default();
-        json!({
-            "name": tool.name, "description": tool.description, "parameters": parameters,
-            "effect": tool.effect, "timeout_ms": tool.timeout_ms,
-        })
+/// Sends commands one after the other, until the conversation is gone.
+async fn run_commands(mut waiting: mpsc::Receiver<Command>, send: mpsc::Sender<Outcome>) {
+    while let Some(command) = waiting.recv().await {
+        if send.send(command.await).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Fetches the open approvals and the questions of a session.
+async fn open_asks(session: &RemoteSession) -> Result<Vec<OpenAsk>, RequestFailure> {
+    let approvals = session.open().await?.into_iter();
+    let approvals = approvals.map(|open| OpenAsk::Approval(Box::new(open)));
+    let calls = session.client_calls().await?.into_iter();
+    let questions = calls.filter(|call| call.tool == ASK_USER_TOOL).filter_map(|call| {
+        Some(OpenAsk::Question(call.call, Question::parse(&call.arguments).ok()?))
     });
-    declared.collect()
+    Ok(approvals.chain(questions).collect())
 }

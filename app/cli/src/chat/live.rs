@@ -255,18 +255,14 @@ impl<'a> LiveTerminal<'a> {
                 _ = terminate.recv() => return Ok(ExitKind::Terminated),
                 _ = hang_up.recv() => return Ok(ExitKind::Terminated),
             }
-            if let Some(message) = chat.edit.take() {
-                self.composer.set_text(&message.text);
-                self.changed = true;
-            }
             if std::mem::take(&mut chat.copies) {
                 self.copy(chat);
             }
             if let Some(name) = chat.retheme.take() {
                 self.set_theme(&name, chat);
             }
-            if let Some(command) = chat.command.take() {
-                self.run_command(&command).await?;
+            if chat.command.is_some() {
+                self.run_command(chat).await?;
             }
             if chat.left {
                 return Ok(ExitKind::Completed);
@@ -285,20 +281,14 @@ impl<'a> LiveTerminal<'a> {
             Handled::Failed { words, message } => {
                 let line = Line::styled(format!("! {}", visible(&words)), self.theme.error);
                 self.screen.commit([line.wrapped(2)]);
-                if let Some(message) = message.filter(|_| self.composer.is_empty()) {
-                    self.composer.set_text(&message.text);
+                if let Some(message) = message {
+                    self.edit_again(&message);
                 }
             }
             Handled::Sessions(sessions) => {
                 self.dialog = Some(Dialog::sessions(sessions, Instant::now()));
             }
-            Handled::Forked(message) => {
-                let words = "a copy of the session goes on from here";
-                self.screen.commit([Line::styled(words, self.theme.dim)]);
-                if let Some(message) = message {
-                    self.composer.set_text(&message.text);
-                }
-            }
+            Handled::Edit(message) => self.edit_again(&message),
             Handled::Nothing => {}
         }
     }
@@ -313,9 +303,9 @@ impl<'a> LiveTerminal<'a> {
     /// Opens the dialog of a question that appeared, and closes that of one that was answered.
     fn follow_asks(&mut self, chat: &Chat) {
         let open = chat.conversation.ask();
-        let asked = self.dialog.as_ref().and_then(Dialog::call);
+        let asked = self.dialog.as_ref().and_then(Dialog::asked);
         match (open, asked) {
-            (Some(ask), Some(call)) if ask.call() == call => {}
+            (Some(ask), Some(asked)) if ask.is_same(asked) => {}
             (Some(ask), _) if asked.is_some() || self.dialog.is_none() => {
                 self.dialog = Some(Dialog::ask(ask.clone(), Instant::now()));
                 (self.guard, self.changed) = (true, true);
@@ -362,8 +352,8 @@ impl<'a> LiveTerminal<'a> {
         match chosen {
             Chosen::Stays => {}
             Chosen::Left => {
-                let asked = self.dialog.take().and_then(|dialog| dialog.call());
-                if asked.is_some() {
+                let dialog = self.dialog.take();
+                if dialog.is_some_and(|dialog| dialog.asked().is_some()) {
                     chat.conversation.interrupt();
                 }
             }

@@ -5,6 +5,7 @@
 
 mod asks;
 mod calls;
+mod commands;
 mod connect;
 mod conversation;
 mod live;
@@ -21,16 +22,16 @@ use serde_json::json;
 use windlass_engine::core::{SessionId, TurnOutcome};
 use windlass_terminal::{Line, Theme};
 
-use crate::args::ChatArgs;
+use crate::args::{Args, ChatArgs};
 use crate::attach::RequestFailure;
 use crate::exit::{ExitKind, Failure};
-use crate::present::print_notice;
+use crate::present::{print_error, print_notice};
 use crate::wiring::{self, Adapters, TrustAsker};
 use asks::Choice;
 use connect::Connection;
 use conversation::{Conversation, Message, OpenAsk, SendAs, SessionInfo, Update};
 use own_commands::OwnCommands;
-use slash::{QueueChange, Slash};
+use slash::Slash;
 
 /// Conversation with what its commands need.
 struct Chat {
@@ -46,6 +47,8 @@ struct Chat {
     command: Option<Vec<String>>,
     /// Arguments that name the workspace and the store, for other commands.
     place: Vec<String>,
+    /// Arguments that name the provider and the model, for a check of them.
+    provider: Vec<String>,
     /// True if the server is in this process.
     own: bool,
     /// Text of the last answer, for `/copy`.
@@ -56,8 +59,6 @@ struct Chat {
     own_commands: OwnCommands,
     /// Commands that run once the turn has ended.
     later: VecDeque<Slash>,
-    /// Message that goes back to the editor.
-    edit: Option<Message>,
     /// Theme that was asked for.
     retheme: Option<String>,
 }
@@ -71,8 +72,8 @@ enum Handled {
         message: Option<Message>,
     },
     Sessions(Vec<SessionInfo>),
-    /// A fork is followed. The message of its point goes to the editor.
-    Forked(Option<Message>),
+    /// A message that goes back to the editor.
+    Edit(Message),
     Nothing,
 }
 
@@ -99,7 +100,7 @@ pub(crate) async fn chat(mut args: ChatArgs, adapters: &Adapters) -> Result<Exit
             let mut chat = Chat::new(&args, server, own.as_ref(), theme, 80);
             chat.conversation.announce_calls();
             chat.begin(&args).await?;
-            let ended = plain::PlainTerminal::new(chat, typed).run().await;
+            let ended = plain::PlainTerminal::new(chat, typed, adapters).run().await;
             if let Some(own) = own {
                 own.leave().await;
             }
@@ -146,12 +147,12 @@ impl Chat {
             exit: ExitKind::Completed,
             command: None,
             place,
+            provider: provider_words(args),
             own: own.is_some(),
             copy: None,
             copies: false,
             own_commands: OwnCommands::load(prompts.as_deref(), folder.as_deref()),
             later: VecDeque::new(),
-            edit: None,
             retheme: None,
         }
     }
@@ -235,20 +236,33 @@ impl Chat {
                 self.sending &= !self.conversation.transcript().is_busy();
                 Handled::Nothing
             }
-            Update::Settled(outcome) => {
-                self.sending = false;
-                self.exit = ExitKind::of(&outcome);
+            Update::Settled { outcome, past } => {
                 if outcome == TurnOutcome::Completed {
                     self.copy = self.conversation.transcript().last_answer();
                 }
+                if past {
+                    return Handled::Nothing;
+                }
+                self.sending = false;
+                self.exit = ExitKind::of(&outcome);
                 Handled::Settled
             }
-            Update::Failed { words, message } => {
+            Update::Dropped { blocked } => {
                 self.sending = false;
+                if blocked {
+                    self.exit = ExitKind::Blocked;
+                }
+                Handled::Nothing
+            }
+            Update::Failed { words, message } => {
+                self.sending &= message.is_none();
+                if message.is_some() {
+                    self.exit = ExitKind::Failed;
+                }
                 Handled::Failed { words, message }
             }
             Update::Sessions(sessions) => Handled::Sessions(sessions),
-            Update::Forked(message) => Handled::Forked(message),
+            Update::Edit(message) => Handled::Edit(message),
             Update::Reconnecting(why) => Handled::Lines(vec![Line::styled(
                 format!("! {why}; reconnecting"),
                 self.theme.warning,
@@ -293,75 +307,6 @@ impl Chat {
         }
     }
 
-    async fn slash(&mut self, command: Slash) -> Result<Vec<Line>, Failure> {
-        let say = |words: &str, theme: &Theme| vec![Line::styled(words, theme.dim).wrapped(2)];
-        if self.conversation.session().is_none() && needs_session(&command) {
-            return Ok(say("there is no session yet: send a message first", &self.theme));
-        }
-        match command {
-            Slash::Help => return Ok(pages::help(&self.theme)),
-            Slash::Invalid(words) => return Ok(vec![Line::styled(words, self.theme.warning)]),
-            Slash::Message => {}
-            Slash::Model { name: None, .. } => self.conversation.fetch_models(),
-            Slash::Model { name: Some(name), effort } => {
-                let mut body = json!({ "model": name });
-                if let (Some(effort), Some(fields)) = (effort, body.as_object_mut()) {
-                    fields.insert("effort".to_owned(), effort.into());
-                }
-                self.conversation.change(body);
-                return Ok(say("the next turn uses it", &self.theme));
-            }
-            Slash::Permissions(Some(wanted)) => {
-                self.conversation.change(json!({"permissions": wanted.replace('-', "_")}));
-            }
-            Slash::Permissions(None) | Slash::Status => {
-                return Ok(pages::status(self.conversation.info(), self.own, &self.theme));
-            }
-            Slash::Plan => {
-                let planning = self.conversation.info().and_then(|info| info.mode.as_deref());
-                let next = if planning == Some("plan") { "build" } else { "plan" };
-                self.conversation.change(json!({ "mode": next }));
-            }
-            Slash::Compact(focus) => self.conversation.compact(focus.as_deref()),
-            Slash::Context => self.conversation.fetch_context(),
-            Slash::Cost => self.conversation.fetch_usage(),
-            Slash::New => {
-                self.conversation.clear();
-                return Ok(say("a new conversation; /resume goes back to another", &self.theme));
-            }
-            Slash::Resume(None) => self.conversation.list_sessions(),
-            Slash::Resume(Some(wanted)) => match self.find(&wanted).await {
-                Ok(found) => self.conversation.join(found),
-                Err(failure) => return Ok(say(&failure.message, &self.theme)),
-            },
-            Slash::Fork => {
-                let rest = self.conversation.transcript().rest();
-                self.conversation.fork(rest, None);
-            }
-            Slash::Rename(title) => {
-                self.conversation.change(json!({ "title": title }));
-            }
-            Slash::Diff => self.conversation.fetch_diff(),
-            Slash::Undo => return Ok(self.undo()),
-            Slash::Queue(change) => return Ok(self.queue(change)),
-            Slash::Continue => self.conversation.continue_waiting(),
-            Slash::Agents => {
-                return Ok(pages::agents(self.conversation.transcript().settings(), &self.theme));
-            }
-            Slash::Hooks => {
-                return Ok(pages::hooks(self.conversation.transcript().settings(), &self.theme));
-            }
-            Slash::Mcp => self.run_command(&["mcp", "list"]),
-            Slash::Skills => self.run_command(&["skills"]),
-            Slash::Doctor => self.run_command(&["doctor"]),
-            Slash::Copy => self.copies = true,
-            Slash::Export(file) => self.conversation.export(file.into()),
-            Slash::Theme(name) => self.retheme = Some(name.unwrap_or_else(|| "auto".to_owned())),
-            Slash::Quit => self.left = true,
-        }
-        Ok(Vec::new())
-    }
-
     /// Switches from asking to not asking, to planning, and back. Returns the words for it.
     fn cycle_mode(&mut self) -> String {
         let info = self.conversation.info();
@@ -383,41 +328,19 @@ impl Chat {
         words.to_owned()
     }
 
-    /// Undoes the last turn.
-    fn undo(&mut self) -> Vec<Line> {
-        match self.conversation.transcript().last_turn() {
-            Some(turn) => {
-                self.conversation.undo(turn);
-                Vec::new()
-            }
-            None => vec![Line::styled("no turn of this session was seen here", self.theme.dim)],
-        }
-    }
-
-    fn queue(&mut self, change: QueueChange) -> Vec<Line> {
-        let queue = self.conversation.queue();
-        let chosen = match change {
-            QueueChange::Show => return pages::queue(queue, &self.theme),
-            QueueChange::Edit(number) | QueueChange::Drop(number) => {
-                number.checked_sub(1).and_then(|at| queue.get(at)).cloned()
-            }
+    /// Runs the command that was planned, if there is one. It writes to the terminal itself.
+    async fn run_planned(&mut self, adapters: &Adapters) {
+        let Some(words) = self.command.take() else {
+            return;
         };
-        let Some(chosen) = chosen else {
-            return vec![Line::styled("no message with this number waits", self.theme.dim)];
-        };
-        self.conversation.withdraw(chosen.id);
-        if let QueueChange::Edit(_) = change {
-            self.edit = Some(Message { text: chosen.text, images: Vec::new() });
+        match Args::parse_words(words, adapters) {
+            Ok(args) => {
+                if let Err(failure) = Box::pin(crate::command::run(args, adapters)).await {
+                    print_error(&failure.message);
+                }
+            }
+            Err(error) => print_notice(&error.to_string()),
         }
-        Vec::new()
-    }
-
-    /// Plans another command of the program; the terminal runs it once it has made room.
-    fn run_command(&mut self, words: &[&str]) {
-        let words = words.iter().map(|word| (*word).to_owned());
-        self.command = Some(
-            ["windlass".to_owned()].into_iter().chain(words).chain(self.place.clone()).collect(),
-        );
     }
 
     fn say_how_to_continue(&self) {
@@ -431,38 +354,16 @@ impl Chat {
     }
 }
 
-/// Returns true for commands about a session.
-fn needs_session(command: &Slash) -> bool {
-    match command {
-        Slash::Model { .. }
-        | Slash::Permissions(Some(_))
-        | Slash::Plan
-        | Slash::Compact(_)
-        | Slash::Context
-        | Slash::Cost
-        | Slash::Fork
-        | Slash::Rename(_)
-        | Slash::Diff
-        | Slash::Undo
-        | Slash::Continue
-        | Slash::Agents
-        | Slash::Hooks
-        | Slash::Export(_) => true,
-        Slash::Help
-        | Slash::Permissions(None)
-        | Slash::New
-        | Slash::Resume(_)
-        | Slash::Queue(_)
-        | Slash::Mcp
-        | Slash::Skills
-        | Slash::Status
-        | Slash::Copy
-        | Slash::Doctor
-        | Slash::Theme(_)
-        | Slash::Quit
-        | Slash::Message
-        | Slash::Invalid(_) => false,
-    }
+/// Returns the flags that name the provider of a conversation.
+fn provider_words(args: &ChatArgs) -> Vec<String> {
+    let shape = &args.shape;
+    let flags = [
+        ("--provider", &shape.provider),
+        ("--model", &shape.model),
+        ("--base-url", &shape.base_url),
+    ];
+    let given = flags.into_iter().filter_map(|(flag, value)| Some((flag, value.clone()?)));
+    given.flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
 }
 
 /// Returns a line for each session, newest first.

@@ -11,16 +11,18 @@ use super::asks::{self, Choice};
 use super::conversation::{Message, OpenAsk, SendAs, Update};
 use super::{Chat, Handled};
 use crate::exit::{ExitKind, Failure};
+use crate::wiring::Adapters;
 
 /// Terminal without a live area.
-pub(super) struct PlainTerminal {
+pub(super) struct PlainTerminal<'a> {
     chat: Chat,
+    adapters: &'a Adapters,
     /// True if a person types; false for a pipe.
     typed: bool,
     lines: Lines<BufReader<Stdin>>,
     ended: bool,
-    /// Question that was printed, by its call.
-    asked: Option<windlass_engine::core::CallId>,
+    /// Question that was printed.
+    asked: Option<OpenAsk>,
     /// Choice whose words are typed next.
     choice: Option<Choice>,
     /// Messages from a pipe, each in a turn of its own.
@@ -31,10 +33,11 @@ pub(super) struct PlainTerminal {
     leaving: bool,
 }
 
-impl PlainTerminal {
-    pub(super) fn new(chat: Chat, typed: bool) -> Self {
+impl<'a> PlainTerminal<'a> {
+    pub(super) fn new(chat: Chat, typed: bool, adapters: &'a Adapters) -> Self {
         Self {
             chat,
+            adapters,
             typed,
             lines: BufReader::new(stdin()).lines(),
             ended: false,
@@ -59,6 +62,7 @@ impl PlainTerminal {
         loop {
             let lines = self.chat.run_later().await?;
             self.print(&lines)?;
+            self.act_alone().await?;
             if let Some(exit) = self.settle().await? {
                 return Ok((exit, self.chat));
             }
@@ -95,8 +99,8 @@ impl PlainTerminal {
     async fn settle(&mut self) -> Result<Option<ExitKind>, Failure> {
         let busy = self.chat.conversation.transcript().is_busy() || self.chat.sending;
         if let Some(ask) = self.chat.conversation.ask().cloned() {
-            if self.asked != Some(ask.call()) {
-                self.asked = Some(ask.call());
+            if !self.asked.as_ref().is_some_and(|asked| asked.is_same(&ask)) {
+                self.asked = Some(ask.clone());
                 self.choice = None;
                 self.print_ask(&ask)?;
             }
@@ -119,6 +123,7 @@ impl PlainTerminal {
             let message = Message { text, images: Vec::new() };
             let lines = self.chat.enter(message, SendAs::Queue).await?;
             self.print(&lines)?;
+            self.act_alone().await?;
             if self.chat.left {
                 return Ok(Some(self.chat.exit));
             }
@@ -142,6 +147,16 @@ impl PlainTerminal {
         Ok(None)
     }
 
+    /// Does what a command asked of the terminal itself.
+    async fn act_alone(&mut self) -> Result<(), Failure> {
+        self.chat.run_planned(self.adapters).await;
+        let copies = std::mem::take(&mut self.chat.copies);
+        if copies || self.chat.retheme.take().is_some() {
+            self.say("only a terminal with a live area has colors and a clipboard")?;
+        }
+        Ok(())
+    }
+
     fn update(&mut self, update: Update) -> Result<(), Failure> {
         match self.chat.update(update) {
             Handled::Lines(lines) => self.print(&lines),
@@ -158,10 +173,7 @@ impl PlainTerminal {
                 let lines = super::sessions_lines(&sessions, &self.chat.theme);
                 self.print(&lines)
             }
-            Handled::Forked(message) => {
-                let was = message.map(|message| format!(": {}", message.text));
-                self.say(&format!("a copy of the session goes on{}", was.unwrap_or_default()))
-            }
+            Handled::Edit(message) => self.say(&format!("to send again: {}", message.text)),
             Handled::Nothing => Ok(()),
         }
     }
@@ -179,8 +191,8 @@ impl PlainTerminal {
             self.waiting.push_back(line);
             return Ok(());
         }
-        let lines =
-            self.chat.enter(Message { text: line, images: Vec::new() }, SendAs::Steer).await?;
+        let how = if busy { SendAs::Steer } else { SendAs::Queue };
+        let lines = self.chat.enter(Message { text: line, images: Vec::new() }, how).await?;
         self.print(&lines)?;
         self.ended |= self.chat.left;
         Ok(())

@@ -91,6 +91,8 @@ pub(super) enum Signal {
     Closed(CallId),
     /// A turn ended.
     Settled(TurnOutcome),
+    /// A message will open no turn: a hook has blocked it, or a person has withdrawn it.
+    Dropped { blocked: bool },
     /// The settings or the permissions changed.
     Settings,
     /// First input of the session.
@@ -131,14 +133,14 @@ impl Transcript {
         self.theme = theme;
     }
 
-    /// Returns the messages of the person that were accepted, oldest first.
+    /// Returns the messages of the person that can be gone back to, oldest first.
     pub(super) fn messages(&self) -> impl DoubleEndedIterator<Item = &SaidMessage> {
-        self.messages.iter()
+        self.messages.iter().filter(|said| said.before > Seq::ZERO)
     }
 
-    /// Returns the latest position at which nothing was under way.
-    pub(super) fn rest(&self) -> Seq {
-        self.rest
+    /// Returns the latest position at which nothing was under way, if one was seen.
+    pub(super) fn rest(&self) -> Option<Seq> {
+        (self.rest > Seq::ZERO).then_some(self.rest)
     }
 
     /// Returns the settings of the session, if a fact that has them was seen.
@@ -293,6 +295,7 @@ impl Transcript {
                 let text = self.dequeue(blocked.input).map(|input| input.text).unwrap_or_default();
                 let words = format!("blocked: {} ({})", first_words(&text, 80), blocked.reason);
                 lines.push(self.warning(&words));
+                signals.push(Signal::Dropped { blocked: true });
             }
             InputEntry::Edited(edited) => {
                 if let Some(input) = self.queue.iter_mut().find(|input| input.id == edited.input) {
@@ -312,6 +315,7 @@ impl Transcript {
                     let words = format!("withdrawn: {}", first_words(&input.text, 80));
                     lines.push(self.dim(&words));
                 }
+                signals.push(Signal::Dropped { blocked: false });
             }
         }
     }

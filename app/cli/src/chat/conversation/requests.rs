@@ -42,15 +42,19 @@ impl Conversation {
 
     /// Changes settings of the session, or its title.
     pub(in crate::chat) fn change(&self, body: Value) {
-        self.on_session(async move |session| {
+        self.in_order(async move |session| {
             let changed: Result<SessionInfo, _> = session.post("PATCH", "", Some(&body)).await;
             changed.map(Outcome::Info).map_err(|failure| failure.of("change the session"))
         });
     }
 
-    /// Withdraws a waiting input.
-    pub(in crate::chat) fn withdraw(&self, input: InputId) {
-        self.command("withdraw", "DELETE", format!("/inputs/{input}"), None);
+    /// Withdraws a waiting input. Then its message, if it is given, goes back to the editor.
+    pub(in crate::chat) fn withdraw(&self, input: InputId, message: Option<Message>) {
+        self.in_order(async move |session| {
+            let done = session.command("DELETE", &format!("/inputs/{input}"), None).await;
+            done.map_err(|failure| failure.of("withdraw the message"))?;
+            Ok(Outcome::Update(message.map_or(Update::Changed, Update::Edit)))
+        });
     }
 
     /// Requests the sessions to choose from, newest first.
@@ -166,7 +170,7 @@ impl Conversation {
 
     /// Forks the session at a position, and continues the new one. Then the message is edited.
     pub(in crate::chat) fn fork(&self, at: Seq, message: Option<Message>) {
-        self.on_session(async move |session| {
+        self.in_order(async move |session| {
             let body = json!({ "at": at });
             let forked: SessionInfo = session.post("POST", "/forks", Some(&body)).await?;
             Ok(Outcome::Forked(forked, message))
@@ -188,7 +192,7 @@ impl Conversation {
 
     fn command(&self, what: &str, method: &'static str, path: String, body: Option<Value>) {
         let what = what.to_owned();
-        self.on_session(async move |session| {
+        self.in_order(async move |session| {
             let done = session.command(method, &path, body.as_ref()).await;
             done.map_err(|failure| failure.of(&what))?;
             Ok(Outcome::Update(Update::Changed))

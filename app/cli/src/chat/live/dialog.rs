@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use windlass_engine::core::{CallId, Seq};
+use windlass_engine::core::Seq;
 use windlass_terminal::{
     Action, Composer, ComposerOptions, ComposerStyle, FileSource, History, Input, Key, KeyCode,
     Line, Menu, MenuAction, Theme,
@@ -78,10 +78,10 @@ impl Dialog {
         Self { kind: Kind::Messages(menu), since: now }
     }
 
-    /// Returns the call of the question that it asks.
-    pub(super) fn call(&self) -> Option<CallId> {
+    /// Returns the question that it asks.
+    pub(super) fn asked(&self) -> Option<&OpenAsk> {
         match &self.kind {
-            Kind::Ask { ask, .. } => Some(ask.call()),
+            Kind::Ask { ask, .. } => Some(ask),
             Kind::Sessions(_) | Kind::Messages(_) => None,
         }
     }

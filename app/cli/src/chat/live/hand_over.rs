@@ -5,7 +5,6 @@ use std::task::{Context, Poll, Waker};
 use super::{LiveTerminal, external, unusable};
 use crate::chat::Chat;
 use crate::exit::{ExitKind, Failure};
-use crate::present::print_notice;
 use crate::wiring;
 use windlass_engine::ports::Clock as _;
 
@@ -38,18 +37,9 @@ impl LiveTerminal<'_> {
     }
 
     /// Runs another command of the program, whose output goes to the scrollback.
-    pub(super) async fn run_command(&mut self, words: &[String]) -> Result<(), Failure> {
+    pub(super) async fn run_command(&mut self, chat: &mut Chat) -> Result<(), Failure> {
         self.release()?;
-        let args = crate::args::Args::parse_words(words, self.adapters);
-        match args {
-            Ok(args) => {
-                let run = Box::pin(crate::command::run(args, self.adapters));
-                if let Err(failure) = run.await {
-                    crate::present::print_error(&failure.message);
-                }
-            }
-            Err(error) => print_notice(&error.to_string()),
-        }
+        chat.run_planned(self.adapters).await;
         self.reclaim()
     }
 

@@ -1,11 +1,13 @@
-//! Look: the theme on the terminal's background, and the clipboard.
+//! Look: the theme on the terminal's background, the clipboard, and messages that come back.
 
 use std::time::Duration;
 
-use windlass_terminal::{Theme, background_answer};
+use windlass_terminal::{Line, Theme, background_answer};
 
 use super::{LiveTerminal, unusable};
 use crate::chat::Chat;
+use crate::chat::calls::one_line;
+use crate::chat::conversation::Message;
 use crate::config;
 use crate::exit::Failure;
 
@@ -24,6 +26,18 @@ impl LiveTerminal<'_> {
         self.theme = theme(self.look.theme, self.background);
         self.changed = true;
         Ok(())
+    }
+
+    /// Gives a message back to the editor, unless another one is being typed there.
+    pub(super) fn edit_again(&mut self, message: &Message) {
+        if !self.composer.is_empty() {
+            let words =
+                format!("not sent, and in the earlier messages: {}", one_line(&message.text));
+            self.screen.commit([Line::styled(words, self.theme.warning).wrapped(2)]);
+            return;
+        }
+        self.composer.set_text(&message.text);
+        message.images.iter().for_each(|image| self.composer.attach_image(image));
     }
 
     pub(super) fn copy(&mut self, chat: &Chat) {
@@ -46,7 +60,8 @@ impl LiveTerminal<'_> {
         let theme = theme(named, self.background);
         self.theme = theme;
         chat.theme = theme;
-        chat.conversation.set_theme(theme);
+        let unfinished = chat.conversation.set_theme(theme);
+        self.screen.commit(unfinished);
     }
 }
 

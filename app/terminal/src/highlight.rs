@@ -65,6 +65,39 @@ impl Highlighter {
     }
 }
 
+/// Code whose lines need the patterns of common languages.
+#[cfg(feature = "highlight")]
+const COMMON: &[(&str, &str)] = &[
+    ("bash", "if [ -n \"$a\" ]; then echo 'b' | cat; fi # c\n"),
+    ("diff", "@@ -1 +1 @@\n-a\n+b\n"),
+    ("go", "func f(a int) (b string) { return \"c\" + fmt.Sprint(1) } // d\n"),
+    ("html", "<p class=\"a\">b</p>\n"),
+    ("java", "class A { int f(String a) { return 1 + b.c(\"d\"); } } // e\n"),
+    ("js", "const f = async (a) => { return `b ${a.c}` + 1; } // d\n"),
+    ("json", "{\"a\": [1, true, \"b\"]}\n"),
+    ("python", "def f(a: int = 1) -> str:\n    return f\"b {a}\" + 'c' # d\n"),
+    ("rust", "pub fn f<'a>(b: &'a str) -> Option<u32> { Some(b.len() + 1) } // c\n"),
+    ("yaml", "a:\n  - b: 1 # c\n"),
+];
+
+/// Compiles the patterns of common languages in a thread of its own, once in a process, so that their
+/// first block of code is not drawn late. Without the feature `highlight` there are none.
+pub fn prepare_highlighting() {
+    #[cfg(feature = "highlight")]
+    {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        let prepare = || {
+            for (language, code) in COMMON {
+                let mut block = Highlighter::new(language, &Theme::dark());
+                code.lines().for_each(|line| drop(block.line(line)));
+            }
+        };
+        let thread = || std::thread::Builder::new().name("highlight".to_owned()).spawn(prepare);
+        // Without the thread a first block takes its time.
+        ONCE.call_once(|| drop(thread()));
+    }
+}
+
 #[cfg(all(test, feature = "highlight"))]
 mod tests {
     use super::*;
@@ -102,5 +135,8 @@ mod tests {
         let counts = [block.line("let x").len(), (1..1_000).map(|_| block.line("")).count()];
         assert_eq!((counts, block.line("let x").len()), ([2, 999], 1));
         assert_eq!(styles("jsonc", "[1]"), styles("json", "[1]"));
+        for (language, code) in COMMON {
+            assert!(styles(language, code).len() > 1, "{language} has colors");
+        }
     }
 }

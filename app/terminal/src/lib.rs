@@ -25,7 +25,7 @@ pub use device::Device;
 pub use diff::{diff, unified};
 pub use field::{Field, FieldAction};
 pub use files::{FileSource, Files};
-pub use highlight::Highlighter;
+pub use highlight::{Highlighter, prepare_highlighting};
 pub use history::History;
 pub use keys::{Input, Key, KeyCode};
 pub use markdown::{MarkdownStream, markdown};

@@ -79,6 +79,7 @@ pub(super) async fn run(args: &ChatArgs, adapters: &Adapters) -> Result<ExitKind
     let Some(Connection { server, own }) = connected? else {
         return Ok(ExitKind::Completed);
     };
+    windlass_terminal::prepare_highlighting();
     let columns = terminal.size.columns;
     let mut chat = Chat::new(args, server, own.as_ref(), terminal.theme, columns);
     let ended = match chat.begin(args).await {

@@ -210,6 +210,7 @@ fn changed_settings(before: &Settings, now: &Settings) -> Vec<&'static str> {
         ("instructions", before.instructions == now.instructions),
         ("tools", before.tools == now.tools),
         ("effort", before.effort == now.effort),
+        ("temperature", before.temperature == now.temperature),
         ("options", before.options == now.options),
     ];
     let others = checks.iter().filter(|(_, same)| !same);

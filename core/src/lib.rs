@@ -74,6 +74,7 @@ mod settings;
 mod snapshot;
 mod stage;
 mod stream;
+mod temperature;
 mod time;
 mod title;
 mod undo;
@@ -183,6 +184,7 @@ pub use stage::{
     EffectfulCalls, Executing, Ready, Sampling, Stage, StageName, TurnOpening,
 };
 pub use stream::{Delta, StreamEvent};
+pub use temperature::{InvalidTemperature, Temperature};
 pub use time::Timestamp;
 pub use title::{MAX_TITLE_CHARS, is_title};
 pub use usage::{Price, Usage};

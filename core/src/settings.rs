@@ -14,6 +14,7 @@ use crate::hook::HookSpec;
 use crate::limits::Limits;
 use crate::options::{OfferedTools, RequestOptions};
 use crate::rule::Rule;
+use crate::temperature::Temperature;
 use crate::usage::Price;
 
 /// Settings of a session's turns.
@@ -57,6 +58,9 @@ pub struct Settings {
     /// Requested reasoning effort, in the provider's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
+    /// Sampling temperature, if the user sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<Temperature>,
     /// Base URL of the provider, if it is not the default. Recorded, so that a conversation with a
     /// private server never continues on another one. Contains no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,6 +93,7 @@ impl Settings {
             limits: Limits::default(),
             max_output_tokens: None,
             effort: None,
+            temperature: None,
             base_url: None,
             options: RequestOptions::default(),
         }

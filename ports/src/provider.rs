@@ -64,6 +64,8 @@ pub struct ProviderCapabilities {
     pub tools: bool,
     /// Passes on the reasoning effort (`Settings::effort`).
     pub effort: bool,
+    /// Passes on the sampling temperature (`Settings::temperature`).
+    pub temperature: bool,
     /// Returns reasoning in the provider's own form, and sends it back unchanged. No request needs
     /// it: reasoning of another provider is omitted if it cannot be sent back.
     pub reasoning: bool,
@@ -146,6 +148,13 @@ impl ProviderCapabilities {
         Self { effort, ..self }
     }
 
+    /// Adds temperature.
+    #[must_use]
+    pub fn with_temperature(self) -> Self {
+        let temperature = true;
+        Self { temperature, ..self }
+    }
+
     /// Adds reasoning.
     #[must_use]
     pub fn with_reasoning(self) -> Self {
@@ -165,6 +174,7 @@ impl ProviderCapabilities {
         Self {
             tools: self.tools && other.tools,
             effort: self.effort && other.effort,
+            temperature: self.temperature && other.temperature,
             reasoning: self.reasoning && other.reasoning,
             web_search: match (self.web_search, other.web_search) {
                 (Some(a), Some(b)) => Some(a.combined(b, |a, b| a && b)),
@@ -179,6 +189,7 @@ impl ProviderCapabilities {
         Self {
             tools: self.tools || other.tools,
             effort: self.effort || other.effort,
+            temperature: self.temperature || other.temperature,
             reasoning: self.reasoning || other.reasoning,
             web_search: match (self.web_search, other.web_search) {
                 (Some(a), Some(b)) => Some(a.combined(b, |a, b| a || b)),
@@ -205,6 +216,8 @@ impl ProviderCapabilities {
             "tools"
         } else if settings.effort.is_some() && !self.effort {
             "an effort"
+        } else if settings.temperature.is_some() && !self.temperature {
+            "a temperature"
         } else if let Some(search) = search {
             match self.web_search.map(|support| support.missing(search)) {
                 None => "a web search",

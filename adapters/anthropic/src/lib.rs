@@ -106,7 +106,8 @@ impl Provider for Anthropic {
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
-        let all = ProviderCapabilities::default().with_tools().with_effort().with_reasoning();
+        let all = ProviderCapabilities::default().with_tools().with_effort();
+        let all = all.with_temperature().with_reasoning();
         // The protocol takes one of the two lists of domains.
         let search = WebSearchSupport::all().with(|it| it.both_domains = false);
         if self.searches_web { all.with_web_search(search) } else { all }

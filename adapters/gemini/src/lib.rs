@@ -121,7 +121,8 @@ impl Provider for Gemini {
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
-        let all = ProviderCapabilities::default().with_tools().with_effort().with_reasoning();
+        let all = ProviderCapabilities::default().with_tools().with_effort();
+        let all = all.with_temperature().with_reasoning();
         // The protocol has neither a bound nor domains.
         all.with_web_search(WebSearchSupport::default())
     }

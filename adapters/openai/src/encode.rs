@@ -147,7 +147,13 @@ impl Encoder for OpenAiEncoder {
         let key = key.then(|| Value::from(options::cache_key(&request.session)));
         let known = self.models.of(self.api.name(), &settings.model);
         let most = request.max_output_tokens(known.max_output).map(Value::from);
-        let fields = [(self.most(), most), ("tool_choice", choice), ("prompt_cache_key", key)];
+        let temperature = settings.temperature.map(|it| Value::from(it.value()));
+        let fields = [
+            (self.most(), most),
+            ("temperature", temperature),
+            ("tool_choice", choice),
+            ("prompt_cache_key", key),
+        ];
         for (name, value) in fields {
             if let Some(value) = value {
                 out.push(b',');

@@ -143,7 +143,7 @@ impl Provider for OpenAi {
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
-        let both = ProviderCapabilities::default().with_tools().with_effort();
+        let both = ProviderCapabilities::default().with_tools().with_effort().with_temperature();
         let both = match (self.api, self.quirks.web_search) {
             (Api::Responses, SearchForm::Responses | SearchForm::Both) => {
                 both.with_web_search(WebSearchSupport::all())

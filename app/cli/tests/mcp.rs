@@ -196,6 +196,37 @@ fn a_server_is_added_listed_shown_and_removed() {
 }
 
 #[test]
+fn a_server_of_the_configuration_file_is_used_and_stays_there() {
+    let served = Served::new();
+    served.add(&[]);
+    let folder = served.place.file("home/.config/windlass");
+    let (own, config) = (folder.join("mcp.toml"), folder.join("config.toml"));
+    let put = |text: &str| {
+        fs::write(&config, format!("mode = \"build\"\n\n{text}")).unwrap();
+        fs::set_permissions(&config, fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    let added = fs::read_to_string(&own).unwrap();
+    put(&added);
+    let both = served.place.run(&["mcp", "list"]);
+    assert!(both.code == 2 && both.err.contains("have an MCP server notes"), "{}", both.err);
+    fs::write(&own, "").unwrap();
+    let listed = served.place.run(&["mcp", "list", "--json"]);
+    assert_eq!(lines(&listed.out)[0]["state"], "ready", "{}", listed.err);
+    let add = served.place.run(&["mcp", "add", "notes", "--url", "http://h"]);
+    let remove = served.place.run(&["mcp", "remove", "notes"]);
+    for refused in [add, remove] {
+        assert_eq!(refused.code, 2, "{}", refused.err);
+        assert!(refused.err.contains("is in config.toml"), "{}", refused.err);
+    }
+    put("[mcp_servers.notes]\ncomand = \"sk-1\"\n");
+    let wrong = served.run(&[]);
+    assert_eq!(wrong.code, 2, "{}", wrong.err);
+    assert!(wrong.err.contains("config.toml:3:"), "{}", wrong.err);
+    assert!(wrong.err.contains("unknown field `comand`"), "{}", wrong.err);
+    assert!(!wrong.err.contains("sk-1"), "{}", wrong.err);
+}
+
+#[test]
 fn a_tool_of_a_server_that_is_not_trusted_needs_a_person() {
     let served = Served::new();
     served.add(&[]);

@@ -280,7 +280,7 @@ fn a_search_that_the_provider_or_the_model_has_not_is_refused_before_anything_is
 }
 
 #[test]
-fn effort_instructions_and_a_bound_are_sent_and_kept_in_each_api() {
+fn options_of_requests_are_sent_and_kept_in_each_api() {
     for (api, model) in [
         ("openai", "gpt-5.1"),
         ("openai-chat", "gpt-5.1"),
@@ -311,7 +311,12 @@ fn effort_instructions_and_a_bound_are_sent_and_kept_in_each_api() {
         let system = later.system.unwrap();
         assert!(system.ends_with("Greek.") && !system.contains("Latin"), "{api}: {system}");
         let chosen = sent(&["resume", "s1", "more", "--effort", "default"]);
-        assert_eq!(chosen.effort, None, "{api}");
+        assert_eq!((chosen.effort, chosen.temperature), (None, None), "{api}");
+        sent(&["resume", "s1", "more", "--temperature", "0.25"]);
+        let cool = sent(&["resume", "s1", "more"]);
+        assert_eq!(cool.temperature, Some(0.25), "{api}");
+        let chosen = sent(&["resume", "s1", "more", "--temperature", "default"]);
+        assert_eq!(chosen.temperature, None, "{api}");
         let removed = sent(&["resume", "s1", "more", "--instructions", ""]).system.unwrap();
         assert!(removed.starts_with("You are") && !removed.contains("of the user for"), "{api}");
     }
@@ -340,6 +345,20 @@ fn an_effort_that_the_model_has_not_is_refused_before_anything_is_recorded() {
         assert_eq!(code, Some(2), "{provider} {model} {effort}: {told}");
         assert!(told.contains("--effort: "), "{provider} {model} {effort}: {told}");
     }
+    for (provider, model, more, why) in [
+        ("demo", "demo", "", "cannot be given a temperature"),
+        ("anthropic1", "claude-sonnet-4-6", "high", "no temperature but 1"),
+    ] {
+        let ask = ["run", "hi", "--provider", provider, "--providers", &file, "--model", model];
+        let effort = if more.is_empty() { &[][..] } else { &["--effort", more] };
+        let all = [&ask[..], &["--temperature", "0.5"], effort].concat();
+        let (code, _, told) = words(&place.run(&all, &[]));
+        assert_eq!(code, Some(2), "{provider}: {told}");
+        assert!(told.contains("--temperature: ") && told.contains(why), "{provider}: {told}");
+    }
+    let hot = ["run", "hi", "--provider", "openai1", "--providers", &file, "--temperature", "3"];
+    let (code, _, told) = words(&place.run(&hot, &[]));
+    assert_eq!((code, told.contains("from 0 to 2")), (Some(2), true), "{told}");
     for (text, why) in [("@none.txt", "cannot read none.txt"), (&"x".repeat(70_000), "longer than")]
     {
         let (code, _, told) = words(&place.run(&["run", "hi", "--instructions", text], &[]));

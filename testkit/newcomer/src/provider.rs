@@ -63,7 +63,8 @@ impl Provider for DeskProvider {
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
-        ProviderCapabilities::default().with_tools().with_effort().with_reasoning()
+        let all = ProviderCapabilities::default().with_tools().with_effort();
+        all.with_temperature().with_reasoning()
     }
 
     fn model(&self, _model: &str) -> ModelCapabilities {
@@ -107,6 +108,9 @@ fn body(
     }
     if let Some(effort) = &settings.effort {
         body.insert("effort".into(), effort.as_str().into());
+    }
+    if let Some(temperature) = settings.temperature {
+        body.insert("temperature".into(), temperature.value().into());
     }
     if let Some(shape) = &settings.options.output_schema {
         body.insert("schema".into(), json_of(&shape.schema, "the schema of the answer")?);

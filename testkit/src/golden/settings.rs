@@ -53,6 +53,7 @@ pub(super) fn lines(lines: &mut Lines, name: &str, settings: &Settings) {
         limits: limited,
         max_output_tokens,
         effort,
+        temperature,
         base_url,
         options,
         ..
@@ -78,6 +79,7 @@ pub(super) fn lines(lines: &mut Lines, name: &str, settings: &Settings) {
     lines.put(&named("limits"), &limits(limited));
     lines.maybe(&named("max_output_tokens"), max_output_tokens.as_ref());
     lines.maybe(&named("effort"), effort.as_ref());
+    lines.maybe(&named("temperature"), temperature.as_ref());
     lines.maybe(&named("base_url"), base_url.as_ref());
     let asked = *options != RequestOptions::unrecorded();
     lines.maybe(&named("options"), asked.then_some(options));

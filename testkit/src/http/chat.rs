@@ -159,6 +159,7 @@ pub(super) fn read(body: &Value) -> ModelRequest {
         max_tokens: ["max_completion_tokens", "max_tokens"]
             .iter()
             .find_map(|key| body[key].as_u64()),
+        temperature: body["temperature"].as_f64(),
         effort: [&body["reasoning_effort"], &body["reasoning"]["effort"]]
             .iter()
             .find_map(|effort| effort.as_str())

@@ -149,6 +149,7 @@ impl Protocol for GeminiApi {
             choice: choice(&body["toolConfig"]["functionCallingConfig"]),
             max_tokens: config["maxOutputTokens"].as_u64(),
             effort: level.or_else(budget),
+            temperature: body["generationConfig"]["temperature"].as_f64(),
             answer_schema: config.get("responseJsonSchema").cloned(),
             ..ModelRequest::default()
         };

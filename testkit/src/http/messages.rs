@@ -215,6 +215,7 @@ pub(super) fn read(body: &Value) -> ModelRequest {
         choice: choice(&body["tool_choice"]),
         max_tokens: body["max_tokens"].as_u64(),
         effort: effort(body),
+        temperature: body["temperature"].as_f64(),
         answer_schema: body.pointer("/output_config/format/schema").cloned(),
         ..ModelRequest::default()
     };

@@ -19,6 +19,8 @@ pub struct ModelRequest {
     pub max_tokens: Option<u64>,
     /// The effort of reasoning, in a word of the protocol's own.
     pub effort: Option<String>,
+    /// The sampling temperature, as a JSON number.
+    pub temperature: Option<f64>,
     /// The JSON Schema of the answer.
     pub answer_schema: Option<Value>,
     /// True if the server may search the web.

@@ -256,6 +256,7 @@ pub(super) fn read(body: &Value) -> ModelRequest {
             .collect(),
         choice: chat::choice(&body["tool_choice"]),
         max_tokens: body["max_output_tokens"].as_u64(),
+        temperature: body["temperature"].as_f64(),
         effort: body["reasoning"]["effort"].as_str().map(String::from),
         answer_schema: body.pointer("/text/format/schema").cloned(),
         ..ModelRequest::default()

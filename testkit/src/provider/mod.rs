@@ -108,7 +108,7 @@ impl ScriptedProvider {
 
     fn over(source: Source) -> Self {
         let all = ProviderCapabilities::default();
-        let all = all.with_tools().with_effort().with_reasoning();
+        let all = all.with_tools().with_effort().with_temperature().with_reasoning();
         let shared = Shared {
             name: MODEL.into(),
             source,

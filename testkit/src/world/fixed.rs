@@ -11,8 +11,8 @@ use windlass_core::{
     Mode, OfferedTools, OutputSchema, Permissions, PermissionsNarrowed, Price, ProgramLimits,
     ProgramMode, ProgramTransport, Reason, RecordedFact, RequestOptions, ResultForm, Rule,
     RuleVerdict, Scope, Seq, SessionId, SessionOpened, SessionRenamed, SessionResumed,
-    SessionRewound, Settings, SettingsChanged, StopTiming, Timestamp, ToolChoice, ToolEffect,
-    ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled, TurnUsage, WebSearch,
+    SessionRewound, Settings, SettingsChanged, StopTiming, Temperature, Timestamp, ToolChoice,
+    ToolEffect, ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled, TurnUsage, WebSearch,
 };
 
 use crate::world::facts::{call_with, compaction_with, goal_with, hook_with, sample_with};
@@ -297,6 +297,7 @@ pub(crate) fn settings(text: &str) -> Settings {
         it.limits = Limits::default();
         it.max_output_tokens = Some(u64::MAX);
         it.effort = Some(text.into());
+        it.temperature = Temperature::from_thousandths(700);
         it.base_url = Some(text.into());
         it.options = RequestOptions::default().with(|it| {
             it.output_schema = Some(OutputSchema {

@@ -66,7 +66,7 @@ struct Shared {
 
 /// What it can do where it has no fault.
 fn all() -> ProviderCapabilities {
-    let all = ProviderCapabilities::default().with_tools().with_effort();
+    let all = ProviderCapabilities::default().with_tools().with_effort().with_temperature();
     all.with_web_search(WebSearchSupport::default())
 }
 

@@ -73,6 +73,9 @@ pub(crate) fn body(request: &SampleRequest, images: &Images, fault: Fault) -> St
         let one = fault == Fault::SendsOneEffort;
         body["reasoning_effort"] = if one { "high" } else { effort.as_str() }.into();
     }
+    if let Some(temperature) = settings.temperature {
+        body["temperature"] = temperature.value().into();
+    }
     let shape = settings.options.output_schema.as_ref();
     if let Some(shape) = shape.filter(|_| fault != Fault::SendsNoSchema) {
         let schema: Value = serde_json::from_str(&shape.schema).unwrap_or_default();

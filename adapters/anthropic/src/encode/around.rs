@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use windlass_core::{FailureKind, Retry, Settings, ToolChoice, ToolSpec};
+use windlass_core::{FailureKind, Retry, Settings, Temperature, ToolChoice, ToolSpec};
 use windlass_kit_http::misconfigured;
 use windlass_kit_http::request::{schema, write};
 use windlass_ports::{ProviderError, SampleRequest};
@@ -73,6 +73,8 @@ struct SystemBlock<'a> {
 #[derive(Default, Serialize)]
 struct RequestTail<'a> {
     max_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<Temperature>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<ThinkingConfig>,
     #[serde(skip_serializing_if = "OutputConfig::is_empty")]
@@ -196,6 +198,7 @@ pub(super) fn tail(
     let effort = effort(settings, traits)?;
     let mut tail = RequestTail {
         max_tokens: max_tokens(request, traits),
+        temperature: temperature(settings, traits)?,
         tool_choice: choice(request),
         ..RequestTail::default()
     };
@@ -289,9 +292,36 @@ impl Effort {
     }
 }
 
-/// Accepts an effort of the settings that the model takes.
-pub(super) fn check_effort(settings: &Settings, traits: &ModelTraits) -> Result<(), ProviderError> {
-    effort(settings, traits).map(drop)
+/// Accepts an effort and a temperature of the settings that the model takes.
+pub(super) fn check(settings: &Settings, traits: &ModelTraits) -> Result<(), ProviderError> {
+    effort(settings, traits)?;
+    temperature(settings, traits).map(drop)
+}
+
+/// The temperature of the settings. This protocol takes at most 1, and a model that thinks takes
+/// only 1.
+fn temperature(
+    settings: &Settings,
+    traits: &ModelTraits,
+) -> Result<Option<Temperature>, ProviderError> {
+    let Some(asked) = settings.temperature else {
+        return Ok(None);
+    };
+    let effort = effort(settings, traits)?.is_some();
+    let thinks = match traits.thinking {
+        Thinking::None => false,
+        Thinking::Budget => effort,
+        Thinking::Adaptive => {
+            effort || traits.binds || settings.options.reasoning_summary.is_some()
+        }
+    };
+    let why = match asked.thousandths() {
+        1_000 => return Ok(Some(asked)),
+        1_001.. => "it takes a temperature of 0 to 1",
+        _ if thinks => "a model that thinks takes no temperature but 1: leave out one of the two",
+        _ => return Ok(Some(asked)),
+    };
+    Err(unsupported(settings, why))
 }
 
 /// The effort of the settings; `None` where none is asked for.

@@ -36,9 +36,9 @@ impl MessagesEncoder {
         }
     }
 
-    /// Accepts settings whose effort the model takes.
+    /// Accepts settings whose effort and temperature the model takes.
     pub(crate) fn check(&self, settings: &Settings) -> Result<(), ProviderError> {
-        around::check_effort(settings, &self.of(&settings.model))
+        around::check(settings, &self.of(&settings.model))
     }
 
     /// Returns the known traits of the model, overridden by the configuration.

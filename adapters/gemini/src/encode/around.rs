@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use windlass_core::{FailureKind, OutputSchema, Retry, Settings, ToolChoice};
+use windlass_core::{FailureKind, OutputSchema, Retry, Settings, Temperature, ToolChoice};
 use windlass_kit_http::misconfigured;
 use windlass_kit_http::request::{schema, write};
 use windlass_ports::{ProviderError, SampleRequest};
@@ -81,6 +81,8 @@ struct GenerationConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<Temperature>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     thinking_config: Option<ThinkingConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_mime_type: Option<&'static str>,
@@ -91,6 +93,7 @@ struct GenerationConfig {
 impl GenerationConfig {
     fn is_empty(&self) -> bool {
         self.max_output_tokens.is_none()
+            && self.temperature.is_none()
             && self.thinking_config.is_none()
             && self.response_json_schema.is_none()
     }
@@ -170,6 +173,7 @@ pub(super) fn tail(
         tool_config: choice(request)?,
         generation_config: GenerationConfig {
             max_output_tokens: request.max_output_tokens(None),
+            temperature: settings.temperature,
             thinking_config: thinking(settings, traits)?,
             response_mime_type: response_json_schema.as_ref().map(|_| "application/json"),
             response_json_schema,

@@ -124,6 +124,15 @@ async fn each_generation_is_asked_to_think_in_its_form() {
 }
 
 #[tokio::test]
+async fn a_temperature_stands_in_the_generation_config() {
+    let mut asked = request("gemini-2.5-pro", &[PromptItem::User { text: "hi".into() }]);
+    let settings = Arc::make_mut(&mut asked.prompt.settings);
+    settings.temperature = windlass_core::Temperature::from_thousandths(1_500);
+    let (sent, _) = body(&bodies(), &asked).await;
+    assert_eq!(sent["generationConfig"]["temperature"], 1.5);
+}
+
+#[tokio::test]
 async fn the_search_stands_beside_the_tools_of_newer_models() {
     let mut request = request("gemini-3-pro", &[PromptItem::User { text: "hi".into() }]);
     let settings = Arc::make_mut(&mut request.prompt.settings);

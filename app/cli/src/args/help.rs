@@ -30,6 +30,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "model",
             "provider",
             "effort",
+            "temperature",
             "instructions",
             "base_url",
             "providers",

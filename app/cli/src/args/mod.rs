@@ -44,8 +44,8 @@ pub(crate) use mcp::{
 pub(crate) use mcp::{McpArgs, McpCommand};
 use parse::session;
 pub(crate) use parse::{
-    CallPattern, age, amount, duration, edit_tools, mode, pattern, permissions, price, size,
-    strategy, transport,
+    CallPattern, DEFAULT, age, amount, duration, edit_tools, mode, pattern, permissions, price,
+    size, strategy, transport,
 };
 pub(crate) use processes::{ProcessLimitArgs, ProcessesArgs, ProcessesCommand};
 pub(crate) use program_limits::{ProgramLimitArgs, ProgramLimitFields, ProgramSharingArgs};

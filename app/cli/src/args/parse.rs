@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use windlass_engine::core::{
     ArgumentPattern, CompactionStrategy, EDIT_TOOL, EditTools, Mode, PATCH_TOOL, Permissions,
-    Price, ProgramTransport, Rule, RuleVerdict, SessionId,
+    Price, ProgramTransport, Rule, RuleVerdict, SessionId, Temperature,
 };
 
+/// Effort or temperature that leaves the choice to the provider.
+pub(crate) const DEFAULT: &str = "default";
 /// Millionths of one unit.
 const MICROS: u64 = 1_000_000;
 
@@ -69,6 +71,14 @@ pub(crate) fn amount(text: &str) -> Result<u64, String> {
         return Err("a cost limit must be more than 0".to_owned());
     }
     Ok(micros)
+}
+
+/// A temperature, or `default`.
+pub(crate) fn temperature(text: &str) -> Result<String, String> {
+    if text != DEFAULT {
+        text.parse::<Temperature>().map_err(|error| error.to_string())?;
+    }
+    Ok(text.to_owned())
 }
 
 /// Three amounts: of requests, of cached requests, of answers.

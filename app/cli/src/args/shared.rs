@@ -10,7 +10,7 @@ use windlass_engine::core::{
 
 use super::parse::{
     CallPattern, age, amount, duration, edit_tools, mode, pattern, permissions, price, size,
-    strategy, transport, words,
+    strategy, temperature, transport, words,
 };
 use super::sandbox::{EscalationMode, SandboxFlag};
 use super::{ProcessLimitArgs, ProgramLimitArgs, TimeoutArgs, WebSearchArgs};
@@ -73,6 +73,11 @@ pub(crate) struct SettingsArgs {
     /// With default, the provider chooses again.
     #[arg(long, value_name = "LEVEL", value_parser = words)]
     pub(crate) effort: Option<String>,
+    /// Sampling temperature, 0 to 2, where the provider and the model take one.
+    ///
+    /// With default, the provider chooses again.
+    #[arg(long, value_name = "T", value_parser = temperature)]
+    pub(crate) temperature: Option<String>,
     /// Add instructions for the model, or those of a file with @FILE.
     ///
     /// They take the place of those that an earlier command added; an empty text removes them.

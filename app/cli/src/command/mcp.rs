@@ -63,7 +63,7 @@ fn add(args: AddServerArgs) -> Result<ExitKind, Failure> {
 
 fn remove(name: &str) -> Result<ExitKind, Failure> {
     let name = server_name(name)?;
-    let url = mcp::load()?.remove(&name).and_then(|entry| entry.url);
+    let url = mcp::load()?.remove(&name).and_then(|server| server.entry.url);
     match mcp::remove(&name)? {
         true => {
             url.map(|url| login::forget(&name, &url)).transpose()?;

@@ -11,7 +11,7 @@ use super::keys::{Key, KeyForm, Keys, nearest};
 use super::terminal::TerminalConfig;
 
 /// Names at the top of the file that are no flags.
-const TABLES: [&str; 5] = ["keys", "models", "profile", "profiles", "terminal"];
+const TABLES: [&str; 6] = ["keys", "mcp_servers", "models", "profile", "profiles", "terminal"];
 
 /// Contents of the file.
 #[derive(Debug, Default)]
@@ -89,6 +89,7 @@ impl Reader<'_> {
                 "profiles" => file.profiles = self.named("profiles", value, |_| true),
                 "models" => file.models = self.named("models", value, Key::is_of_model),
                 "keys" => file.key_places = self.key_places(value),
+                "mcp_servers" => self.mcp_servers(value),
                 "terminal" => {
                     if let Some(table) = self.table("terminal", value) {
                         file.terminal = TerminalConfig::read(self, table);
@@ -103,6 +104,20 @@ impl Reader<'_> {
             self.problem(at.map_or(0, |(_, value)| value.span().start), &words);
         }
         file
+    }
+
+    /// Checks the MCP servers, which their adapter reads from the text.
+    fn mcp_servers(&mut self, value: &Value<'_>) {
+        if self.table("mcp_servers", value).is_none() {
+            return;
+        }
+        #[cfg(feature = "mcp")]
+        if let Err(error) = windlass_mcp::parse_toml(self.text) {
+            // The lines before show the text, which may contain a secret.
+            let reason = error.to_string();
+            let reason = reason.lines().last().unwrap_or_default();
+            self.problem(value.span().start, &format!("in `mcp_servers`: {reason}"));
+        }
     }
 
     /// Reads the places of keys. A value is not repeated, since it may be a key.

@@ -37,8 +37,16 @@ pub(super) const OF_PROCESS: [&str; 12] = [
 ];
 
 /// Keys of a model's own table.
-pub(super) const OF_MODEL: [&str; 7] =
-    ["base-url", "edit-tool", "effort", "max-output-tokens", "price", "provider", "window"];
+pub(super) const OF_MODEL: [&str; 8] = [
+    "base-url",
+    "edit-tool",
+    "effort",
+    "max-output-tokens",
+    "price",
+    "provider",
+    "temperature",
+    "window",
+];
 
 /// Keys whose lists add up over the command, the profile and the file.
 const RULES: [&str; 3] = ["allow", "ask", "deny"];

@@ -35,7 +35,7 @@ pub(crate) use prices::list_price;
 pub(crate) use terminal::{StatusPart, TerminalConfig, Theme};
 
 /// Name of the file in the user's configuration folder.
-const NAME: &str = "config.toml";
+pub(crate) const NAME: &str = "config.toml";
 /// Lines at the top of a first file.
 const FIRST_LINES: &str = "# Defaults of windlass. A key is the long name of a flag: windlass run --help.\n\
                            # windlass config prints what is in force, and from where.\n";
@@ -103,6 +103,24 @@ pub(crate) fn problems() -> Result<Vec<String>, Failure> {
     let path = path()?;
     let text = read(&path)?.unwrap_or_default();
     Ok(file::parse(&text, &path, &Keys::new()).1)
+}
+
+/// Returns the path and the text of a file without problems.
+///
+/// # Errors
+/// [`Failure`] when it cannot be read, or has a problem.
+#[cfg(feature = "mcp")]
+pub(crate) fn text() -> Result<Option<(PathBuf, String)>, Failure> {
+    let Some(path) = configured(NAME) else {
+        return Ok(None);
+    };
+    let Some(text) = read(&path)? else {
+        return Ok(None);
+    };
+    match file::parse(&text, &path, &Keys::new()).1.first() {
+        None => Ok(Some((path, text))),
+        Some(problem) => Err(Failure::usage(problem.clone())),
+    }
 }
 
 /// Returns the user's default store.

@@ -7,13 +7,10 @@ use windlass_engine::core::{
 
 use super::provider::{ProviderChoice, no_model};
 use super::{instructions, output_schema, programs, rules};
-use crate::args::SettingsArgs;
+use crate::args::{DEFAULT, SettingsArgs};
 use crate::config;
 use crate::exit::Failure;
 use crate::present::print_notice;
-
-/// Effort that leaves the choice to the provider.
-const DEFAULT: &str = "default";
 
 /// Mode of a process that names none.
 const MODE: Mode = Mode::Build;
@@ -112,16 +109,25 @@ fn check_options(settings: &Settings, chosen: &ProviderChoice) -> Result<(), Fai
     };
     let plain = |it: &mut Settings| {
         it.effort = None;
+        it.temperature = None;
         it.options.web_search = None;
     };
     // What fails without them as well shows when it is asked for.
     if check(&plain).is_err() {
         return Ok(());
     }
-    check(&|it| it.effort = None)
-        .map_err(|error| Failure::usage(format!("--web-search: {}", error.context)))?;
-    check(&|it| it.options.web_search = None)
-        .map_err(|error| Failure::usage(format!("--effort: {}", error.context)))
+    let alone = |flag: &str, keep: &dyn Fn(&mut Settings)| {
+        let only = |it: &mut Settings| {
+            plain(it);
+            keep(it);
+        };
+        check(&only).map_err(|error| Failure::usage(format!("{flag}: {}", error.context)))
+    };
+    let (effort, search) = (&settings.effort, &settings.options.web_search);
+    alone("--web-search", &|it| it.options.web_search.clone_from(search))?;
+    alone("--effort", &|it| it.effort.clone_from(effort))?;
+    // Last, since a model may take it only without an effort.
+    check(&|_| {}).map_err(|error| Failure::usage(format!("--temperature: {}", error.context)))
 }
 
 /// Returns the tools that suit a model, with those for edits that a command names.
@@ -239,6 +245,9 @@ fn with(mut settings: Settings, shape: &SettingsArgs) -> Result<Settings, Failur
     settings.max_output_tokens = shape.max_output_tokens.or(settings.max_output_tokens);
     if let Some(effort) = &shape.effort {
         settings.effort = Some(effort.clone()).filter(|effort| effort != DEFAULT);
+    }
+    if let Some(temperature) = &shape.temperature {
+        settings.temperature = temperature.parse().ok();
     }
     if let Some(text) = &shape.instructions {
         instructions::set(&mut settings.instructions, text)?;

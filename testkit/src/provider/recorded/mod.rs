@@ -151,9 +151,11 @@ impl Provider for RecordedProvider {
     fn capabilities(&self) -> ProviderCapabilities {
         match &self.shared.mode {
             Mode::Records { real, .. } => real.capabilities(),
-            Mode::Replays { .. } => {
-                ProviderCapabilities::default().with_tools().with_effort().with_reasoning()
-            }
+            Mode::Replays { .. } => ProviderCapabilities::default()
+                .with_tools()
+                .with_effort()
+                .with_temperature()
+                .with_reasoning(),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use windlass_core::{
-    CallItem, FailureKind, Item, ObservationStatus, PromptItem, Seq, Settings, WebSearch,
+    CallItem, FailureKind, Item, ObservationStatus, PromptItem, Seq, Settings, Temperature,
+    WebSearch,
 };
 
 use super::ProviderFixture;
@@ -22,12 +23,14 @@ type Says = fn(&ModelRequest) -> bool;
 
 /// Settings that need a capability, with its name, its declaration, and a check that a request says
 /// it.
-fn needs(talk: &Talk) -> [(&'static str, bool, Settings, Says); 3] {
+fn needs(talk: &Talk) -> [(&'static str, bool, Settings, Says); 4] {
     let declared = talk.provider.capabilities();
     let effort = settings().with(|it| it.effort = Some(EFFORT.into()));
+    let half = settings().with(|it| it.temperature = Temperature::from_thousandths(500));
     [
         ("tools", declared.tools, with_tools(), |sent| !sent.tools.is_empty()),
         ("an effort", declared.effort, effort, |sent| sent.effort.is_some()),
+        ("a temperature", declared.temperature, half, |sent| sent.temperature == Some(0.5)),
         ("a web search", declared.web_search.is_some(), searching(), |sent| sent.web_search),
     ]
 }

@@ -7,7 +7,7 @@ use proptest::sample::select;
 use windlass_core::{
     ArgumentsDigest, Digest, Edit, InputId, InterruptSource, LoweredPart, LoweringAction,
     LoweringReason, LoweringRecord, Opaque, Reason, RequestRecord, RequestRoute, ResultForm, Scope,
-    Seq, SessionId, Settings, Sha256, ToolChoice, Usage, WebSearch,
+    Seq, SessionId, Settings, Sha256, Temperature, ToolChoice, Usage, WebSearch,
 };
 
 use crate::world::random::posture;
@@ -75,11 +75,12 @@ pub(super) fn settings() -> impl Strategy<Value = Settings> {
         text().prop_map(ToolChoice::Tool),
     ];
     let options = (choice, prop::option::of(any::<bool>()), words());
-    let rest = (words(), words(), words(), prop::option::of(number()));
+    let temperature = prop::option::of((0..=2_000_u16).prop_map(Temperature::from_thousandths));
+    let rest = (words(), words(), words(), prop::option::of(number()), temperature);
     (posture(), options, rest).prop_map(|(posture, options, rest)| {
         let settings = posture.settings();
         let (choice, parallel_calls, reasoning_summary) = options;
-        let (effort, redaction, base_url, max_output_tokens) = rest;
+        let (effort, redaction, base_url, max_output_tokens, temperature) = rest;
         let options = settings.options.clone().with(|it| {
             it.tool_choice = choice;
             it.parallel_calls = parallel_calls;
@@ -92,6 +93,7 @@ pub(super) fn settings() -> impl Strategy<Value = Settings> {
         });
         settings.with(|it| {
             it.effort = effort;
+            it.temperature = temperature.flatten();
             it.redaction = redaction;
             it.base_url = base_url;
             it.max_output_tokens = max_output_tokens;

@@ -21,6 +21,37 @@ fn the_budget_of_a_turn_bounds_the_answer_and_its_thinking() {
 }
 
 #[test]
+fn a_temperature_is_sent_as_the_model_takes_it() {
+    let asked = |model: &str, thousandths: u16, change: fn(&mut Settings)| {
+        let settings = settings(model).with(|it| {
+            it.effort = None;
+            it.temperature = Temperature::from_thousandths(thousandths);
+            change(it);
+        });
+        let prompt = prompt(settings, &[user("hi")]);
+        let written = written(&bodies(), &request(&prompt))?;
+        let body: Value = serde_json::from_slice(&written.body.to_bytes()).unwrap();
+        Ok::<_, ProviderError>(body["temperature"].clone())
+    };
+    let as_it_is: fn(&mut Settings) = |_| {};
+    let effort: fn(&mut Settings) = |it| it.effort = Some("high".into());
+    for model in ["claude-3-opus", "claude-sonnet-4-5", SONNET] {
+        assert_eq!(asked(model, 0, as_it_is).unwrap(), json!(0.0), "{model}");
+        assert_eq!(asked(model, 700, as_it_is).unwrap(), json!(0.7), "{model}");
+        let hot = asked(model, 1_001, as_it_is).unwrap_err();
+        assert_eq!(hot.kind, FailureKind::Unsupported, "{model}");
+    }
+    for model in ["claude-sonnet-4-5", SONNET] {
+        assert_eq!(asked(model, 1_000, effort).unwrap(), json!(1.0), "{model}");
+        let thinks = asked(model, 999, effort).unwrap_err();
+        assert!(thinks.context.contains("thinks"), "{model}: {}", thinks.context);
+    }
+    let summary: fn(&mut Settings) = |it| it.options.reasoning_summary = Some("auto".into());
+    assert!(asked(SONNET, 500, summary).is_err());
+    assert!(asked("claude-opus-5-5", 500, as_it_is).is_err(), "it always thinks");
+}
+
+#[test]
 fn effort_is_asked_for_as_the_model_takes_it() {
     let asked = |model: &str, effort: &str, most: Option<u64>| {
         let mut settings = settings(model);

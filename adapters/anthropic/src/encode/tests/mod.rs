@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use windlass_core::{
     CallItem, FailureKind, Image, ImageMedia, LoweredPart, LoweringAction, LoweringReason,
     LoweringRecord, Observation, ObservationStatus, Opaque, OutputSchema, PromptItem,
-    ReasoningItem, Seq, SessionId, ToolChoice, TurnId,
+    ReasoningItem, Seq, SessionId, Temperature, ToolChoice, TurnId,
 };
 use windlass_kit_http::{Bodies, RequestBody};
 

@@ -1,5 +1,7 @@
-//! The user's file of servers: `windlass/mcp.toml` in the configuration folder.
+//! The user's servers: `windlass/mcp.toml` in the configuration folder, which the command changes,
+//! and the tables `mcp_servers` of `config.toml`, which it only reads.
 
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -8,6 +10,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use windlass_mcp::{ServerEntry, ServerName, ServerTable, parse_deferred_limit, parse_toml};
 
+use super::ConfiguredServer;
+use crate::config;
 use crate::exit::{ExitKind, Failure};
 use crate::wiring::tools::configured;
 
@@ -26,10 +30,35 @@ pub(crate) fn path() -> Result<PathBuf, Failure> {
     })
 }
 
-/// Reads the servers of the file. A missing one has none.
-pub(crate) fn load() -> Result<ServerTable, Failure> {
-    match configured(NAME) {
-        Some(path) => parse(&path, &read(&path)?),
+/// Reads the servers of both files. A missing file has none.
+///
+/// # Errors
+/// [`Failure`] when a file cannot be read, or when both have a server of the same name.
+pub(crate) fn load() -> Result<BTreeMap<ServerName, ConfiguredServer>, Failure> {
+    let own = match configured(NAME) {
+        Some(path) => parse(&path, &read(&path)?)?,
+        None => ServerTable::new(),
+    };
+    let from = |file: &'static str| {
+        move |(name, entry)| (name, ConfiguredServer { entry, from: file.to_owned() })
+    };
+    let mut servers: BTreeMap<_, _> = own.into_iter().map(from(NAME)).collect();
+    for (name, server) in in_config()?.into_iter().map(from(config::NAME)) {
+        if servers.contains_key(&name) {
+            return Err(Failure::usage(format!(
+                "both {NAME} and {} have an MCP server {name}: remove one of the two",
+                config::NAME
+            )));
+        }
+        servers.insert(name, server);
+    }
+    Ok(servers)
+}
+
+/// Reads the servers of `config.toml`.
+fn in_config() -> Result<ServerTable, Failure> {
+    match config::text()? {
+        Some((path, text)) => parse(&path, &text),
         None => Ok(ServerTable::new()),
     }
 }
@@ -56,6 +85,7 @@ pub(crate) fn add(name: &ServerName, entry: &ServerEntry) -> Result<PathBuf, Fai
             path.display()
         )));
     }
+    not_in_config(name)?;
     let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
     let text = format!("{text}{gap}{}", table(name, entry)?);
     parse(&path, &text)?;
@@ -72,7 +102,7 @@ pub(crate) fn remove(name: &ServerName) -> Result<bool, Failure> {
     let path = path()?;
     let text = read(&path)?;
     if !parse(&path, &text)?.contains_key(name) {
-        return Ok(false);
+        return not_in_config(name).map(|()| false);
     }
     let left = without(&text, name);
     match parse(&path, &left) {
@@ -82,6 +112,17 @@ pub(crate) fn remove(name: &ServerName) -> Result<bool, Failure> {
             path.display()
         ))),
     }
+}
+
+/// Rejects a change to a server of `config.toml`.
+fn not_in_config(name: &ServerName) -> Result<(), Failure> {
+    if !in_config()?.contains_key(name) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "the server {name} is in {}, which is not changed here: change it there",
+        config::NAME
+    )))
 }
 
 /// Returns a text without the tables of a server. All other lines stay as they are.
@@ -110,7 +151,7 @@ fn without(text: &str, name: &ServerName) -> String {
 fn table(name: &ServerName, entry: &ServerEntry) -> Result<String, Failure> {
     #[derive(Serialize)]
     struct OneServer<'a> {
-        mcp_servers: std::collections::BTreeMap<&'a str, &'a ServerEntry>,
+        mcp_servers: BTreeMap<&'a str, &'a ServerEntry>,
     }
     let one = OneServer { mcp_servers: [(name.as_str(), entry)].into() };
     toml::to_string(&one).map_err(|error| {

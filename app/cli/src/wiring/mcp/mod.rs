@@ -48,9 +48,7 @@ pub(crate) fn configured_servers(
     for (name, entry) in project::trusted_servers(workspace)? {
         servers.insert(name, ConfiguredServer { entry, from: PROJECT_FILE.to_owned() });
     }
-    for (name, entry) in load()? {
-        servers.insert(name, ConfiguredServer { entry, from: file::NAME.to_owned() });
-    }
+    servers.extend(load()?);
     Ok(servers)
 }
 

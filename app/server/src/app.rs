@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::future::pending;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Mutex, MutexGuard, Semaphore, watch};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
+use windlass_engine::core::SessionId;
 use windlass_engine::ports::Clock;
 
 use crate::access::{Access, RateLimiter, TicketStore, UsageCounters};
@@ -18,6 +20,9 @@ use crate::limits::ServerLimits;
 use crate::store_health::StoreHealth;
 use crate::tenant::{Tenant, Tenants};
 use crate::{agui, api, guard, page, stream};
+
+/// Locks of settings. Sessions with the same one wait for each other.
+const SETTINGS_LOCKS: usize = 64;
 
 /// Runs sessions for clients over HTTP. Cheap to clone.
 #[derive(Clone)]
@@ -45,6 +50,8 @@ pub(crate) struct App {
     pub(crate) rates: RateLimiter,
     /// Permits for bodies that are being received, in units of [`guard::body::UNIT`].
     pub(crate) bodies: Semaphore,
+    /// Locks of settings that are read and then changed.
+    settings: [Mutex<()>; SETTINGS_LOCKS],
     /// Address at which the server listens, once it does; one of the names that it accepts.
     pub(crate) address: OnceLock<SocketAddr>,
     /// True if the stores answer.
@@ -94,6 +101,7 @@ impl Server {
                 uses: UsageCounters::default(),
                 rates: RateLimiter::default(),
                 bodies: Semaphore::new(bodies),
+                settings: std::array::from_fn(|_| Mutex::new(())),
                 address: OnceLock::new(),
                 tenants,
                 access: parts.access,
@@ -139,6 +147,14 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 }
 
 impl App {
+    /// Waits until nobody else in this process changes the settings of a session.
+    pub(crate) async fn hold_settings(&self, id: &SessionId) -> Option<MutexGuard<'_, ()>> {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let at = usize::try_from(hasher.finish() % SETTINGS_LOCKS as u64).ok()?;
+        Some(self.settings.get(at)?.lock().await)
+    }
+
     /// Returns true if the server drains.
     pub(crate) fn draining(&self) -> bool {
         *self.draining.borrow()

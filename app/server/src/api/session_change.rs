@@ -110,6 +110,7 @@ pub(crate) async fn change(
     let by = || caller.scope().clone();
     let wish = change.settings();
     if wish != SettingsChange::default() {
+        let _held = app.hold_settings(&seen.id).await;
         let state = handle.state().await;
         let state = state.map_err(|error| failure::send(&error))?;
         // Without the right to answer the session's questions nobody may abolish them.

@@ -32,6 +32,7 @@ pub(crate) async fn open(
     declared: Option<&[ClientTool]>,
 ) -> Result<(SessionHandle, Session), Problem> {
     let handle = handle(app, caller, id).await?;
+    let _held = app.hold_settings(id).await;
     let state = handle.state().await;
     let state = state.map_err(|error| failure::send(&error))?;
     let today = caller.tenant.factory.current_settings(&state.settings);
@@ -40,7 +41,8 @@ pub(crate) async fn open(
     Ok((handle, state))
 }
 
-/// Applies settings of the tenant to a session. `declared` replaces the session's client tools.
+/// Applies settings of the tenant to a session. `declared` replaces the session's client tools. The
+/// caller holds the settings since it read the state.
 pub(crate) async fn configure(
     handle: &SessionHandle,
     state: &Session,

@@ -322,6 +322,8 @@ async fn latest(
     filter: &SessionFilter,
     limit: usize,
 ) -> Result<Vec<SessionView>, Problem> {
+    // Reads the heads of all sessions, as folding reads a whole log.
+    let scanning = app.views.acquire_fold().await;
     let (mut newest, mut after) = (Vec::new(), None);
     loop {
         let heads = tenant.store.sessions(filter, after.as_ref(), HEADS).await;
@@ -336,6 +338,7 @@ async fn latest(
             break;
         }
     }
+    drop(scanning);
     let looking =
         stream::iter(newest).map(|(_, id)| async move { app.views.served(tenant, &id).await });
     let mut looking = pin!(looking.buffered(PARALLEL_READS));

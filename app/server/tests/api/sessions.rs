@@ -116,6 +116,24 @@ async fn settings_change_for_the_next_turn_once() {
 }
 
 #[tokio::test]
+async fn changes_at_the_same_time_are_all_kept() {
+    let world = World::new([], []);
+    let server = world.serve().await;
+    let id = server.open(&json!({})).await;
+    let path = format!("/sessions/{id}");
+    for round in 0..20 {
+        let (mode, model) = if round % 2 == 0 { ("plan", "n") } else { ("build", "m") };
+        let (one, other) = (json!({"mode": mode}), json!({"model": model}));
+        let (one, other) = (server.patch(&path, &one), server.patch(&path, &other));
+        let (one, other) = tokio::join!(one.send(), other.send());
+        one.is(200);
+        other.is(200);
+        let now = server.get(&path).send().await.is(200);
+        assert_eq!((&now["mode"], &now["model"]), (&json!(mode), &json!(model)), "{round}");
+    }
+}
+
+#[tokio::test]
 async fn a_key_finds_the_same_session_after_a_restart_too() {
     let world = World::new([], []);
     let server = world.serve().await;

@@ -146,12 +146,6 @@ impl Composer {
         self.buffer.set_text(text);
     }
 
-    /// Replaces the text by a draft with its pastes and images, for example a queued one.
-    pub fn set_draft(&mut self, draft: &Draft) {
-        self.close();
-        self.buffer.set_draft(draft);
-    }
-
     /// Inserts an image at the cursor.
     pub fn attach_image(&mut self, path: &Path) {
         self.close();
@@ -164,9 +158,8 @@ impl Composer {
         self.buffer.raw().is_empty()
     }
 
-    /// Returns true while a list of commands, of files or of earlier texts is open.
-    #[must_use]
-    pub fn has_menu(&self) -> bool {
+    #[cfg(test)]
+    fn has_menu(&self) -> bool {
         self.completion.is_open() || self.search.is_some()
     }
 

@@ -16,7 +16,7 @@ const LINE: usize = 2_000;
 
 /// Styles the lines of a block of code, in order.
 #[derive(Debug, Clone)]
-pub struct Highlighter {
+pub(crate) struct Highlighter {
     plain: Style,
     #[cfg(feature = "highlight")]
     syntax: Option<syntax::Syntax>,
@@ -27,8 +27,7 @@ pub struct Highlighter {
 impl Highlighter {
     /// Starts a block in a language by its name or the ending of its files. The syntaxes are loaded with the
     /// first block of a known language.
-    #[must_use]
-    pub fn new(language: &str, theme: &Theme) -> Self {
+    pub(crate) fn new(language: &str, theme: &Theme) -> Self {
         #[cfg(not(feature = "highlight"))]
         let _ = language;
         Self {
@@ -42,7 +41,7 @@ impl Highlighter {
 
     /// Returns the spans of the next line, which has no line break.
     #[cfg(feature = "highlight")]
-    pub fn line(&mut self, code: &str) -> Vec<Span> {
+    pub(crate) fn line(&mut self, code: &str) -> Vec<Span> {
         self.lines += 1;
         if self.lines > LINES || code.len() > LINE {
             self.syntax = None;
@@ -55,7 +54,7 @@ impl Highlighter {
 
     /// Returns the spans of the next line, which has no line break.
     #[cfg(not(feature = "highlight"))]
-    pub fn line(&mut self, code: &str) -> Vec<Span> {
+    pub(crate) fn line(&mut self, code: &str) -> Vec<Span> {
         self.plain(code)
     }
 

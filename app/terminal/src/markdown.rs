@@ -17,8 +17,8 @@ use blocks::{Block, Blocks, Gap};
 const PREVIEW: usize = 8 * 1024;
 
 /// Renders a whole text for a terminal of this width.
-#[must_use]
-pub fn markdown(text: &str, theme: &Theme, columns: u16) -> Vec<Line> {
+#[cfg(test)]
+fn markdown(text: &str, theme: &Theme, columns: u16) -> Vec<Line> {
     let mut stream = MarkdownStream::new(theme, columns);
     let mut lines = stream.push(text);
     lines.append(&mut stream.finish());

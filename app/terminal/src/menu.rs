@@ -1,4 +1,4 @@
-//! A menu: rows to choose one or several of.
+//! A menu: rows to choose one of.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ use crate::composer::{ComposerStyle, ComposerView};
 use crate::keys::{Input, Key, KeyCode};
 use crate::text::{Line, Style};
 
-/// Rows with a value each, one or several of which a person chooses.
+/// Rows with a value each, one of which a person chooses.
 #[derive(Debug, Clone)]
 pub struct Menu<T> {
     title: String,
@@ -20,18 +20,15 @@ pub struct Menu<T> {
     selected: usize,
     filter: String,
     numbered: bool,
-    multiple: bool,
     /// Rows of the last view, for moves by pages.
     page: Cell<usize>,
 }
 
 #[derive(Debug, Clone)]
 struct Row<T> {
-    key: Option<char>,
     label: String,
     detail: String,
     value: T,
-    checked: bool,
 }
 
 /// Result of an input.
@@ -41,8 +38,8 @@ pub enum MenuAction<T> {
     None,
     /// The view changed.
     Redraw,
-    /// These values were chosen: one, or any number in a menu for several.
-    Chosen(Vec<T>),
+    /// This value was chosen.
+    Chosen(T),
     /// Esc or Ctrl+C: nothing was chosen.
     Cancelled,
 }
@@ -58,45 +55,22 @@ impl<T: Clone> Menu<T> {
             selected: 0,
             filter: String::new(),
             numbered: false,
-            multiple: false,
             page: Cell::new(1),
         }
     }
 
     /// Adds a row.
     #[must_use]
-    pub fn row(self, label: impl Into<String>, detail: impl Into<String>, value: T) -> Self {
-        self.add(None, label.into(), detail.into(), value)
-    }
-
-    /// Adds a row that a key chooses in a numbered menu.
-    #[must_use]
-    pub fn key_row(
-        self,
-        key: char,
-        label: impl Into<String>,
-        detail: impl Into<String>,
-        value: T,
-    ) -> Self {
-        self.add(Some(key), label.into(), detail.into(), value)
+    pub fn row(mut self, label: impl Into<String>, detail: impl Into<String>, value: T) -> Self {
+        self.fitting.push(self.rows.len());
+        self.rows.push(Row { label: label.into(), detail: detail.into(), value });
+        self
     }
 
     /// Numbers the rows: the keys 1 to 9 choose, and typing does not filter.
     #[must_use]
     pub fn numbered(self) -> Self {
         Self { numbered: true, ..self }
-    }
-
-    /// Lets Space check any number of rows, which Enter chooses.
-    #[must_use]
-    pub fn multiple(self) -> Self {
-        Self { multiple: true, ..self }
-    }
-
-    fn add(mut self, key: Option<char>, label: String, detail: String, value: T) -> Self {
-        self.fitting.push(self.rows.len());
-        self.rows.push(Row { key, label, detail, value, checked: false });
-        self
     }
 
     /// Returns the value of the selected row.
@@ -125,7 +99,7 @@ impl<T: Clone> Menu<T> {
             KeyCode::PageDown => self.select(page),
             KeyCode::Home => self.select(isize::MIN),
             KeyCode::End => self.select(isize::MAX),
-            KeyCode::Enter => self.enter(),
+            KeyCode::Enter => self.choose(self.selected),
             KeyCode::Esc => MenuAction::Cancelled,
             KeyCode::Backspace => self.erase(),
             KeyCode::Char(letter) if key.ctrl && !key.alt => self.ctrl(letter),
@@ -149,15 +123,11 @@ impl<T: Clone> Menu<T> {
     }
 
     fn typed(&mut self, letter: char) -> MenuAction<T> {
-        if self.multiple && letter == ' ' {
-            return self.choose(self.selected);
-        }
         if !self.numbered {
             return self.add_filter(letter.encode_utf8(&mut [0; 4]));
         }
         let number = letter.to_digit(10).and_then(|number| (number as usize).checked_sub(1));
-        let row = number.or_else(|| self.rows.iter().position(|row| row.key == Some(letter)));
-        match (row, letter) {
+        match (number, letter) {
             (Some(row), _) => self.choose(row),
             (None, 'j') => self.select(1),
             (None, 'k') => self.select(-1),
@@ -165,26 +135,11 @@ impl<T: Clone> Menu<T> {
         }
     }
 
-    /// Chooses a row, or checks it in a menu for several.
-    fn choose(&mut self, row: usize) -> MenuAction<T> {
-        let Some(at) = self.fitting.get(row) else {
-            return MenuAction::None;
-        };
-        let chosen = &mut self.rows[*at];
-        if !self.multiple {
-            return MenuAction::Chosen(vec![chosen.value.clone()]);
+    fn choose(&self, row: usize) -> MenuAction<T> {
+        match self.fitting.get(row) {
+            Some(at) => MenuAction::Chosen(self.rows[*at].value.clone()),
+            None => MenuAction::None,
         }
-        chosen.checked = !chosen.checked;
-        self.selected = row;
-        MenuAction::Redraw
-    }
-
-    fn enter(&mut self) -> MenuAction<T> {
-        if !self.multiple {
-            return self.choose(self.selected);
-        }
-        let checked = self.rows.iter().filter(|row| row.checked);
-        MenuAction::Chosen(checked.map(|row| row.value.clone()).collect())
     }
 
     fn select(&mut self, rows: isize) -> MenuAction<T> {
@@ -254,17 +209,11 @@ impl<T: Clone> Menu<T> {
         let row = &self.rows[self.fitting[at]];
         let selected = at == self.selected;
         let mark = if selected { "› " } else { "  " };
-        let number = match row.key {
-            Some(key) if self.numbered => format!("{key}. "),
-            None if self.numbered && at < 9 => format!("{}. ", at + 1),
-            Some(_) | None => String::new(),
+        let number = match self.numbered && at < 9 {
+            true => format!("{}. ", at + 1),
+            false => String::new(),
         };
-        let check = match (self.multiple, row.checked) {
-            (true, true) => "[x] ",
-            (true, false) => "[ ] ",
-            (false, _) => "",
-        };
-        let label = format!("{mark}{number}{check}{}", row.label);
+        let label = format!("{mark}{number}{}", row.label);
         let label_style = if selected { style.selected } else { style.label };
         let gap = names - row.label.width() + 2;
         two_columns((&label, label_style), gap, (&row.detail, style.detail), width)

@@ -108,7 +108,10 @@ impl<'a> LiveTerminal<'a> {
         let support = colors(variable, true);
         let background = variable("COLORFGBG").and_then(|value| background_variable(&value));
         let theme = theme(look.theme, background);
-        let screen = Screen::new(size, support).within_tmux(variable("TMUX").is_some());
+        let tmux = variable("TMUX").is_some();
+        // A variable of xterm alone, which tmux passes on from where it was started.
+        let truncates = !tmux && variable("XTERM_VERSION").is_some();
+        let screen = Screen::new(size, support).within_tmux(tmux).with_truncation(truncates);
         let (history, fault) = match history_path() {
             Some(path) => History::open(path),
             None => (History::memory(), None),

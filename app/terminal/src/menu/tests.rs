@@ -32,9 +32,9 @@ fn arrows_move_and_enter_chooses() {
     let down = press(&mut menu, &[KeyCode::Down, KeyCode::Down, KeyCode::Down, KeyCode::Up]);
     assert_eq!(down, MenuAction::Redraw);
     assert_eq!(menu.selected(), Some(&2));
-    assert_eq!(press(&mut menu, &[KeyCode::Enter]), MenuAction::Chosen(vec![2]));
+    assert_eq!(press(&mut menu, &[KeyCode::Enter]), MenuAction::Chosen(2));
     assert_eq!(press(&mut menu, &[KeyCode::End]), MenuAction::Redraw);
-    assert_eq!(press(&mut menu, &[KeyCode::Enter]), MenuAction::Chosen(vec![3]));
+    assert_eq!(press(&mut menu, &[KeyCode::Enter]), MenuAction::Chosen(3));
     assert_eq!(press(&mut menu, &[KeyCode::Esc]), MenuAction::Cancelled);
     assert_eq!(menu.input(&Key::ctrl('c').into()), MenuAction::Cancelled);
 }
@@ -52,29 +52,15 @@ fn typing_filters_by_words() {
 }
 
 #[test]
-fn numbers_and_keys_choose_at_once() {
-    let menu = || sessions().key_row('n', "None", "", 4).numbered();
-    assert_eq!(type_text(&mut menu(), "2"), MenuAction::Chosen(vec![2]));
-    assert_eq!(type_text(&mut menu(), "n"), MenuAction::Chosen(vec![4]));
+fn numbers_choose_at_once() {
+    let menu = || sessions().numbered();
+    assert_eq!(type_text(&mut menu(), "2"), MenuAction::Chosen(2));
     for other in ["0", "9", "x"] {
         assert_eq!(type_text(&mut menu(), other), MenuAction::None, "{other}");
     }
     assert_eq!(menu().input(&Input::Paste("1\n".into())), MenuAction::None);
     let shown = ["Resume", "› 1. Fix the build  2 h ago", "  2. Write docs     3 h ago"];
     assert_eq!(lines(&menu(), 40, 3), shown);
-}
-
-#[test]
-fn several_rows_are_checked() {
-    let mut menu = sessions().multiple().numbered();
-    assert_eq!(press(&mut menu, &[KeyCode::Enter]), MenuAction::Chosen(vec![]));
-    type_text(&mut menu, "3 1 3");
-    assert_eq!(menu.selected(), Some(&3));
-    assert_eq!(
-        lines(&menu, 24, 9)[1..],
-        ["  1. [ ] Fix the build", "  2. [ ] Write docs", "› 3. [x] Fix docs"]
-    );
-    assert_eq!(press(&mut menu, &[KeyCode::Enter]), MenuAction::Chosen(vec![3]));
 }
 
 #[test]

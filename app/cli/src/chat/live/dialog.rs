@@ -129,39 +129,30 @@ impl Dialog {
                 MenuAction::Cancelled => Chosen::Left,
                 MenuAction::Chosen(chosen) => {
                     *fault = None;
-                    let Some(choice) = chosen.into_iter().next() else {
-                        return Chosen::Stays;
-                    };
-                    let text = match (&choice, &*ask) {
+                    let text = match (&chosen, &*ask) {
                         (Choice::Edit, OpenAsk::Approval(open)) => open.arguments.clone(),
                         (Choice::Edit | Choice::Deny | Choice::Words, _) => String::new(),
                         (Choice::Once | Choice::Grant(_) | Choice::Answer(_), _) => {
                             let (ask, words) = (ask.clone(), String::new());
-                            return Chosen::Answer { ask, choice, words };
+                            return Chosen::Answer { ask, choice: chosen, words };
                         }
                     };
                     let mut editor = plain_editor();
                     editor.set_text(&text);
-                    *words = Some(Box::new((choice, editor)));
+                    *words = Some(Box::new((chosen, editor)));
                     Chosen::Stays
                 }
             },
             Kind::Sessions(menu) => match menu.input(input) {
                 MenuAction::None | MenuAction::Redraw => Chosen::Stays,
                 MenuAction::Cancelled => Chosen::Left,
-                MenuAction::Chosen(chosen) => {
-                    chosen.into_iter().next().map_or(Chosen::Left, Chosen::Session)
-                }
+                MenuAction::Chosen(session) => Chosen::Session(session),
             },
             Kind::Messages(menu) => match menu.input(input) {
                 MenuAction::None | MenuAction::Redraw => Chosen::Stays,
                 MenuAction::Cancelled => Chosen::Left,
-                MenuAction::Chosen(chosen) => {
-                    let chosen = chosen.into_iter().next();
-                    chosen.map_or(Chosen::Left, |said| Chosen::Message {
-                        before: said.before,
-                        text: said.text,
-                    })
+                MenuAction::Chosen(said) => {
+                    Chosen::Message { before: said.before, text: said.text }
                 }
             },
         }

@@ -27,6 +27,11 @@ fn a_turn_is_shown_as_if_it_ran_here_and_its_envelopes_are_those_of_the_export()
     assert!(shown.err.contains("$ write a.txt: one"), "{}", shown.err);
     assert!(shown.err.contains("> write_file"), "{}", shown.err);
     assert!(!shown.out.is_empty(), "the answer is on standard output");
+    // The beginning of an id, and the last session, are names of it.
+    for name in [&session[..session.len() - 1], "last"] {
+        let named = place.run(&attach(name, &url, &["--after", "0", "--once"]));
+        assert_eq!((named.code, named.out), (0, shown.out.clone()), "{name}: {}", named.err);
+    }
     let printed = place.run(&attach(&session, &url, &["--after", "0", "--once", "--json"]));
     assert_eq!(printed.code, 0, "{}", printed.err);
     server.stop("TERM");
@@ -108,7 +113,7 @@ fn what_cannot_be_attached_to_is_said_at_once() {
     assert_eq!(code, 4, "{words}");
     let (code, words) = refused("nowhere", &url, "token");
     assert_eq!(code, 2, "{words}");
-    assert!(words.contains("no_session"), "{words}");
+    assert!(words.contains("there is no session \"nowhere\""), "{words}");
     let (code, words) = refused(&session, "http://192.0.2.1", "token");
     assert_eq!(code, 2, "{words}");
     assert!(words.contains("use https"), "{words}");

@@ -454,9 +454,8 @@ pub(crate) struct DoctorArgs {
 /// Arguments of `windlass attach`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct AttachArgs {
-    /// Id of the session.
-    #[arg(value_parser = session)]
-    pub(crate) session: SessionId,
+    /// Id of the session, the unique beginning of it, or last.
+    pub(crate) session: String,
     /// URL of the server, for example http://127.0.0.1:8620.
     ///
     /// Set its token in the variable WINDLASS_TOKEN, or use --token-file.

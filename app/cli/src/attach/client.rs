@@ -163,6 +163,11 @@ impl RequestFailure {
         Self { message: words, transient: false, wait: None, after_events: false, exit }
     }
 
+    /// Returns true if the server refused the request, for example since there is no such session.
+    pub(super) fn is_refusal(&self) -> bool {
+        self.exit == ExitKind::Usage
+    }
+
     /// Names the command that failed.
     pub(crate) fn of(self, what: &str) -> Self {
         Self { message: format!("cannot {what}: {}", self.message), ..self }
@@ -281,14 +286,6 @@ fn parsed<T: for<'a> Deserialize<'a>>(body: &[u8]) -> Result<T, RequestFailure> 
 }
 
 impl RemoteSession {
-    /// Creates a session of the server at this URL.
-    ///
-    /// # Errors
-    /// When the URL is invalid, or would expose the token on the network.
-    pub(crate) fn new(server: &str, token: Secret, id: SessionId) -> Result<Self, Failure> {
-        Ok(RemoteServer::new(server, token)?.session(id))
-    }
-
     pub(crate) fn id(&self) -> &SessionId {
         &self.id
     }
@@ -458,10 +455,7 @@ mod tests {
 
     #[test]
     fn a_token_is_not_sent_where_others_read_it() {
-        let far = |server: &str| {
-            let id = SessionId::new("s").unwrap();
-            RemoteSession::new(server, Secret::new("token"), id)
-        };
+        let far = |server: &str| RemoteServer::new(server, Secret::new("token"));
         for good in [
             "http://127.0.0.1:8620",
             "http://localhost:1/",

@@ -4,6 +4,7 @@
 
 mod client;
 mod frames;
+mod names;
 mod questions;
 mod queue;
 mod stream;

@@ -46,7 +46,7 @@ impl Chat {
                 return Ok(say("a new conversation; /resume goes back to another", &self.theme));
             }
             Slash::Resume(None) => self.conversation.list_sessions(),
-            Slash::Resume(Some(wanted)) => match self.find(&wanted).await {
+            Slash::Resume(Some(wanted)) => match self.conversation.find(&wanted).await {
                 Ok(found) => self.conversation.join(found),
                 Err(failure) => return Ok(say(&failure.message, &self.theme)),
             },

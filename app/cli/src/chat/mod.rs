@@ -23,7 +23,6 @@ use windlass_engine::core::{SessionId, TurnOutcome};
 use windlass_terminal::{Line, Theme};
 
 use crate::args::{Args, ChatArgs};
-use crate::attach::RequestFailure;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_notice};
 use crate::wiring::{self, Adapters, TrustAsker};
@@ -165,34 +164,13 @@ impl Chat {
             (None, false) => None,
         };
         if let Some(wanted) = wanted {
-            let found = self.find(wanted).await?;
+            let found = self.conversation.find(wanted).await?;
             self.conversation.join(found);
         }
         if let Some(text) = &args.prompt {
             self.send(Message { text: text.clone(), images: Vec::new() }, SendAs::Queue);
         }
         Ok(())
-    }
-
-    /// Finds a session by its id, the beginning of its id, or `last`.
-    async fn find(&self, wanted: &str) -> Result<SessionInfo, Failure> {
-        let found = match wanted {
-            "last" => {
-                self.conversation.sessions().await.map(|all| all.into_iter().take(1).collect())
-            }
-            id => self.conversation.named(id).await,
-        };
-        let mut found = found.map_err(RequestFailure::into_failure)?.into_iter();
-        match (found.next(), found.next()) {
-            (Some(one), None) => Ok(one),
-            (Some(one), Some(two)) => Err(Failure::usage(format!(
-                "{wanted:?} names several sessions, for example {} and {}: give more of the id",
-                one.id, two.id
-            ))),
-            (None, _) => Err(Failure::usage(format!(
-                "there is no session {wanted:?} here: windlass sessions lists them"
-            ))),
-        }
     }
 
     fn send(&mut self, message: Message, how: SendAs) {

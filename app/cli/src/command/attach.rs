@@ -6,7 +6,7 @@ use windlass_engine::core::Seq;
 use windlass_http::Secret;
 
 use crate::args::AttachArgs;
-use crate::attach::{AttachOptions, RemoteSession};
+use crate::attach::{AttachOptions, RemoteServer};
 use crate::exit::{ExitKind, Failure};
 use crate::signals::Signals;
 
@@ -17,11 +17,15 @@ const MOST: u64 = 4096;
 
 pub(super) async fn attach(args: AttachArgs) -> Result<ExitKind, Failure> {
     let token = token(args.token_file.as_deref())?;
-    let far = RemoteSession::new(&args.server, token, args.session)?;
+    let server = RemoteServer::new(&args.server, token)?;
     let watching = AttachOptions { after: args.after.map(Seq), once: args.once, json: args.json };
     let (mut signals, again) = Signals::listen()?;
+    let attached = async {
+        let session = server.session(server.find(&args.session).await?);
+        crate::attach::attach(session, watching).await
+    };
     tokio::select! {
-        exit = crate::attach::attach(far, watching) => exit,
+        exit = attached => exit,
         // The session continues: nothing that was started here remains.
         came = signals.next() => Ok(came.exit),
         came = again.recv() => Ok(came.exit),

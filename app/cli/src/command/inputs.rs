@@ -8,7 +8,7 @@ use windlass_engine::{
 
 use super::{attach, closed, prompt};
 use crate::args::{InputsArgs, InputsCommand};
-use crate::attach::RemoteSession;
+use crate::attach::{RemoteServer, RemoteSession};
 use crate::exit::{ExitKind, Failure};
 use crate::present::{first_words, print_json, print_line, print_notice, visible};
 use crate::signals::Signals;
@@ -24,8 +24,9 @@ pub(super) async fn inputs(args: InputsArgs, adapters: &Adapters) -> Result<Exit
     let (session, id) = match &args.server {
         Some(server) => {
             let token = attach::token(args.token_file.as_deref())?;
-            let id = args.session.as_id().clone();
-            (QueueAccess::Server(RemoteSession::new(server, token, id.clone())?), id)
+            let server = RemoteServer::new(server, token)?;
+            let id = server.find(args.session.as_id().as_str()).await?;
+            (QueueAccess::Server(server.session(id.clone())), id)
         }
         None => {
             let site = adapters.workspace(&args.place)?;

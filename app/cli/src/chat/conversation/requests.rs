@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use windlass_engine::core::{InputId, Seq, SessionId, TurnId};
+use windlass_engine::core::{InputId, Seq, TurnId};
 use windlass_engine::ports::codec;
 use windlass_terminal::Line;
 
 use super::{Conversation, Message, Outcome, SessionInfo, Update};
 use crate::attach::{RemoteServer, RemoteSession, RequestFailure};
 use crate::chat::{calls, pages};
+use crate::exit::Failure;
 use crate::present::{TurnNumbers, numbered_story};
 
 /// Page of sessions.
@@ -66,33 +67,14 @@ impl Conversation {
         });
     }
 
-    /// Lists the sessions of the server, newest first.
+    /// Finds a session by its id, the beginning of its id, or `last`.
     ///
     /// # Errors
-    /// When the server does not answer.
-    pub(in crate::chat) async fn sessions(&self) -> Result<Vec<SessionInfo>, RequestFailure> {
-        newest_sessions(&self.server).await
-    }
-
-    /// Returns at most two sessions whose ids begin so, one alone if that is its whole id.
-    ///
-    /// # Errors
-    /// When the server does not answer.
-    pub(in crate::chat) async fn named(
-        &self,
-        id: &str,
-    ) -> Result<Vec<SessionInfo>, RequestFailure> {
-        let Ok(whole) = SessionId::new(id) else {
-            return Ok(Vec::new());
-        };
-        if let Ok(exact) = self.server.session(whole).get("").await {
-            return Ok(vec![exact]);
-        }
-        // Ids are listed in their order, and those that begin so follow it.
-        let page: SessionPage =
-            self.server.get(&format!("/v1/sessions?after={id}&limit=2")).await?;
-        let all = page.sessions.into_iter();
-        Ok(all.filter(|info| info.id.as_str().starts_with(id)).collect())
+    /// When none or several are meant, or the server does not answer.
+    pub(in crate::chat) async fn find(&self, wanted: &str) -> Result<SessionInfo, Failure> {
+        let id = self.server.find(wanted).await?;
+        let described = self.server.session(id).get("").await;
+        described.map_err(RequestFailure::into_failure)
     }
 
     /// Requests the models that the session may have.

@@ -267,6 +267,36 @@ fn messages_that_are_typed_before_the_session_is_open_are_all_sent_to_it() {
 }
 
 #[test]
+fn the_image_of_the_clipboard_is_attached() {
+    use std::os::unix::fs::PermissionsExt as _;
+    if !Tmux::is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let program = place.file("xclip");
+    let image = r"\211PNG\r\n\032\n\0\0\0\rIHDR\0\0\0\001\0\0\0\001\010\002\0\0\0";
+    std::fs::write(&program, format!("#!/bin/sh\nprintf '{image}'\n")).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let mut command = place.command(&["chat"]);
+    command.env("PATH", format!("{}:{path}", place.file("").display()));
+    command.env_remove("WAYLAND_DISPLAY").env("DISPLAY", ":9");
+    let terminal = Tmux::start(100, 20, &command);
+    terminal.wait_for("/help lists");
+    terminal.press(&["C-v"]);
+    terminal.wait_for("[image windlass-");
+    terminal.send(" hello");
+    terminal.wait_for("tokens");
+    let sessions = common::lines(&place.run(&["sessions", "--json"]).out);
+    let log = place.log(sessions[0]["session"].as_str().unwrap());
+    let input = log.iter().find(|fact| fact["kind"] == "InputQueued").unwrap();
+    assert_eq!(input["body"]["images"][0]["media"], "image/png", "{input}");
+    std::fs::write(&program, "#!/bin/sh\nprintf text\n").unwrap();
+    terminal.press(&["C-v"]);
+    terminal.wait_for("the clipboard has no image");
+}
+
+#[test]
 fn a_turn_that_was_killed_in_mid_answer_goes_on() {
     if !Tmux::is_installed() {
         return;

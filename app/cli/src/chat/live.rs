@@ -1,6 +1,7 @@
 //! Live conversation: finished lines go to the scrollback, and a small area below them is redrawn.
 
 mod area;
+mod clipboard;
 mod dialog;
 mod external;
 mod hand_over;
@@ -32,6 +33,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::visible;
 use crate::wiring::{self, Adapters};
 use dialog::{Chosen, Dialog};
+use external::TemporaryFile;
 use look::theme;
 use status::StatusLine;
 
@@ -62,6 +64,8 @@ struct LiveTerminal<'a> {
     hint: Option<String>,
     /// Messages that were typed before the server was there.
     early: Vec<(Message, SendAs)>,
+    /// Files of images from the clipboard, until the person leaves.
+    pasted: Vec<TemporaryFile>,
     /// Last key, which decides whether somebody looks.
     touched: Instant,
     /// Interrupts from outside: raw mode sends none for Ctrl+C.
@@ -140,6 +144,7 @@ impl<'a> LiveTerminal<'a> {
             adapters,
             hint: fault.map(|error| format!("earlier messages cannot be read: {error}")),
             early: Vec::new(),
+            pasted: Vec::new(),
             touched: Instant::now(),
             interrupts: None,
             guard: false,
@@ -410,9 +415,7 @@ impl<'a> LiveTerminal<'a> {
             Action::CycleMode => self.hint = Some(chat.cycle_mode()),
             Action::Editor => self.edit().await?,
             Action::Transcript => self.show_transcript(chat).await?,
-            Action::PasteImage => {
-                self.hint = Some("to send an image, paste or type the path of its file".to_owned());
-            }
+            Action::PasteImage => self.paste_image().await,
             Action::Suspend => self.suspend()?,
         }
         if let Some(error) = self.composer.history_failure() {

@@ -14,7 +14,7 @@ const LONGEST: u64 = 4 * 1024 * 1024;
 /// # Errors
 /// When the editor cannot be started, fails, or leaves no text.
 pub(super) fn edit(text: &str, name: &str) -> io::Result<String> {
-    let file = TemporaryFile::new(text, name)?;
+    let file = TemporaryFile::new(text.as_bytes(), &format!("windlass-{name}.md"))?;
     let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok());
     let editor = editor.filter(|editor| !editor.trim().is_empty()).unwrap_or_else(|| "vi".into());
     // A shell splits what people put into the variable, such as `code --wait`.
@@ -44,19 +44,22 @@ pub(super) fn page(text: &str) -> io::Result<()> {
     child.wait().map(drop)
 }
 
-/// File for an editor, readable for its owner alone, which is removed afterwards.
-struct TemporaryFile(PathBuf);
+/// File readable for its owner alone, which is removed afterwards.
+pub(super) struct TemporaryFile(PathBuf);
 
 impl TemporaryFile {
-    fn new(text: &str, name: &str) -> io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("windlass-{name}.md"));
-        Self::at(&path, text)
+    pub(super) fn new(content: &[u8], name: &str) -> io::Result<Self> {
+        Self::at(&std::env::temp_dir().join(name), content)
     }
 
-    fn at(path: &Path, text: &str) -> io::Result<Self> {
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn at(path: &Path, content: &[u8]) -> io::Result<Self> {
         // A file that is there already belongs to somebody else.
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        let file = file.write_all(text.as_bytes()).map(|()| Self(path.to_owned()));
+        let file = file.write_all(content).map(|()| Self(path.to_owned()));
         if file.is_err() {
             let _ = std::fs::remove_file(path);
         }

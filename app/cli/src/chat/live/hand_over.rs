@@ -2,7 +2,8 @@
 
 use std::task::{Context, Poll, Waker};
 
-use super::{LiveTerminal, external, unusable};
+use super::external::TemporaryFile;
+use super::{LiveTerminal, clipboard, external, unusable};
 use crate::chat::Chat;
 use crate::exit::{ExitKind, Failure};
 use crate::wiring;
@@ -18,6 +19,25 @@ impl LiveTerminal<'_> {
             Err(error) => self.hint = Some(format!("the editor failed: {error}")),
         }
         Ok(())
+    }
+
+    /// Inserts the image of the clipboard. It is in a file, as other images are, until the person leaves.
+    pub(super) async fn paste_image(&mut self) {
+        let pasted = match clipboard::image().await {
+            Ok(image) => {
+                let name = format!("windlass-{:x}.png", wiring::clock().entropy());
+                let file = TemporaryFile::new(&image, &name);
+                file.map_err(|error| format!("cannot keep the image of the clipboard: {error}"))
+            }
+            Err(why) => Err(why),
+        };
+        match pasted {
+            Ok(file) => {
+                self.composer.attach_image(file.path());
+                self.pasted.push(file);
+            }
+            Err(why) => self.hint = Some(why),
+        }
     }
 
     /// Shows the whole log of the session in the person's pager.

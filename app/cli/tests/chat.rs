@@ -254,11 +254,14 @@ fn messages_that_are_typed_before_the_session_is_open_are_all_sent_to_it() {
         return;
     }
     let place = Place::new();
+    let servers = place.file("home/.config/windlass/mcp.toml");
+    std::fs::create_dir_all(servers.parent().unwrap()).unwrap();
+    let slow = "[mcp_servers.slow]\ncommand = \"sh\"\nargs = [\"-c\", \"sleep 2\"]\n";
+    std::fs::write(servers, slow).unwrap();
     let terminal = chat(&place, (100, 40), &[]);
-    // All three arrive before the first answer.
+    // All three arrive before the server's end.
     for message in ["write a: 1", "write b: 2", "write c: 3"] {
-        terminal.type_text(message);
-        terminal.press(&["Enter"]);
+        terminal.send(message);
     }
     terminal.wait_until("all are answered", |_| {
         times("write_file returned", &terminal.scrollback()) == 3
@@ -304,7 +307,8 @@ fn a_turn_that_was_killed_in_mid_answer_goes_on() {
     let place = Place::new();
     let first = chat(&place, (80, 24), &[]);
     first.send("slowly: one two three four five six seven eight nine ten eleven twelve");
-    first.wait_for("one two three four");
+    // Once as the message, and once as the answer.
+    first.wait_until("it answers", |screen| times("one two three", screen) == 2);
     let pid = first.process().to_string();
     let killed = std::process::Command::new("kill").args(["-9", &pid]).status();
     assert!(killed.unwrap().success());

@@ -25,6 +25,7 @@ fn a_temperature_is_sent_as_the_model_takes_it() {
     let asked = |model: &str, thousandths: u16, change: fn(&mut Settings)| {
         let settings = settings(model).with(|it| {
             it.effort = None;
+            it.max_output_tokens = None;
             it.temperature = Temperature::from_thousandths(thousandths);
             change(it);
         });

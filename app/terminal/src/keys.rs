@@ -1,5 +1,8 @@
 //! Inputs of a person at a terminal: keys, pastes, sizes.
 
+use std::fmt;
+use std::str::FromStr;
+
 /// One input from the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
@@ -136,6 +139,68 @@ impl Key {
     }
 }
 
+/// Names of keys that no character names.
+const NAMES: [(&str, KeyCode); 14] = [
+    ("backspace", KeyCode::Backspace),
+    ("delete", KeyCode::Delete),
+    ("down", KeyCode::Down),
+    ("end", KeyCode::End),
+    ("enter", KeyCode::Enter),
+    ("esc", KeyCode::Esc),
+    ("home", KeyCode::Home),
+    ("left", KeyCode::Left),
+    ("pagedown", KeyCode::PageDown),
+    ("pageup", KeyCode::PageUp),
+    ("right", KeyCode::Right),
+    ("space", KeyCode::Char(' ')),
+    ("tab", KeyCode::Tab),
+    ("up", KeyCode::Up),
+];
+
+/// Reads names such as `ctrl+o`, `alt+enter`, `shift+tab` and `f5`. Upper and lower case are the same.
+impl FromStr for Key {
+    type Err = UnknownKey;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim().to_lowercase();
+        let (modifiers, name) = match text.rsplit_once('+') {
+            // The key `+` itself.
+            Some((modifiers, "")) => (modifiers.strip_suffix('+').ok_or(UnknownKey)?, "+"),
+            Some(parts) => parts,
+            None => ("", text.as_str()),
+        };
+        let named = NAMES.iter().find(|(known, _)| *known == name).map(|(_, code)| *code);
+        let number = name.strip_prefix('f').and_then(|number| number.parse().ok());
+        let mut letters = name.chars();
+        let code = match (letters.next(), letters.next()) {
+            (Some(letter), None) => Some(KeyCode::Char(letter)),
+            _ => named.or(number.filter(|number| (1..=24).contains(number)).map(KeyCode::F)),
+        };
+        let mut key = Self::plain(code.ok_or(UnknownKey)?);
+        for modifier in modifiers.split('+').filter(|modifier| !modifier.is_empty()) {
+            match modifier {
+                "ctrl" => key.ctrl = true,
+                "alt" => key.alt = true,
+                "shift" => key.shift = true,
+                _ => return Err(UnknownKey),
+            }
+        }
+        Ok(key.normal())
+    }
+}
+
+/// Text that names no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownKey;
+
+impl fmt::Display for UnknownKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it names no key; examples are ctrl+o, alt+enter, shift+tab and f5")
+    }
+}
+
+impl std::error::Error for UnknownKey {}
+
 impl From<Key> for Input {
     fn from(key: Key) -> Self {
         Self::Key(key)
@@ -164,5 +229,24 @@ mod tests {
         assert_eq!(key(KeyCode::Tab, false, true), Key::plain(KeyCode::BackTab));
         assert_eq!(key(KeyCode::BackTab, false, true), Key::plain(KeyCode::BackTab));
         assert_eq!(key(KeyCode::Enter, false, true), Key::shift(KeyCode::Enter));
+    }
+
+    #[test]
+    fn names_are_those_of_keys() {
+        for (name, key) in [
+            ("ctrl+o", Key::ctrl('o')),
+            ("Ctrl+Shift+O", Key::ctrl('o')),
+            ("alt+enter", Key { alt: true, ..Key::plain(KeyCode::Enter) }),
+            ("shift+tab", Key::plain(KeyCode::BackTab)),
+            ("f5", Key::plain(KeyCode::F(5))),
+            ("f", Key::char('f')),
+            ("ctrl++", Key::ctrl('+')),
+            ("ctrl+space", Key::ctrl(' ')),
+        ] {
+            assert_eq!(name.parse(), Ok(key), "{name}");
+        }
+        for name in ["", "ctrl+", "f0", "f99", "hyper+a", "enter+a", "ctrl-o", "ab"] {
+            assert_eq!(name.parse::<Key>(), Err(UnknownKey), "{name}");
+        }
     }
 }

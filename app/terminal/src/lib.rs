@@ -25,7 +25,7 @@ pub use diff::{diff, unified};
 pub use files::{FileSource, Files};
 pub use highlight::prepare_highlighting;
 pub use history::History;
-pub use keys::{Input, Key, KeyCode};
+pub use keys::{Input, Key, KeyCode, UnknownKey};
 pub use markdown::MarkdownStream;
 pub use menu::{Menu, MenuAction};
 pub use plain::plain;

@@ -187,7 +187,7 @@ impl<'a> LiveTerminal<'a> {
                 input = self.device.next() => match input.map_err(|error| unusable(&error))? {
                     None => return Ok(None),
                     Some(Input::Resize { columns, rows }) => self.resize(columns, rows),
-                    Some(input) => match self.composer.input(&input, Instant::now(), false) {
+                    Some(input) => match self.composer.input(&self.meant(input), Instant::now(), false) {
                         Action::Submit(draft) | Action::Queue(draft) => {
                             self.early.push((message(draft), SendAs::Queue));
                         }
@@ -244,7 +244,7 @@ impl<'a> LiveTerminal<'a> {
             tokio::select! {
                 input = self.device.next() => match input.map_err(|error| unusable(&error))? {
                     None => return Ok(chat.exit),
-                    Some(input) => self.input(input, chat).await?,
+                    Some(input) => self.input(self.meant(input), chat).await?,
                 },
                 updates = chat.conversation.next() => {
                     let updates = updates.map_err(RequestFailure::into_failure)?;
@@ -422,6 +422,14 @@ impl<'a> LiveTerminal<'a> {
             self.hint = Some(format!("earlier messages cannot be written: {error}"));
         }
         Ok(())
+    }
+
+    /// Returns an input with the person's own keys in the place of those that they stand for.
+    fn meant(&self, input: Input) -> Input {
+        match input {
+            Input::Key(key) => self.look.translate(key).into(),
+            Input::Paste(_) | Input::Resize { .. } | Input::Focus(_) => input,
+        }
     }
 
     fn resize(&mut self, columns: u16, rows: u16) {

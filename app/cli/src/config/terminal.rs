@@ -1,7 +1,10 @@
 //! Look and keys of the terminal: the table `[terminal]`.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use toml::de::DeTable;
+use windlass_terminal::{Key, KeyCode};
 
 use super::file::{Reader, in_order, unknown};
 
@@ -41,10 +44,27 @@ pub(crate) struct TerminalConfig {
     pub(crate) notify: bool,
     /// Parts of the status line, in order.
     pub(crate) status: Vec<StatusPart>,
+    /// Further keys of actions, by the names of both.
+    pub(crate) keys: BTreeMap<&'static str, String>,
 }
 
 /// Keys of the table.
-pub(super) const TERMINAL_KEYS: [&str; 4] = ["notify", "status", "theme", "vim"];
+pub(super) const TERMINAL_KEYS: [&str; 5] = ["keys", "notify", "status", "theme", "vim"];
+
+/// Actions that further keys may do, with their own keys.
+pub(super) const ACTIONS: [(&str, Key); 11] = [
+    ("cycle_mode", Key::plain(KeyCode::BackTab)),
+    ("editor", Key::ctrl('g')),
+    ("interrupt", Key::plain(KeyCode::Esc)),
+    ("leave", Key::ctrl('d')),
+    ("newline", Key::shift(KeyCode::Enter)),
+    ("paste_image", Key::ctrl('v')),
+    ("queue", Key::plain(KeyCode::Tab)),
+    ("search", Key::ctrl('r')),
+    ("send", Key::plain(KeyCode::Enter)),
+    ("suspend", Key::ctrl('z')),
+    ("transcript", Key::ctrl('t')),
+];
 
 const THEMES: [(&str, Theme); 4] = [
     ("auto", Theme::Auto),
@@ -76,6 +96,7 @@ impl Default for TerminalConfig {
             vim: false,
             notify: true,
             status: STATUS.map(|(_, part)| part).to_vec(),
+            keys: BTreeMap::new(),
         }
     }
 }
@@ -113,6 +134,11 @@ impl TerminalConfig {
                         }
                     }
                 }
+                "keys" => {
+                    if let Some(table) = reader.table("terminal.keys", value) {
+                        config.keys = keys(reader, table);
+                    }
+                }
                 other => {
                     let words = unknown("key", other, TERMINAL_KEYS);
                     reader.problem(name.span().start, &words);
@@ -121,6 +147,37 @@ impl TerminalConfig {
         }
         config
     }
+
+    /// Returns the key of its own that stands for a key of the file, or the key itself.
+    pub(crate) fn translate(&self, key: Key) -> Key {
+        let meant = self.keys.iter().find(|(_, text)| text.parse() == Ok(key));
+        meant.and_then(|(action, _)| of(&ACTIONS, action)).unwrap_or(key)
+    }
+}
+
+/// Reads the further keys of actions.
+fn keys(reader: &mut Reader<'_>, table: &DeTable<'_>) -> BTreeMap<&'static str, String> {
+    let mut keys = BTreeMap::new();
+    for (name, value) in in_order(table) {
+        let given = name.get_ref().as_ref();
+        let Some((action, _)) = ACTIONS.iter().find(|(action, _)| *action == given) else {
+            let words = unknown("action", given, ACTIONS.map(|(action, _)| action));
+            reader.problem(name.span().start, &words);
+            continue;
+        };
+        let text = value.get_ref().as_str().unwrap_or_default();
+        match text.parse::<Key>() {
+            Ok(key) if key.typed().is_some() => {
+                let words = format!("`{given}` cannot be {text:?}, which types a character");
+                reader.problem(value.span().start, &words);
+            }
+            Ok(_) => drop(keys.insert(*action, text.to_owned())),
+            Err(error) => {
+                reader.problem(value.span().start, &format!("invalid `{given}`: {error}"));
+            }
+        }
+    }
+    keys
 }
 
 fn of<T: Copy>(words: &[(&str, T)], text: &str) -> Option<T> {

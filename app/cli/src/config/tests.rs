@@ -4,9 +4,10 @@ use std::path::Path;
 
 use clap::{Args as _, Command, FromArgMatches as _};
 use windlass_engine::core::Settings;
+use windlass_terminal::{Key, KeyCode};
 
 use super::keys::{Keys, NO_KEYS, OF_MODEL, OF_PROCESS};
-use super::terminal::TERMINAL_KEYS;
+use super::terminal::{ACTIONS, TERMINAL_KEYS};
 use super::*;
 use crate::args::{ProgramSharingArgs, SettingsArgs};
 
@@ -191,4 +192,29 @@ fn the_look_of_the_terminal_is_read_whole() {
     assert_eq!((terminal.theme, terminal.vim), (Theme::Light, true));
     assert_eq!((terminal.notify, terminal.status.len()), (false, 1));
     assert_eq!(load("", None).unwrap().terminal().status.len(), 7);
+}
+
+#[test]
+fn a_key_of_the_file_does_what_the_key_of_its_action_does() {
+    let text = "[terminal.keys]\ntranscript = \"ctrl+o\"\nnewline = \"enter\"\nsend = \"alt+enter\"\n";
+    let config = load(text, None).unwrap();
+    let meant = |name: &str| config.terminal().translate(name.parse().unwrap());
+    assert_eq!(meant("ctrl+o"), Key::ctrl('t'));
+    assert_eq!(meant("ctrl+t"), Key::ctrl('t'), "its own key stays");
+    assert_eq!(meant("enter"), Key::shift(KeyCode::Enter));
+    assert_eq!(meant("alt+enter"), Key::plain(KeyCode::Enter));
+    assert_eq!(meant("x"), Key::char('x'));
+    for (line, why) in [
+        ("transcripts = \"ctrl+o\"", "did you mean `transcript`?"),
+        ("send = \"x\"", "types a character"),
+        ("send = \"hyper+x\"", "names no key"),
+        ("send = 1", "names no key"),
+    ] {
+        let found = problems(&format!("[terminal.keys]\n{line}\n"));
+        assert!(found.len() == 1 && found[0].contains(why), "{line}: {found:?}");
+        assert!(found[0].starts_with("config.toml:2:"), "{found:?}");
+    }
+    for (action, _) in ACTIONS {
+        assert!(GUIDE.contains(&format!("`{action}`")), "{action}");
+    }
 }

@@ -424,14 +424,6 @@ impl<'a> LiveTerminal<'a> {
         Ok(())
     }
 
-    /// Returns an input with the person's own keys in the place of those that they stand for.
-    fn meant(&self, input: Input) -> Input {
-        match input {
-            Input::Key(key) => self.look.translate(key).into(),
-            Input::Paste(_) | Input::Resize { .. } | Input::Focus(_) => input,
-        }
-    }
-
     fn resize(&mut self, columns: u16, rows: u16) {
         let size = Size { columns, rows };
         self.changed |= size != self.size;

@@ -196,7 +196,8 @@ fn the_look_of_the_terminal_is_read_whole() {
 
 #[test]
 fn a_key_of_the_file_does_what_the_key_of_its_action_does() {
-    let text = "[terminal.keys]\ntranscript = \"ctrl+o\"\nnewline = \"enter\"\nsend = \"alt+enter\"\n";
+    let text =
+        "[terminal.keys]\ntranscript = \"ctrl+o\"\nnewline = \"enter\"\nsend = \"alt+enter\"\n";
     let config = load(text, None).unwrap();
     let meant = |name: &str| config.terminal().translate(name.parse().unwrap());
     assert_eq!(meant("ctrl+o"), Key::ctrl('t'));

@@ -67,8 +67,8 @@ async fn output(program: &str, arguments: &[&str]) -> io::Result<Vec<u8>> {
         return Ok(Vec::new());
     };
     let mut image = Vec::new();
-    let read = stdout.take(NewInput::IMAGE_BYTES as u64 + 1).read_to_end(&mut image);
-    match tokio::time::timeout(WAIT, read).await {
+    let mut stdout = stdout.take(NewInput::IMAGE_BYTES as u64 + 1);
+    match tokio::time::timeout(WAIT, stdout.read_to_end(&mut image)).await {
         Ok(read) => read.map(|_| image),
         Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "it gave no answer in time")),
     }

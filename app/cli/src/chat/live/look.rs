@@ -1,8 +1,8 @@
-//! Look: the theme on the terminal's background, the clipboard, and messages that come back.
+//! Look and keys: the theme on the background, own keys, the clipboard, messages that come back.
 
 use std::time::Duration;
 
-use windlass_terminal::{Line, Theme, background_answer};
+use windlass_terminal::{Input, Line, Theme, background_answer};
 
 use super::{LiveTerminal, unusable};
 use crate::chat::Chat;
@@ -38,6 +38,14 @@ impl LiveTerminal<'_> {
         }
         self.composer.set_text(&message.text);
         message.images.iter().for_each(|image| self.composer.attach_image(image));
+    }
+
+    /// Returns an input with the person's own keys in the place of those that they stand for.
+    pub(super) fn meant(&self, input: Input) -> Input {
+        match input {
+            Input::Key(key) => self.look.translate(key).into(),
+            Input::Paste(_) | Input::Resize { .. } | Input::Focus(_) => input,
+        }
     }
 
     pub(super) fn copy(&mut self, chat: &Chat) {

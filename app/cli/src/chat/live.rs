@@ -192,6 +192,7 @@ impl<'a> LiveTerminal<'a> {
                             self.early.push((message(draft), SendAs::Queue));
                         }
                         Action::Exit => return Ok(None),
+                        Action::PasteImage => self.paste_image().await,
                         Action::None
                         | Action::Redraw
                         | Action::Escape
@@ -200,7 +201,6 @@ impl<'a> LiveTerminal<'a> {
                         | Action::CycleMode
                         | Action::Editor
                         | Action::Transcript
-                        | Action::PasteImage
                         | Action::Suspend => {}
                     },
                 },

@@ -85,7 +85,7 @@ fn encode_block(out: &mut Vec<u8>, track: &SessionExtents) -> Option<()> {
         put_summary(&mut heads, extent.base_summary.as_ref());
         put_varint(&mut heads, extent.last.0);
         heads.extend_from_slice(&extent.link.0);
-        put_summary(&mut heads, extent.summary.as_ref());
+        put_summary(&mut heads, extent.summary());
         put_varint(&mut heads, extent.bytes);
         put_varint(&mut heads, u64::from(extent.start));
         put_varint(&mut heads, u64::from(extent.latest));

@@ -67,7 +67,7 @@ impl SessionLogReader<'_> {
             let offset = u64::from(part.extent.latest);
             return Err(self.corrupt(part.segment, part.extent.base, offset, what));
         }
-        let summary = match &part.extent.summary {
+        let summary = match part.extent.summary() {
             Some(summary) => Some(summary.clone()),
             None => {
                 let summary = self.fold(part)?;
@@ -142,10 +142,10 @@ impl SessionLogReader<'_> {
         }))
     }
 
-    /// Folds the last part of the log into its summary.
+    /// Folds the facts of the last part that its summary lacks.
     fn fold(&self, part: &LogPart) -> Result<Option<SessionSummary>, StoreError> {
-        let mut summary = part.extent.base_summary.clone();
-        let mut after = part.extent.base;
+        let (mut after, summary) = part.extent.folded();
+        let mut summary = summary.cloned();
         while after < part.extent.last {
             let mut page = Vec::new();
             let read = self.read_part(part, after, 1_024, None, &mut |unit| {

@@ -23,11 +23,13 @@ use windlass_core::SessionId;
 use windlass_ports::ChainLink;
 
 use crate::disk::{LogFile, SegmentBytes, most_bytes, read_full_at, read_segment};
-use crate::format::{self, FIRST, HEAD, LEAST_UNIT, SegmentHeader, SessionKey, TAIL, UnitHeader};
+use crate::format::{
+    self, FIRST, HEAD, KeyMap, LEAST_UNIT, SegmentHeader, SessionKey, TAIL, UnitHeader,
+};
 use crate::segment_map::{AddedUnit, Damage, SegmentMap, TornTail};
 use crate::witness::Witness;
 
-pub(crate) use stored::{scan_stored, witness};
+pub(crate) use stored::{expect_summaries, scan_stored, witness};
 
 /// Smallest write of a disk. Fewer zeros than this are no torn write.
 const SECTOR: u64 = 512;
@@ -99,6 +101,7 @@ pub(crate) fn scan(
     };
     rest.read(map, ending);
     rest.check_end(map);
+    map.summarized = KeyMap::default();
     Ok(())
 }
 
@@ -195,7 +198,8 @@ impl ScanBuffer<'_> {
             }
             false => None,
         };
-        map.add(AddedUnit::scanned(head, self.base + at as u64, opening.map(Box::new)));
+        let summary = map.summary_at(head);
+        map.add(AddedUnit::scanned(head, self.base + at as u64, opening.map(Box::new), summary));
     }
 
     fn head(&self, map: &SegmentMap, at: usize) -> Option<UnitHeader> {

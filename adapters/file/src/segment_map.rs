@@ -6,6 +6,7 @@ use windlass_core::{Seq, SessionId};
 use windlass_ports::{ChainLink, SessionSummary};
 
 use crate::format::{KeyMap, SegmentId, SessionKey, SessionOpening, UnitHeader};
+use crate::witness::record::WitnessedHead;
 
 /// Location of a unit in its segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub(crate) struct Extent {
     pub(crate) last: Seq,
     /// Link of the last position.
     pub(crate) link: ChainLink,
-    /// Summary of the log up to the last position, if it is known.
+    /// Summary of the log up to a position in the extent, the last one that is known.
     pub(crate) summary: Option<SessionSummary>,
     /// Bytes of all units.
     pub(crate) bytes: u64,
@@ -53,6 +54,21 @@ pub(crate) struct Extent {
     pub(crate) start: u32,
     /// Offset of the last unit.
     pub(crate) latest: u32,
+}
+
+impl Extent {
+    /// Summary of the log up to the last position, if it is known.
+    pub(crate) fn summary(&self) -> Option<&SessionSummary> {
+        self.summary.as_ref().filter(|summary| summary.last == self.last)
+    }
+
+    /// Position and summary up to which the log is folded.
+    pub(crate) fn folded(&self) -> (Seq, Option<&SessionSummary>) {
+        match &self.summary {
+            Some(summary) => (summary.last, Some(summary)),
+            None => (self.base, self.base_summary.as_ref()),
+        }
+    }
 }
 
 /// An extent with its units.
@@ -165,6 +181,8 @@ pub(crate) struct SegmentMap {
     pub(crate) erased: KeyMap<Vec<(Seq, ChainLink)>>,
     pub(crate) damages: Vec<Damage>,
     pub(crate) torn: Option<TornTail>,
+    /// Heads with summaries that a scan compares with the units. Empty between scans.
+    pub(crate) summarized: KeyMap<WitnessedHead>,
 }
 
 /// A unit to add, with the link and the summary behind it.
@@ -183,6 +201,7 @@ impl AddedUnit {
         head: &UnitHeader,
         offset: u64,
         opening: Option<Box<SessionOpening>>,
+        summary: Option<SessionSummary>,
     ) -> Self {
         Self {
             key: head.key,
@@ -194,7 +213,7 @@ impl AddedUnit {
             },
             opening,
             link: head.link,
-            summary: None,
+            summary,
         }
     }
 }
@@ -211,7 +230,15 @@ impl SegmentMap {
             erased: KeyMap::default(),
             damages: Vec::new(),
             torn: None,
+            summarized: KeyMap::default(),
         }
+    }
+
+    /// Finds the summary of the log up to a scanned unit.
+    pub(crate) fn summary_at(&self, unit: &UnitHeader) -> Option<SessionSummary> {
+        let head = self.summarized.get(&unit.key)?;
+        let same = head.last == unit.last() && head.link == unit.link;
+        head.summary.as_ref().filter(|_| same).cloned()
     }
 
     /// Adds a unit. A unit that does not follow the session's last one is damage.
@@ -228,7 +255,10 @@ impl SegmentMap {
             };
             run.extent.last = at.last();
             run.extent.link = link;
-            run.extent.summary = summary;
+            // A scan knows no summary of most units.
+            if summary.is_some() {
+                run.extent.summary = summary;
+            }
             run.extent.bytes += u64::from(at.len);
             run.extent.latest = at.offset;
             run.units.push(at);

@@ -155,6 +155,7 @@ impl SegmentWriter {
         let file = self.disk.wrap(file, &path);
         let mut map = SegmentMap::empty(place, 0);
         let known = scan::witness(self.catalog.paths(), &map);
+        scan::expect_summaries(self.catalog.paths(), &mut map);
         let settled = settle(&*file, &mut map, &path, known.as_ref())?;
         let Some(torn) = settled else {
             // What is damaged stays as it is, and the log goes on in the next segment.

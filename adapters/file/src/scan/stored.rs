@@ -5,7 +5,7 @@ use crate::format::FIRST;
 use crate::paths::{self, StorePaths};
 use crate::scan::{ExpectedEnd, ScanError, scan};
 use crate::segment_map::{Damage, SegmentMap};
-use crate::witness::{Witness, attribute};
+use crate::witness::{self, Witness, attribute};
 
 /// Scans a stored segment from the end of its map on. Returns false if there is no such segment.
 ///
@@ -18,6 +18,7 @@ pub(crate) fn scan_stored(
 ) -> Result<bool, ScanError> {
     // Before the segment, which is never behind it.
     let mut known = witness(paths, map);
+    expect_summaries(paths, map);
     match paths::open_to_read(&paths.segment(map.segment)) {
         Ok(Some(file)) => match scan(&file, map, ending, known.as_ref()) {
             Ok(()) => {}
@@ -48,6 +49,14 @@ pub(crate) fn witness(paths: &StorePaths, map: &SegmentMap) -> Option<Witness> {
         tracing::debug!(%error, "a witness cannot be read");
         None
     })
+}
+
+/// Reads the summaries that the witness has of an unread segment. A log without one is folded when
+/// its summary is needed.
+pub(crate) fn expect_summaries(paths: &StorePaths, map: &mut SegmentMap) {
+    if map.end < FIRST {
+        map.summarized = witness::summaries(paths, map.segment).unwrap_or_default();
+    }
 }
 
 fn unreadable(map: &mut SegmentMap, known: Option<&Witness>, error: &std::io::Error) {

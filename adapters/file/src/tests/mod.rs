@@ -2,5 +2,6 @@
 
 pub(crate) mod faults;
 mod power;
+mod summaries;
 mod taking_over;
 mod witness;

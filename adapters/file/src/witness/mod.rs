@@ -124,6 +124,21 @@ fn read_heads(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
+/// Reads the latest summary of each session that has one.
+pub(crate) fn summaries(
+    paths: &StorePaths,
+    segment: SegmentId,
+) -> io::Result<KeyMap<WitnessedHead>> {
+    let bytes = read_heads(&paths.witness(segment))?.unwrap_or_default();
+    let mut heads = KeyMap::default();
+    record::each_head(segment, &bytes, |_, _, head| {
+        if let Some(head) = head.filter(|head| head.summary.is_some()) {
+            heads.insert(SessionKey::of(&head.id), head);
+        }
+    });
+    Ok(heads)
+}
+
 /// Removes a witness durably, before its segment may be removed.
 pub(crate) fn remove(paths: &StorePaths, segment: SegmentId) -> io::Result<()> {
     erasing::remove(&paths.witness(segment))

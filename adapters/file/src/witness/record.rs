@@ -1,9 +1,9 @@
 //! The encoding of a witness file, as pure functions on bytes. The README describes it.
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::ChainLink;
+use windlass_ports::{ChainLink, SessionSummary};
 
-use crate::bytes::ByteReader;
+use crate::bytes::{ByteReader, put_summary};
 use crate::format::SegmentId;
 
 /// Bytes between the two statements. Each has a disk sector of its own, so that no torn write
@@ -13,6 +13,12 @@ pub(crate) const SLOT: usize = 512;
 pub(crate) const HEADS: usize = 2 * SLOT;
 
 const MAGIC: &[u8; 8] = b"wlwitns1";
+/// Version of the summaries in heads. Logs whose summary has another one are folded again.
+const SUMMARY: u8 = 1;
+/// Bit of a head's first byte: a summary follows the link. Ids have fewer bytes.
+const SUMMARIZED: u8 = 0x80;
+/// Bytes of a head without its id and its summary.
+const BARE_HEAD: usize = 1 + 8 + ChainLink::BYTES + 4;
 /// Bytes of a statement.
 pub(crate) const STATEMENT: usize = 8 + 8 + 8 + 8 + 8 + 1 + 16 + ChainLink::BYTES + 4;
 
@@ -54,6 +60,8 @@ pub(crate) struct WitnessedHead {
     pub(crate) id: SessionId,
     pub(crate) last: Seq,
     pub(crate) link: ChainLink,
+    /// Summary of the log up to the last position, if it is known.
+    pub(crate) summary: Option<SessionSummary>,
 }
 
 /// Encodes a statement.
@@ -108,12 +116,33 @@ fn decode_statement(segment: SegmentId, bytes: &[u8]) -> Option<Statement> {
 pub(crate) fn encode_head(segment: SegmentId, head: &WitnessedHead, out: &mut Vec<u8>) {
     let from = out.len();
     let id = head.id.as_str().as_bytes();
-    out.push(u8::try_from(id.len()).unwrap_or(u8::MAX));
+    let summary = encode_summary(head);
+    let flag = if summary.is_some() { SUMMARIZED } else { 0 };
+    out.push(u8::try_from(id.len()).unwrap_or(u8::MAX) | flag);
     out.extend_from_slice(id);
     out.extend_from_slice(&head.last.0.to_le_bytes());
     out.extend_from_slice(&head.link.0);
+    if let Some((len, summary)) = summary {
+        out.extend_from_slice(&len.to_le_bytes());
+        out.extend_from_slice(&summary);
+    }
     let crc = checksum(segment, out.get(from..).unwrap_or_default());
     out.extend_from_slice(&crc.to_le_bytes());
+}
+
+/// Encodes the summary of a head with its version. One that is too long is left out.
+fn encode_summary(head: &WitnessedHead) -> Option<(u16, Vec<u8>)> {
+    let summary = head.summary.as_ref()?;
+    let mut out = vec![SUMMARY];
+    put_summary(&mut out, Some(summary));
+    Some((u16::try_from(out.len()).ok()?, out))
+}
+
+fn decode_summary(bytes: &[u8], last: Seq) -> Option<SessionSummary> {
+    let mut reader = ByteReader(bytes);
+    let [version] = reader.array()?;
+    let summary = if version == SUMMARY { reader.summary()? } else { None };
+    summary.filter(|summary| summary.last == last)
 }
 
 /// Calls `take` with the offset, the length and the content of each head up to the first that does
@@ -133,23 +162,38 @@ pub(crate) fn each_head(
 
 fn decode_head(segment: SegmentId, bytes: &[u8]) -> Option<(usize, Option<WitnessedHead>)> {
     let mut reader = ByteReader(bytes);
-    let [id_len] = reader.array()?;
-    let id = reader.bytes(usize::from(id_len))?;
+    let [first] = reader.array()?;
+    let id = reader.bytes(usize::from(first & !SUMMARIZED))?;
     let (last, link) = (Seq(reader.u64()?), reader.link()?);
+    let summary = match first & SUMMARIZED {
+        0 => None,
+        _ => {
+            let len = reader.u16()?;
+            Some(reader.bytes(usize::from(len))?)
+        }
+    };
     let len = bytes.len() - reader.0.len();
     if reader.u32()? != checksum(segment, bytes.get(..len)?) {
         return None;
     }
     let id = std::str::from_utf8(id).ok().and_then(|id| SessionId::new(id).ok());
-    Some((len + 4, id.map(|id| WitnessedHead { id, last, link })))
+    let summary = summary.and_then(|summary| decode_summary(summary, last));
+    Some((len + 4, id.map(|id| WitnessedHead { id, last, link, summary })))
 }
 
 /// Encodes a removed head of `len` bytes.
 pub(crate) fn removed_head(segment: SegmentId, len: usize) -> Vec<u8> {
-    let id = len.saturating_sub(1 + 8 + ChainLink::BYTES + 4);
+    let rest = len.saturating_sub(BARE_HEAD);
     let mut out = vec![0; len.saturating_sub(4)];
-    if let Some(first) = out.first_mut() {
-        *first = u8::try_from(id).unwrap_or_default();
+    match u8::try_from(rest) {
+        Ok(id) if id < SUMMARIZED => out.iter_mut().take(1).for_each(|first| *first = id),
+        // Too long for an id: all of it is a summary.
+        Ok(_) | Err(_) => {
+            out.iter_mut().take(1).for_each(|first| *first = SUMMARIZED);
+            let summary = u16::try_from(rest.saturating_sub(2)).unwrap_or(u16::MAX).to_le_bytes();
+            let at = 1 + 8 + ChainLink::BYTES;
+            out.iter_mut().skip(at).zip(summary).for_each(|(to, from)| *to = from);
+        }
     }
     let crc = checksum(segment, &out);
     out.extend_from_slice(&crc.to_le_bytes());
@@ -165,6 +209,8 @@ fn checksum(segment: SegmentId, covered: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::Timestamp;
+
     use super::*;
 
     const SEGMENT: SegmentId = SegmentId { writer: 3, number: 9 };
@@ -182,7 +228,20 @@ mod tests {
     }
 
     fn head(id: &str, last: u64) -> WitnessedHead {
-        WitnessedHead { id: SessionId::new(id).unwrap(), last: Seq(last), link: ChainLink([1; 32]) }
+        let (id, link) = (SessionId::new(id).unwrap(), ChainLink([1; 32]));
+        WitnessedHead { id, last: Seq(last), link, summary: None }
+    }
+
+    fn summarized(id: &str, last: u64, tenant: &str) -> WitnessedHead {
+        let summary = SessionSummary {
+            last: Seq(last),
+            changed_at: Timestamp(7),
+            tenant: Some(tenant.into()),
+            turn_open: true,
+            waiting_inputs: 2,
+            bytes: Some(300),
+        };
+        WitnessedHead { summary: Some(summary), ..head(id, last) }
     }
 
     #[test]
@@ -208,7 +267,8 @@ mod tests {
 
     #[test]
     fn heads_read_up_to_the_first_that_is_changed() {
-        let all = [head("a", 3), head(&"x".repeat(64), 9), head("a", 5)];
+        let long = summarized(&"x".repeat(64), 9, &"t".repeat(99));
+        let all = [head("a", 3), long, summarized("a", 5, "t"), head(&"y".repeat(64), 1)];
         let mut bytes = Vec::new();
         all.iter().for_each(|head| encode_head(SEGMENT, head, &mut bytes));
         let read = |bytes: &[u8]| {
@@ -226,10 +286,30 @@ mod tests {
         }
         let mut at = Vec::new();
         each_head(SEGMENT, &bytes, |offset, len, _| at.push((offset, len)));
-        let (offset, len) = at[1];
-        bytes[offset..offset + len].copy_from_slice(&removed_head(SEGMENT, len));
-        let (used, heads) = read(&bytes);
-        assert_eq!((used, heads.len()), (bytes.len(), 3));
-        assert_eq!(heads[1], None);
+        for (offset, len) in at {
+            bytes[offset..offset + len].copy_from_slice(&removed_head(SEGMENT, len));
+        }
+        assert_eq!(read(&bytes), (bytes.len(), vec![None; 4]));
+        assert!(!bytes.windows(2).any(|pair| pair == b"tt" || pair == b"xx"));
+    }
+
+    #[test]
+    fn a_summary_of_another_version_or_position_is_unknown() {
+        let whole = summarized("a", 5, "t");
+        let mut bytes = Vec::new();
+        encode_head(SEGMENT, &whole, &mut bytes);
+        let version = 1 + 1 + 8 + ChainLink::BYTES + 2;
+        assert_eq!(bytes[version], SUMMARY);
+        bytes[version] += 1;
+        let (held, crc) = bytes.split_last_chunk_mut::<4>().unwrap();
+        *crc = checksum(SEGMENT, held).to_le_bytes();
+        let mut other = whole.clone();
+        other.last = Seq(6);
+        let at = bytes.len();
+        encode_head(SEGMENT, &other, &mut bytes);
+        let mut read = Vec::new();
+        each_head(SEGMENT, &bytes, |from, _, head| read.push((from, head.unwrap())));
+        let bare = |head: WitnessedHead| WitnessedHead { summary: None, ..head };
+        assert_eq!(read, [(0, bare(whole)), (at, bare(other))]);
     }
 }

@@ -208,8 +208,12 @@ pub(crate) fn put(paths: &StorePaths, map: &SegmentMap, state: SegmentState) -> 
 /// Appends the end of a session in a segment.
 fn encode_last(segment: SegmentId, track: &SessionExtents, out: &mut Vec<u8>) {
     if let Some(run) = track.runs.last() {
-        let head =
-            WitnessedHead { id: track.id.clone(), last: run.extent.last, link: run.extent.link };
+        let head = WitnessedHead {
+            id: track.id.clone(),
+            last: run.extent.last,
+            link: run.extent.link,
+            summary: run.extent.summary().cloned(),
+        };
         encode_head(segment, &head, out);
     }
 }

@@ -18,6 +18,7 @@ use crate::locks::SessionLocks;
 use crate::log::SessionLogReader;
 use crate::maintainer::Maintainer;
 use crate::maintenance::MaintenancePolicy;
+use crate::open_segments::OpenSegments;
 use crate::paths::{self, StorePaths};
 use crate::probe;
 use crate::segment_map::SegmentMap;
@@ -120,7 +121,7 @@ impl FileBackend {
             }
             let (_, _, last) = log.follow(&layout)?;
             if let Some(part) = last
-                && !log.is_latest(part)?
+                && !log.is_latest(part, &mut OpenSegments::default())?
                 && catalog.rebuild_index(part.segment)?
             {
                 continue;

@@ -167,6 +167,15 @@ impl SegmentCatalog {
 
     /// Finds the parts of a session's log.
     pub(crate) fn layout(&self, session: &SessionId) -> Result<SessionLayout, StoreError> {
+        self.find(session, true)
+    }
+
+    /// Finds the parts of a session's log in the segments that are known, without a look for others.
+    pub(crate) fn known_layout(&self, session: &SessionId) -> Result<SessionLayout, StoreError> {
+        self.find(session, false)
+    }
+
+    fn find(&self, session: &SessionId, refresh: bool) -> Result<SessionLayout, StoreError> {
         let key = SessionKey::of(session);
         let mut layout = SessionLayout::default();
         // First the segment at hand: sealed meanwhile, it is found twice and not missed.
@@ -175,7 +184,9 @@ impl SegmentCatalog {
             map.segment
         });
         let mut lanes = self.writers();
-        self.refresh(&mut lanes)?;
+        if refresh {
+            self.refresh(&mut lanes)?;
+        }
         for (lane, view) in lanes.iter_mut() {
             let mut gone = Vec::new();
             for (number, segment) in &mut view.segments {
@@ -253,11 +264,11 @@ impl SegmentCatalog {
         Some(of_map(map, key, part.number, after, limit))
     }
 
-    /// Lists all sessions and damage.
-    pub(crate) fn all(&self) -> Result<CatalogListing, StoreError> {
+    /// Lists the sessions behind `after`, and all damage.
+    pub(crate) fn all(&self, after: Option<&SessionId>) -> Result<CatalogListing, StoreError> {
         let mut all = CatalogListing::default();
         let first = self.with_own(|map| {
-            list(map, &mut all);
+            list(map, after, &mut all);
             map.segment
         });
         let mut lanes = self.writers();
@@ -268,15 +279,15 @@ impl SegmentCatalog {
                 match segment {
                     CatalogSegment::Own if first == Some(place) => {}
                     CatalogSegment::Own => {
-                        self.with_own(|map| list(map, &mut all));
+                        self.with_own(|map| list(map, after, &mut all));
                     }
-                    CatalogSegment::Open(map) => list(map, &mut all),
-                    CatalogSegment::Mapped(map) => list(map, &mut all),
+                    CatalogSegment::Open(map) => list(map, after, &mut all),
+                    CatalogSegment::Mapped(map) => list(map, after, &mut all),
                     CatalogSegment::Sealed => {
                         let entries = self.open_index(place).and_then(|index| index.all());
                         if let Ok(entries) = entries {
                             for (_, entry) in entries {
-                                list_entry(place, entry, &mut all.parts);
+                                list_entry(place, entry, after, &mut all.parts);
                             }
                             continue;
                         }
@@ -284,7 +295,7 @@ impl SegmentCatalog {
                             .rebuild(place, segment)
                             .map_err(|refused| self.refused(place, refused))?;
                         if let Some(map) = map {
-                            list(&map, &mut all);
+                            list(&map, after, &mut all);
                         }
                     }
                 }

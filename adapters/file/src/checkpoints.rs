@@ -49,24 +49,27 @@ pub(crate) fn read(
     }
     let mut bytes = Vec::new();
     std::io::Read::read_to_end(&mut file, &mut bytes)?;
-    Ok(decode(&bytes, session, version))
+    Ok(decode(bytes, session, version))
 }
 
 fn decode(
-    bytes: &[u8],
+    mut bytes: Vec<u8>,
     session: &SessionId,
     version: &str,
 ) -> Option<(StoredCheckpoint, ChainLink)> {
-    let (held, crc) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
+    let (held, crc) = bytes.split_last_chunk::<4>()?;
     let mut taker = ByteReader(held);
     let ours = taker.array() == Some(*MAGIC)
         && taker.text() == Some(session.as_str())
-        && ByteReader(crc).u32() == Some(crc32c::crc32c(held));
+        && u32::from_le_bytes(*crc) == crc32c::crc32c(held);
     let seq = Seq(taker.u64().filter(|_| ours)?);
     let link = taker.link()?;
     let version = taker.text().filter(|its| *its == version)?.to_owned();
-    let snapshot = StoredCheckpoint { seq, version, bytes: taker.0.to_vec() };
-    Some((snapshot, link))
+    let (from, until) = (held.len() - taker.0.len(), held.len());
+    // In place, since a copy of a large one costs more than its checksum.
+    bytes.truncate(until);
+    bytes.drain(..from);
+    Some((StoredCheckpoint { seq, version, bytes }, link))
 }
 
 #[cfg(test)]
@@ -87,7 +90,7 @@ mod tests {
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 4;
-            assert_eq!(decode(&changed, &id, "1"), None, "byte {at}");
+            assert_eq!(decode(changed, &id, "1"), None, "byte {at}");
         }
     }
 }

@@ -22,6 +22,8 @@ const ENTRIES: usize = (PAGE - 8) / ENTRY;
 const BLOCK: usize = 16;
 /// Bytes to read of a block first; most blocks are smaller.
 const GLANCE: usize = 1024;
+/// Bytes to read at once of many blocks.
+const WINDOW: usize = 64 * 1024;
 /// Most bytes of a block that are read. A sparse file may claim any length.
 const MOST_BLOCK: u64 = 64 * 1024 * 1024;
 
@@ -111,6 +113,8 @@ fn encode_block(out: &mut Vec<u8>, track: &SessionExtents) -> Option<()> {
 pub(crate) struct SegmentIndex {
     file: File,
     pages: u64,
+    /// Bytes of the file, at most those of a block.
+    most: u64,
 }
 
 /// A session in a segment, without its units.
@@ -140,7 +144,8 @@ impl SegmentIndex {
         if taker.u32() != Some(crc) {
             return Err(UnusableIndex);
         }
-        Ok(Self { file, pages: u64::from(pages) })
+        let most = file.metadata()?.len().min(MOST_BLOCK);
+        Ok(Self { file, pages: u64::from(pages), most })
     }
 
     /// Finds a session.
@@ -148,7 +153,7 @@ impl SegmentIndex {
         let Some(at) = self.place_of(key)? else {
             return Ok(None);
         };
-        let (heads, _) = self.block(at, false)?;
+        let (heads, _) = self.block(at, &self.bytes(at, GLANCE)?, false)?;
         read_heads(&heads).map(Some).ok_or(UnusableIndex)
     }
 
@@ -159,7 +164,7 @@ impl SegmentIndex {
         extent: usize,
     ) -> Result<Vec<UnitLocation>, UnusableIndex> {
         let at = self.place_of(key)?.ok_or(UnusableIndex)?;
-        let (heads, units) = self.block(at, true)?;
+        let (heads, units) = self.block(at, &self.bytes(at, GLANCE)?, true)?;
         let entry = read_heads(&heads).ok_or(UnusableIndex)?;
         let mut taker = ByteReader(&units);
         for (number, of) in entry.extents.iter().enumerate() {
@@ -174,9 +179,15 @@ impl SegmentIndex {
     /// Reads all sessions.
     pub(crate) fn all(&self) -> Result<Vec<(SessionKey, IndexEntry)>, UnusableIndex> {
         let mut all = Vec::new();
+        let (mut start, mut window) = (0, Vec::new());
         for page in 0..self.pages {
             for (key, at) in self.page(page)? {
-                let (heads, _) = self.block(at, false)?;
+                // Blocks follow one another in the order of the keys.
+                if at < start || at + GLANCE as u64 > start + window.len() as u64 {
+                    (start, window) = (at, self.bytes(at, WINDOW)?);
+                }
+                let from = usize::try_from(at - start).unwrap_or(usize::MAX);
+                let (heads, _) = self.block(at, window.get(from..).unwrap_or_default(), false)?;
                 all.push((key, read_heads(&heads).ok_or(UnusableIndex)?));
             }
         }
@@ -231,23 +242,32 @@ impl SegmentIndex {
         Ok(page)
     }
 
-    /// Reads a block, with its units if asked for.
-    fn block(&self, at: u64, with_units: bool) -> Result<(Vec<u8>, Vec<u8>), UnusableIndex> {
-        let mut glance = vec![0; GLANCE];
-        let read = read_full_at(&self.file, &mut glance, at)?;
-        glance.truncate(read);
-        let mut taker = ByteReader(&glance);
+    /// Reads up to `count` bytes at `at`.
+    fn bytes(&self, at: u64, count: usize) -> Result<Vec<u8>, UnusableIndex> {
+        let mut bytes = vec![0; count];
+        let read = read_full_at(&self.file, &mut bytes, at)?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+
+    /// Reads the block at `at`, of which the first bytes are at hand, with its units if asked for.
+    fn block(
+        &self,
+        at: u64,
+        glance: &[u8],
+        with_units: bool,
+    ) -> Result<(Vec<u8>, Vec<u8>), UnusableIndex> {
+        let mut taker = ByteReader(glance);
         let heads_len = taker.u32().ok_or(UnusableIndex)? as usize;
         let heads_crc = taker.u32().ok_or(UnusableIndex)?;
         let units_len = taker.u32().ok_or(UnusableIndex)? as usize;
         let units_crc = taker.u32().ok_or(UnusableIndex)?;
-        let len = self.file.metadata()?.len();
-        if (heads_len + units_len) as u64 > len.min(MOST_BLOCK) {
+        if (heads_len + units_len) as u64 > self.most {
             return Err(UnusableIndex);
         }
-        let heads = self.part(&glance, at, BLOCK, heads_len, heads_crc)?;
+        let heads = self.part(glance, at, BLOCK, heads_len, heads_crc)?;
         let units = match with_units {
-            true => self.part(&glance, at, BLOCK + heads_len, units_len, units_crc)?,
+            true => self.part(glance, at, BLOCK + heads_len, units_len, units_crc)?,
             false => Vec::new(),
         };
         Ok((heads, units))
@@ -264,12 +284,7 @@ impl SegmentIndex {
     ) -> Result<Vec<u8>, UnusableIndex> {
         let part = match glance.get(from..from + len) {
             Some(part) => part.to_vec(),
-            None => {
-                let mut part = vec![0; len];
-                let read = read_full_at(&self.file, &mut part, at + from as u64)?;
-                part.truncate(read);
-                part
-            }
+            None => self.bytes(at + from as u64, len)?,
         };
         let sound = part.len() == len && crc32c::crc32c(&part) == crc;
         sound.then_some(part).ok_or(UnusableIndex)

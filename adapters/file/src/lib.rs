@@ -16,6 +16,7 @@ mod locks;
 mod log;
 mod maintainer;
 mod maintenance;
+mod open_segments;
 mod paths;
 mod probe;
 mod reader;

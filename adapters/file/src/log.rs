@@ -13,6 +13,7 @@ use crate::catalog::{LogPart, SegmentCatalog, SessionLayout};
 use crate::disk::read_full_at;
 use crate::error;
 use crate::format::{self, HEAD, SegmentId, SessionKey};
+use crate::open_segments::OpenSegments;
 use crate::paths;
 use crate::segment_map::{Damage, UnitLocation};
 use crate::unattributed::UnattributedDamage;
@@ -58,11 +59,20 @@ impl SessionLogReader<'_> {
     /// Finds the end of the log, checked without reading its facts. Returns `None` if there is no
     /// log.
     pub(crate) fn end(&self, layout: &SessionLayout) -> Result<Option<LogEnd>, StoreError> {
+        self.end_in(layout, &mut OpenSegments::default())
+    }
+
+    /// As [`end`](Self::end), for one of many logs in these segments.
+    pub(crate) fn end_in(
+        &self,
+        layout: &SessionLayout,
+        segments: &mut OpenSegments,
+    ) -> Result<Option<LogEnd>, StoreError> {
         let (last, link, part) = self.follow(layout)?;
         let Some(part) = part else {
             return Ok(None);
         };
-        if !self.is_latest(part)? {
+        if !self.is_latest(part, segments)? {
             let what = "the last unit is not what was written";
             let offset = u64::from(part.extent.latest);
             return Err(self.corrupt(part.segment, part.extent.base, offset, what));
@@ -127,15 +137,18 @@ impl SessionLogReader<'_> {
     }
 
     /// Returns true if a part's last unit is at its recorded offset.
-    pub(crate) fn is_latest(&self, part: &LogPart) -> Result<bool, StoreError> {
-        let path = self.catalog.path(part.segment);
-        let at = |error| error::reading(error, &path);
-        let Some(file) = paths::open_to_read(&path).map_err(at)? else {
+    pub(crate) fn is_latest(
+        &self,
+        part: &LogPart,
+        segments: &mut OpenSegments,
+    ) -> Result<bool, StoreError> {
+        let at = |error| error::reading(error, &self.catalog.path(part.segment));
+        let Some(file) = segments.open(self.catalog, part.segment).map_err(at)? else {
             return Ok(false);
         };
         let offset = u64::from(part.extent.latest);
         let mut head = [0; HEAD];
-        read_full_at(&file, &mut head, offset).map_err(at)?;
+        read_full_at(file, &mut head, offset).map_err(at)?;
         let head = format::read_header(part.segment, offset, &head);
         Ok(head.is_some_and(|head| {
             !head.erased && head.key == self.key() && head.last() == part.extent.last
@@ -165,6 +178,13 @@ impl SessionLogReader<'_> {
 
     /// Reads up to `limit` facts after position `after`.
     pub(crate) fn read(&self, after: Seq, limit: usize) -> Result<Vec<RecordedFact>, StoreError> {
+        // What is known was written and stays, so new segments matter only behind it.
+        let known = self.catalog.known_layout(self.session)?;
+        let mut page = Vec::new();
+        let read = self.page(&known, after, limit, &mut page);
+        if read.is_ok() && page.len() == limit && limit > 0 {
+            return Ok(page);
+        }
         for _ in 0..TRIES {
             let layout = self.catalog.layout(self.session)?;
             let mut page = Vec::new();

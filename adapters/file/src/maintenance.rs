@@ -226,7 +226,7 @@ impl<'a> MaintenancePass<'a> {
 
     /// Finds the sessions that have been settled for this long.
     fn settled(&self, after: Option<Duration>) -> Result<SettledSessions, StoreError> {
-        let CatalogListing { parts, damages } = self.catalog.all()?;
+        let CatalogListing { parts, damages } = self.catalog.all(None)?;
         let mut settled = SettledSessions::new();
         for (id, part) in parts {
             settled.entry(id).or_default().parts.push(part);
@@ -367,7 +367,7 @@ impl<'a> MaintenancePass<'a> {
     /// Removes sealed segments whose sessions are all merged elsewhere.
     fn remove(&self, sealed: &[SegmentId]) -> Result<u64, StoreError> {
         let paths = self.catalog.paths();
-        let CatalogListing { parts, damages } = self.catalog.all()?;
+        let CatalogListing { parts, damages } = self.catalog.all(None)?;
         let mut whole: BTreeMap<&SessionId, &LogPart> = BTreeMap::new();
         let mut of: BTreeMap<SegmentId, Vec<(&SessionId, &LogPart)>> = BTreeMap::new();
         for (id, part) in &parts {

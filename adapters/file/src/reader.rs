@@ -14,6 +14,7 @@ use crate::catalog::{CatalogListing, SegmentCatalog, SessionLayout};
 use crate::format::SessionKey;
 use crate::locks::LockLookup;
 use crate::log::{SessionLogReader, TRIES};
+use crate::open_segments::OpenSegments;
 use crate::paths::StorePaths;
 use crate::{checkpoints, erasing, error, repairs};
 
@@ -130,8 +131,8 @@ impl StoreReader {
         self.notice_erasures()?;
         let mut standings: BTreeMap<SessionId, SessionLayout> = BTreeMap::new();
         let wanted = |id: &SessionId| after.is_none_or(|after| id > after);
-        let CatalogListing { parts, damages } = self.catalog.all()?;
-        for (id, part) in parts.into_iter().filter(|(id, _)| wanted(id)) {
+        let CatalogListing { parts, damages } = self.catalog.all(after)?;
+        for (id, part) in parts {
             standings.entry(id).or_default().parts.push(part);
         }
         for (_, damage) in &damages {
@@ -139,8 +140,12 @@ impl StoreReader {
                 standings.entry(id.clone()).or_default();
             }
         }
+        let folder = self.paths().root();
+        let erasing = self.paths().list_erasings();
+        let erasing = erasing.map_err(|error| error::reading(error, folder))?;
         let mut heads = Vec::new();
         let mut locks = LockLookup::default();
+        let mut segments = OpenSegments::default();
         for (id, mut layout) in standings {
             if heads.len() >= limit {
                 break;
@@ -148,7 +153,10 @@ impl StoreReader {
             let key = SessionKey::of(&id);
             let of = damages.iter().filter(|(_, damage)| damage.may_be_of(key));
             layout.damages = of.cloned().collect();
-            let Some(summary) = self.listed(&id, layout)? else {
+            if erasing.contains(&id) {
+                continue;
+            }
+            let Some(summary) = self.listed(&id, layout, &mut segments)? else {
                 continue;
             };
             let is_held = match filter.unclaimed {
@@ -179,14 +187,13 @@ impl StoreReader {
         &self,
         id: &SessionId,
         mut layout: SessionLayout,
+        segments: &mut OpenSegments,
     ) -> Result<Option<Option<SessionSummary>>, StoreError> {
         for _ in 0..TRIES {
-            if erasing::is_begun(self.paths(), id) {
-                return Ok(None);
-            }
-            match self.log(id).end(&layout) {
+            match self.log(id).end_in(&layout, segments) {
                 Ok(Some(end)) => return Ok(Some(end.summary)),
                 Ok(None) => return Ok(None),
+                Err(_) if erasing::is_begun(self.paths(), id) => return Ok(None),
                 // Its segments changed since they were listed.
                 Err(error) if error.retry == Retry::Now => {
                     self.notice_erasures()?;

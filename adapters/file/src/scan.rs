@@ -34,6 +34,9 @@ pub(crate) use stored::{expect_summaries, scan_stored, witness};
 /// Smallest write of a disk. Fewer zeros than this are no torn write.
 const SECTOR: u64 = 512;
 
+/// Bytes of a segment to read at once.
+const PIECE: usize = 1024 * 1024;
+
 /// Expected end of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpectedEnd {
@@ -89,8 +92,9 @@ pub(crate) fn scan(
         map.group = FIRST;
     }
     map.torn = None;
-    let base = map.end;
     let limit = known.and_then(Witness::sealed_at).unwrap_or(most_bytes(map.segment));
+    scan_sound(file, map, limit, known)?;
+    let base = map.end;
     let SegmentBytes { bytes, len } = read_segment(file, base, limit)?;
     let rest = ScanBuffer {
         written: bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1),
@@ -102,6 +106,36 @@ pub(crate) fn scan(
     rest.read(map, ending);
     rest.check_end(map);
     map.summarized = KeyMap::default();
+    Ok(())
+}
+
+/// Scans units up to the first that is not sound, and holds one piece of the segment in memory.
+fn scan_sound(
+    file: &dyn LogFile,
+    map: &mut SegmentMap,
+    limit: u64,
+    known: Option<&Witness>,
+) -> io::Result<()> {
+    let mut bytes = vec![0; PIECE];
+    let mut size = PIECE;
+    while map.end < limit {
+        let left = usize::try_from(limit - map.end).unwrap_or(size);
+        bytes.resize(size.min(left), 0);
+        let len = read_full_at(file, &mut bytes, map.end)?;
+        let piece = bytes.get(..len).unwrap_or_default();
+        let base = map.end;
+        let piece = ScanBuffer { bytes: piece, base, len, written: len, known };
+        let used = piece.read_sound(map, 0);
+        let longer = piece.head(map, used).map(|head| head.len as usize);
+        size = match longer.filter(|longer| used == 0 && len < *longer) {
+            Some(longer) => longer,
+            None if used == 0 => return Ok(()),
+            None => PIECE,
+        };
+        if len < bytes.len() || size > left {
+            return Ok(());
+        }
+    }
     Ok(())
 }
 
@@ -123,21 +157,26 @@ struct ScanBuffer<'a> {
 
 impl ScanBuffer<'_> {
     fn read(&self, map: &mut SegmentMap, ending: ExpectedEnd) {
-        let mut at = 0;
+        let mut at = self.read_sound(map, 0);
         while at < self.written {
             let head = self.head(map, at);
             if let Some(head) = &head {
                 self.check_link(map, at, head);
             }
-            let unit = head.filter(|head| self.is_whole(at, head));
-            let Some(head) = unit else {
-                match self.trouble(map, at, head, ending) {
-                    Some(next) => at = next,
-                    None => return,
-                }
-                map.end = self.base + at as u64;
-                continue;
+            let Some(next) = self.trouble(map, at, head, ending) else {
+                return;
             };
+            map.end = self.base + next as u64;
+            at = self.read_sound(map, next);
+        }
+    }
+
+    /// Adds units from `at` up to the first that is not sound. Returns the offset behind them.
+    fn read_sound(&self, map: &mut SegmentMap, mut at: usize) -> usize {
+        while at < self.written
+            && let Some(head) = self.head(map, at).filter(|head| self.is_whole(at, head))
+        {
+            self.check_link(map, at, &head);
             if head.group.first {
                 map.group = self.base + at as u64;
             }
@@ -152,6 +191,7 @@ impl ScanBuffer<'_> {
             at += head.len as usize;
             map.end = self.base + at as u64;
         }
+        at
     }
 
     /// Checks the unit at the witnessed end: it ends there, with the same link.

@@ -193,18 +193,21 @@ impl SegmentWriter {
     /// If someone moved or removed them, writes are lost, and another process may write the
     /// segment.
     pub(crate) fn check_there(&mut self) -> Result<(), StoreError> {
-        let segment = self.segment.as_ref();
-        let segment = segment.map(|segment| (segment.identity, &segment.path));
-        for (identity, path) in
-            [Some((self.lock.identity, &self.lock.path)), segment].into_iter().flatten()
-        {
-            let stands = identity.is_at(path);
-            if !stands.map_err(|error| error::from_io(error, "looking at", path))? {
-                self.gone = true;
-                return Err(error::removed(path));
-            }
+        Self::check_at(&mut self.gone, self.lock.identity, &self.lock.path)?;
+        if let Some(segment) = &self.segment {
+            Self::check_at(&mut self.gone, segment.identity, &segment.path)?;
         }
         self.seen = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Checks that a file is still at its path, and notes it if it is not.
+    fn check_at(gone: &mut bool, file: FileIdentity, path: &Path) -> Result<(), StoreError> {
+        let stands = file.is_at(path);
+        if !stands.map_err(|error| error::from_io(error, "looking at", path))? {
+            *gone = true;
+            return Err(error::removed(path));
+        }
         Ok(())
     }
 
@@ -240,10 +243,16 @@ impl SegmentWriter {
     /// Appends units as one group and makes them durable.
     pub(crate) fn append(&mut self, units: &[KeyedRequest<'_>]) -> Result<(), StoreError> {
         self.settle()?;
-        self.check_there()?;
         let bytes: u64 = units.iter().map(|unit| unit.request.batch.bytes as u64 + 128).sum();
         let full = |segment: &OpenSegment| segment.end > FIRST && segment.end + bytes > self.most;
-        if self.segment.as_ref().is_some_and(full) {
+        let is_full = self.segment.as_ref().is_some_and(full);
+        match is_full || self.segment.is_none() {
+            true => self.check_there()?,
+            // Without its lock, another process may write the segment. Its path is checked after the
+            // sync: until then the group is in no other file.
+            false => Self::check_at(&mut self.gone, self.lock.identity, &self.lock.path)?,
+        }
+        if is_full {
             self.rotate()?;
         }
         if self.segment.is_none() {

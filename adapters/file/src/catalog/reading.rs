@@ -2,7 +2,7 @@
 
 use std::io;
 
-use windlass_core::Seq;
+use windlass_core::{Seq, SessionId};
 
 use crate::catalog::{CatalogListing, ListedPart, LogPart, SessionLayout};
 use crate::disk::{LogFile, read_full_at};
@@ -78,16 +78,25 @@ pub(super) fn place_parts(place: SegmentId, entry: Option<IndexEntry>, layout: &
     }
 }
 
-pub(super) fn list(map: &SegmentMap, all: &mut CatalogListing) {
-    for track in map.tracks.values() {
+pub(super) fn list(map: &SegmentMap, after: Option<&SessionId>, all: &mut CatalogListing) {
+    let tracks = map.tracks.values();
+    for track in tracks.filter(|track| after.is_none_or(|after| track.id > *after)) {
         let extents = track.runs.iter().map(|run| run.extent.clone()).collect();
         let entry = IndexEntry { id: track.id.clone(), extents };
-        list_entry(map.segment, entry, &mut all.parts);
+        list_entry(map.segment, entry, after, &mut all.parts);
     }
     all.damages.extend(map.damages.iter().map(|damage| (map.segment, damage.clone())));
 }
 
-pub(super) fn list_entry(place: SegmentId, entry: IndexEntry, all: &mut Vec<ListedPart>) {
+pub(super) fn list_entry(
+    place: SegmentId,
+    entry: IndexEntry,
+    after: Option<&SessionId>,
+    all: &mut Vec<ListedPart>,
+) {
+    if after.is_some_and(|after| entry.id <= *after) {
+        return;
+    }
     for (number, extent) in entry.extents.into_iter().enumerate() {
         let part = LogPart { segment: place, number, extent, open: false };
         all.push((entry.id.clone(), part));

@@ -60,8 +60,10 @@ pub(crate) fn expect_summaries(paths: &StorePaths, map: &mut SegmentMap) {
 }
 
 fn unreadable(map: &mut SegmentMap, known: Option<&Witness>, error: &std::io::Error) {
-    let end = known.map_or(FIRST, Witness::end).max(FIRST);
-    let mut damage = Damage::unattributed(FIRST, end, format!("it cannot be read: {error}"));
+    // The units before were read.
+    let offset = map.end.max(FIRST);
+    let end = known.map_or(offset, Witness::end).max(offset);
+    let mut damage = Damage::unattributed(offset, end, format!("it cannot be read: {error}"));
     damage.unreadable = true;
     map.damages.push(damage);
 }

@@ -91,9 +91,12 @@ async fn facts_behind_the_summary_are_folded_onto_it() {
     assert_eq!(summary[0].summary.as_ref().unwrap().waiting_inputs, MARK);
 }
 
+/// A change of the file of a witness, by its name.
+type Damage = (&'static str, fn(&Path));
+
 #[tokio::test]
 async fn a_log_without_a_usable_summary_is_folded() {
-    let damages: [(&str, fn(&Path)); 4] = [
+    let damages: [Damage; 4] = [
         ("missing", |path| fs::remove_file(path).unwrap()),
         ("damaged", |path| {
             let mut bytes = fs::read(path).unwrap();

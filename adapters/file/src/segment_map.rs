@@ -177,6 +177,8 @@ pub(crate) struct SegmentMap {
     pub(crate) series: u8,
     /// Link of the last unit; zeros if there is none.
     pub(crate) last_link: ChainLink,
+    /// Last unit of a session; units that were erased are not counted.
+    pub(crate) latest: Option<UnitLocation>,
     /// Last positions and links of erased units.
     pub(crate) erased: KeyMap<Vec<(Seq, ChainLink)>>,
     pub(crate) damages: Vec<Damage>,
@@ -227,6 +229,7 @@ impl SegmentMap {
             group: end,
             series: 0,
             last_link: ChainLink([0; ChainLink::BYTES]),
+            latest: None,
             erased: KeyMap::default(),
             damages: Vec::new(),
             torn: None,
@@ -245,6 +248,7 @@ impl SegmentMap {
     pub(crate) fn add(&mut self, added: AddedUnit) {
         let AddedUnit { key, at, opening, link, summary } = added;
         self.last_link = link;
+        self.latest = Some(at);
         let Some(opening) = opening else {
             let track = self.tracks.get_mut(&key);
             let run = track.and_then(|track| track.runs.last_mut());

@@ -35,11 +35,13 @@ impl ReadWindow {
                 }
                 end = unit.end();
             }
-            let size = usize::try_from(end - start).unwrap_or(usize::MAX);
-            // What an index claims is not believed beyond the file's end and the longest unit.
-            let there = file.metadata()?.len().saturating_sub(start);
-            let there = usize::try_from(there).unwrap_or(usize::MAX);
-            let size = size.min(there).min(MOST_UNIT + HEAD + TAIL);
+            let mut size = usize::try_from(end - start).unwrap_or(usize::MAX);
+            if end - start > AHEAD {
+                // What an index claims is not believed beyond the file's end and the longest unit.
+                let there = file.metadata()?.len().saturating_sub(start);
+                let there = usize::try_from(there).unwrap_or(usize::MAX);
+                size = size.min(there).min(MOST_UNIT + HEAD + TAIL);
+            }
             self.bytes.resize(size, 0);
             let read = read_full_at(file, &mut self.bytes, start)?;
             self.bytes.truncate(read);

@@ -15,13 +15,7 @@ pub(super) fn is_unchanged(file: &dyn LogFile, map: &SegmentMap) -> io::Result<b
     if file.len()? < map.end || map.torn.is_some() || !map.damages.is_empty() {
         return Ok(false);
     }
-    let latest = map
-        .tracks
-        .values()
-        .flat_map(|track| &track.runs)
-        .filter_map(|run| run.units.last())
-        .max_by_key(|unit| unit.offset);
-    let Some(latest) = latest else {
+    let Some(latest) = map.latest else {
         return Ok(map.end == 0);
     };
     let head = head_at(file, map.segment, u64::from(latest.offset))?;

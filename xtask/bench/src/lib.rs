@@ -73,6 +73,9 @@ enum Role {
     /// Open a session once.
     #[command(hide = true)]
     Opening(stores::Opening),
+    /// Read a whole store once.
+    #[command(hide = true)]
+    Reading(stores::Reading),
     /// Open many sessions and leave them idle.
     #[command(hide = true)]
     Idle(stores::Idle),
@@ -97,6 +100,7 @@ pub fn main() -> ExitCode {
         Some(Role::Terminal(plan)) => terminal::measure(&plan),
         Some(Role::Appends(course)) => stores::append(&course).map(|()| true),
         Some(Role::Opening(opening)) => stores::open(&opening).map(|()| true),
+        Some(Role::Reading(reading)) => stores::read(&reading).map(|()| true),
         Some(Role::Idle(idle)) => stores::idle(&idle).map(|()| true),
     };
     match done {

@@ -16,7 +16,7 @@ use crate::kit;
 use xtask::say::say;
 
 /// Sessions that are opened and left idle.
-const SESSIONS: usize = 10_000;
+pub(super) const SESSIONS: usize = 10_000;
 
 /// Most files that a process may hold open for all of them.
 const AT_MOST_FILES: usize = 64;
@@ -39,7 +39,7 @@ pub(crate) struct Idle {
 
 /// Resources that idle sessions hold.
 #[derive(Debug, Serialize, Deserialize)]
-struct Took {
+pub(super) struct Took {
     files: usize,
     fact_bytes: u64,
 }
@@ -87,15 +87,7 @@ pub(crate) fn run(idle: &Idle) -> anyhow::Result<()> {
 /// Measures one store, prints, and returns true if its targets are met.
 pub(super) fn measure(kind: Kind, beside: &Path) -> anyhow::Result<bool> {
     let dir = tempfile::tempdir_in(beside).context("making a folder for the logs")?;
-    let output = Command::new(std::env::current_exe()?)
-        .args(["idle", "--kind", kind.name()])
-        .arg("--dir")
-        .arg(dir.path())
-        .stderr(Stdio::inherit())
-        .output()
-        .context("starting the idle sessions")?;
-    anyhow::ensure!(output.status.success(), "the idle sessions failed");
-    let took: Took = serde_json::from_slice(&output.stdout)?;
+    let took = spawn(kind, dir.path())?;
     let held = took.files <= AT_MOST_FILES;
     say(format_args!(
         "  {:<8} {SESSIONS} sessions opened and idle hold {} files, at most {AT_MOST_FILES}: {}",
@@ -114,6 +106,19 @@ pub(super) fn measure(kind: Kind, beside: &Path) -> anyhow::Result<bool> {
         if fits { "met" } else { "MISSED" }
     ));
     Ok(held && fits)
+}
+
+/// Opens the sessions in a process of its own, which ends.
+pub(super) fn spawn(kind: Kind, dir: &Path) -> anyhow::Result<Took> {
+    let output = Command::new(std::env::current_exe()?)
+        .args(["idle", "--kind", kind.name()])
+        .arg("--dir")
+        .arg(dir)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("starting the idle sessions")?;
+    anyhow::ensure!(output.status.success(), "the idle sessions failed");
+    Ok(serde_json::from_slice(&output.stdout)?)
 }
 
 /// Number of files that this process holds open.

@@ -12,6 +12,7 @@ mod bare_sled;
 mod bare_sqlite;
 mod idle;
 mod opening;
+mod reading;
 
 use std::path::Path;
 
@@ -41,6 +42,7 @@ use postgres_server::PostgresServer;
 pub(crate) use appends::{Course, run as append};
 pub(crate) use idle::{Idle, run as idle};
 pub(crate) use opening::{Opening, run as open};
+pub(crate) use reading::{Reading, run as read};
 
 /// Extent of the stores' measures.
 #[derive(Debug, Args)]
@@ -135,6 +137,9 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<bool> {
     for kind in kinds.iter().filter(|kind| !kind.is_served()) {
         met &= opening::measure(*kind, beside, plan.rounds)?;
         met &= idle::measure(*kind, beside)?;
+        if *kind == Kind::File {
+            met &= reading::measure(*kind, beside, plan.rounds)?;
+        }
     }
     Ok(met)
 }

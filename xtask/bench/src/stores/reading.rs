@@ -1,0 +1,180 @@
+//! Reading a whole store: the cost to list 10,000 sessions and to verify their logs.
+//!
+//! The baselines are a scan of a folder with a file for each session, and a scan of the same facts:
+//! their hash chain, and their JSON without a meaning. Each side runs in a process of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use windlass_core::SessionId;
+use windlass_ports::{ChainLink, LogStore, SessionFilter};
+
+use super::idle::{self, SESSIONS};
+use super::Kind;
+use crate::kit;
+use crate::meter::{Meter, process_ns};
+use crate::rounds::Spread;
+use xtask::say::say;
+
+/// Highest ratio of a listing to a scan of a folder.
+const LISTING_AT_MOST: f64 = 5.0;
+/// Highest ratio of a verification to a scan of the facts. The logs are short, so most of it is what
+/// one more session costs.
+const VERIFYING_AT_MOST: f64 = 10.0;
+/// Most memory of a process that lists all sessions, in KiB.
+const LISTING_AT_MOST_KB: u64 = 40 * 1024;
+
+/// Reads a whole store once.
+#[derive(Debug, Args)]
+pub(crate) struct Reading {
+    #[arg(long, value_enum)]
+    task: Task,
+    #[arg(long, value_enum)]
+    kind: Kind,
+    #[arg(long)]
+    dir: PathBuf,
+}
+
+/// Side of a measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Task {
+    /// Lists the sessions of a store.
+    List,
+    /// Scans a folder with a file for each session.
+    ScanFolder,
+    /// Verifies the logs of a store.
+    Verify,
+    /// Hashes the facts of a store and scans their JSON.
+    ScanFacts,
+}
+
+/// Cost of a task.
+#[derive(Debug, Serialize, Deserialize)]
+struct Took {
+    cpu_ns: u64,
+    peak_kb: u64,
+    count: u64,
+}
+
+/// Runs a task in this process and prints the cost.
+///
+/// # Errors
+/// When it fails.
+pub(crate) fn run(reading: &Reading) -> anyhow::Result<()> {
+    let Reading { task, kind, dir } = reading;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let meter = Meter::start()?;
+    let before = process_ns()?;
+    let count = match task {
+        Task::List => runtime.block_on(async {
+            let store = kit::store(*kind, &dir.join("store")).await?;
+            anyhow::Ok(list(&*store).await?.len() as u64)
+        })?,
+        Task::Verify => runtime.block_on(async {
+            let store = kit::store(*kind, &dir.join("store")).await?;
+            let mut facts = 0;
+            for id in list(&*store).await? {
+                facts += store.verify(&id).await?.last.0;
+            }
+            anyhow::Ok(facts)
+        })?,
+        Task::ScanFolder => scan_folder(&dir.join("files"))?,
+        Task::ScanFacts => scan_facts(&dir.join("store/lanes/0000"))?,
+    };
+    let cpu_ns = process_ns()?.saturating_sub(before);
+    say(serde_json::to_string(&Took { cpu_ns, peak_kb: meter.read()?.hwm_kb, count })?);
+    Ok(())
+}
+
+async fn list(store: &dyn LogStore) -> anyhow::Result<Vec<SessionId>> {
+    let listed = store.sessions(SessionFilter::ALL_TENANTS, None, SESSIONS).await?;
+    Ok(listed.into_iter().map(|listed| listed.id).collect())
+}
+
+fn scan_folder(folder: &Path) -> anyhow::Result<u64> {
+    let mut count = 0;
+    for entry in fs::read_dir(folder)? {
+        count += u64::from(entry?.metadata()?.is_file());
+    }
+    Ok(count)
+}
+
+fn scan_facts(folder: &Path) -> anyhow::Result<u64> {
+    let (mut count, mut link) = (0, ChainLink([0; ChainLink::BYTES]));
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "seg") {
+            continue;
+        }
+        for line in fs::read(path)?.split(|byte| *byte == b'\n') {
+            let from = line.windows(5).position(|bytes| bytes == br#"{"v":"#);
+            let Some(text) = from.and_then(|from| line.get(from..)) else {
+                continue;
+            };
+            link = link.next(text);
+            let IgnoredAny = serde_json::from_slice(text)?;
+            count += 1;
+        }
+    }
+    std::hint::black_box(link);
+    Ok(count)
+}
+
+/// Measures the file store, prints, and returns true if its targets are met.
+pub(super) fn measure(kind: Kind, beside: &Path, rounds: u16) -> anyhow::Result<bool> {
+    let dir = tempfile::tempdir_in(beside).context("making a folder for the logs")?;
+    idle::spawn(kind, &dir.path().join("store"))?;
+    fs::create_dir(dir.path().join("files"))?;
+    for number in 0..SESSIONS {
+        fs::write(dir.path().join(format!("files/{number:05}")), b"a session")?;
+    }
+    let mut met = true;
+    for (name, ours, theirs, most) in [
+        ("listing", Task::List, Task::ScanFolder, LISTING_AT_MOST),
+        ("verifying", Task::Verify, Task::ScanFacts, VERIFYING_AT_MOST),
+    ] {
+        let mut pairs = Vec::new();
+        let mut peak = 0;
+        for _ in 0..rounds {
+            let (ours, theirs) = (spawn(ours, kind, dir.path())?, spawn(theirs, kind, dir.path())?);
+            anyhow::ensure!(ours.count == theirs.count, "{name}: the sides read different counts");
+            peak = peak.max(ours.peak_kb);
+            pairs.push((ours.cpu_ns as f64 / 1e6, theirs.cpu_ns as f64 / 1e6));
+        }
+        let spread = |number: fn(&(f64, f64)) -> f64| {
+            Spread::of(pairs.iter().map(number).collect()).context("no round was run")
+        };
+        let ratio = spread(|pair| pair.0 / pair.1)?;
+        let small = ours != Task::List || peak <= LISTING_AT_MOST_KB;
+        let within = ratio.median <= most && small;
+        met &= within;
+        say(format_args!(
+            "  {:<8} {name} {SESSIONS} sessions: {} ms : {} ms = {ratio}, at most {most}, with {} \
+             MiB: {}",
+            kind.name(),
+            spread(|pair| pair.0)?,
+            spread(|pair| pair.1)?,
+            peak / 1024,
+            if within { "met" } else { "MISSED" },
+        ));
+    }
+    Ok(met)
+}
+
+fn spawn(task: Task, kind: Kind, dir: &Path) -> anyhow::Result<Took> {
+    let name = task.to_possible_value().context("a task without a name")?;
+    let output = Command::new(std::env::current_exe()?)
+        .args(["reading", "--task", name.get_name(), "--kind", kind.name()])
+        .arg("--dir")
+        .arg(dir)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("starting a reader")?;
+    anyhow::ensure!(output.status.success(), "reading the store failed");
+    serde_json::from_slice(&output.stdout).context("a reader's report does not read")
+}

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, LazyLock};
 
-use windlass_core::{CHECKPOINT_VERSION, Checkpoint, Seq, SessionId};
+use windlass_core::{CHECKPOINT_VERSION, Checkpoint, RecordedFact, Seq, SessionId};
 use windlass_ports::{LogStore, StoreErrorKind, StoredCheckpoint};
 
 use crate::error::StartError;
@@ -133,7 +133,7 @@ pub struct CheckpointAudit {
 }
 
 /// Folds a session's whole log, `page` facts at a time, and compares it with the session's
-/// checkpoint.
+/// checkpoint. Passes each fact to `each`.
 ///
 /// # Errors
 /// As [`load`](crate::load()). A wrong checkpoint is no error: see [`CheckpointAudit::fault`].
@@ -141,6 +141,7 @@ pub async fn audit(
     store: &dyn LogStore,
     id: &SessionId,
     page: usize,
+    each: &mut (dyn FnMut(&RecordedFact) + Send),
 ) -> Result<CheckpointAudit, StartError> {
     let (mut kept, mut fault) = match find(store, id).await {
         CheckpointLookup::Valid(kept) => (Some(kept), None),
@@ -156,7 +157,7 @@ pub async fn audit(
         let until = kept.as_ref().map(|kept| kept.last());
         let left = until.map_or(u64::MAX, |at| at.0.saturating_sub(position.0));
         let left = usize::try_from(left).unwrap_or(usize::MAX);
-        more = folding.read(store, page.max(1).min(left)).await?;
+        more = folding.read_each(store, page.max(1).min(left), each).await?;
         if until.is_some_and(|at| folding.position() == at) {
             let kept = kept.take();
             let same = kept.as_deref() == folding.folded();

@@ -150,10 +150,21 @@ impl LogFold {
         store: &dyn LogStore,
         page: usize,
     ) -> Result<bool, StartError> {
+        self.read_each(store, page, &mut |_| {}).await
+    }
+
+    /// As [`read`](Self::read), and passes each fact to `each`.
+    pub(crate) async fn read_each(
+        &mut self,
+        store: &dyn LogStore,
+        page: usize,
+        each: &mut (dyn FnMut(&RecordedFact) + Send),
+    ) -> Result<bool, StartError> {
         let page = page.max(1);
         let facts = store.read(&self.id, self.position(), page).await?;
         for fact in &facts {
             self.apply(fact)?;
+            each(fact);
         }
         Ok(facts.len() == page)
     }

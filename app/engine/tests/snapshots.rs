@@ -277,7 +277,7 @@ async fn whatever_is_wrong_with_one_the_log_is_what_counts() {
         store.put(snapshot);
         let loaded = windlass_engine::load(&store, &id(), 7).await.unwrap();
         assert_eq!(loaded, whole, "case {case}");
-        let audited = windlass_engine::audit(&store, &id(), 7).await.unwrap();
+        let audited = windlass_engine::audit(&store, &id(), 7, &mut |_| {}).await.unwrap();
         assert_eq!(audited.loaded, whole, "case {case}");
         assert!(audited.fault.is_some() && audited.checkpoint.is_none(), "case {case}");
         // And a session goes on.
@@ -287,7 +287,7 @@ async fn whatever_is_wrong_with_one_the_log_is_what_counts() {
         assert_eq!(store.logs.log(&id()).len(), before, "case {case}");
     }
     store.put(good.clone());
-    let audited = windlass_engine::audit(&store, &id(), 7).await.unwrap();
+    let audited = windlass_engine::audit(&store, &id(), 7, &mut |_| {}).await.unwrap();
     assert_eq!((audited.checkpoint, audited.fault), (Some(good.seq), None));
     for kind in [StoreErrorKind::Io, StoreErrorKind::Unavailable] {
         let failing = Shelf { fails: Some(kind), ..store.clone() };
@@ -307,7 +307,7 @@ async fn an_audit_finds_a_snapshot_of_another_state() {
     assert_ne!(kept.bytes, text.into_bytes());
     let at = kept.seq;
     store.put(kept);
-    let audited = windlass_engine::audit(&store, &id(), 7).await.unwrap();
+    let audited = windlass_engine::audit(&store, &id(), 7, &mut |_| {}).await.unwrap();
     let fault = audited.fault.unwrap();
     assert!(fault.contains(&format!("at position {at} is not what the log folds to")), "{fault}");
     assert_eq!(audited.checkpoint, None);

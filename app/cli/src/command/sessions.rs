@@ -1,8 +1,10 @@
 //! `windlass sessions`: lists the sessions of a store.
 
 use serde_json::json;
-use windlass_engine::core::{BudgetUsage, Fact, Lineage, Seq, SessionId, TurnOutcome};
-use windlass_engine::ports::{LogStore, SessionFilter};
+use windlass_engine::core::{
+    BudgetUsage, Fact, Lineage, RecordedFact, Seq, SessionId, TurnOutcome,
+};
+use windlass_engine::ports::{LogStore, SessionFilter, SessionListing};
 
 use super::closed;
 use crate::args::SessionsArgs;
@@ -10,8 +12,12 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::{first_words, outcome_name, print_json, print_line, print_notice, visible};
 use crate::wiring::{Adapters, Workspace, short_id};
 
-/// Sessions or facts of one read.
+/// Sessions of one listing.
+const SESSIONS: usize = 10_000;
+/// Facts of one read.
 const PAGE: usize = 1_000;
+/// Facts of the first read: all of most sessions, and few of those of other workspaces.
+const FIRST_PAGE: usize = 32;
 
 /// One session in a list.
 #[derive(Default)]
@@ -34,23 +40,22 @@ pub(super) async fn sessions(args: SessionsArgs, adapters: &Adapters) -> Result<
     let site = adapters.workspace(&args.place)?;
     let store = site.open_to_read().await?.store;
     let here = site.recorded();
-    let is_here = |workspace: &Option<String>| workspace.as_ref().is_none_or(|of| *of == here);
+    let only = (!args.all).then_some(here.as_str());
     let (mut listed, mut elsewhere) = (0_u64, 0_u64);
     let mut after: Option<SessionId> = None;
     loop {
         // One more than are printed, since ids are shown as far as they differ from the next.
-        let limit = PAGE.saturating_add(1);
+        let limit = SESSIONS.saturating_add(1);
         let heads = store.sessions(SessionFilter::ALL_TENANTS, after.as_ref(), limit).await?;
-        for (at, head) in heads.iter().take(PAGE).enumerate() {
+        for (at, head) in heads.iter().take(SESSIONS).enumerate() {
             let before = at.checked_sub(1).and_then(|at| heads.get(at)).map(|head| &head.id);
             let next = heads.get(at.saturating_add(1)).map(|head| &head.id);
             let id = short_id(&head.id, [before.or(after.as_ref()), next]);
-            if !args.all && !is_here(&opened_in(store.as_ref(), &head.id).await) {
+            let Some(summary) = summary(store.as_ref(), head, only).await else {
                 elsewhere += 1;
                 continue;
-            }
+            };
             listed += 1;
-            let summary = summary(store.as_ref(), &head.id).await;
             let printed = match (args.json, args.all) {
                 (true, _) => print_json(&object(&head.id, &summary)),
                 (false, false) => print_line(&row(id, &summary)),
@@ -58,11 +63,11 @@ pub(super) async fn sessions(args: SessionsArgs, adapters: &Adapters) -> Result<
             };
             printed.map_err(closed)?;
         }
-        if heads.len() <= PAGE {
+        if heads.len() <= SESSIONS {
             notice(&site, listed, elsewhere);
             return Ok(ExitKind::Completed);
         }
-        after = heads.get(PAGE.saturating_sub(1)).map(|head| head.id.clone());
+        after = heads.get(SESSIONS.saturating_sub(1)).map(|head| head.id.clone());
     }
 }
 
@@ -82,51 +87,62 @@ fn notice(site: &Workspace, listed: u64, elsewhere: u64) {
     }
 }
 
-/// Returns the workspace that a session was opened for. One with an unreadable log is of none.
-async fn opened_in(store: &dyn LogStore, id: &SessionId) -> Option<String> {
-    let first = store.read(id, Seq::ZERO, 1).await.ok()?.into_iter().next()?;
-    let Fact::SessionOpened(opened) = first.fact else {
-        return None;
-    };
-    opened.workspace
-}
-
-/// Summarises a session. One with an unreadable log is listed with its error.
-async fn summary(store: &dyn LogStore, id: &SessionId) -> SessionRow {
+/// Summarises a session up to the position of its listing. One with an unreadable log is listed
+/// with its error. Returns `None` for a session of another workspace than the given one.
+async fn summary(
+    store: &dyn LogStore,
+    head: &SessionListing,
+    only: Option<&str>,
+) -> Option<SessionRow> {
     let mut summary = SessionRow::default();
     let mut after = Seq::ZERO;
-    loop {
-        let facts = match store.read(id, after, PAGE).await {
+    let last = head.summary.as_ref().map_or(Seq(u64::MAX), |summary| summary.last);
+    let mut page = FIRST_PAGE;
+    while after < last {
+        let left = usize::try_from(last.0.saturating_sub(after.0)).unwrap_or(page);
+        let limit = page.min(left);
+        let facts = match store.read(&head.id, after, limit).await {
             Ok(facts) => facts,
             Err(error) => {
                 summary.trouble = Some(error.to_string());
-                return summary;
+                return Some(summary);
             }
         };
         for fact in &facts {
             after = fact.seq;
-            summary.facts = fact.seq.0;
-            if let Fact::SessionOpened(opened) = &fact.fact {
-                summary.lineage = Some(opened.lineage.clone());
-                summary.workspace.clone_from(&opened.workspace);
-            }
-            if let Fact::TurnOpened(_) = &fact.fact {
-                summary.turns += 1;
-                summary.open = true;
-            }
-            if let Fact::TurnSettled(settled) = &fact.fact {
-                summary.open = false;
-                summary.outcome = Some(settled.outcome.clone());
-                summary.spent = summary.spent.plus(settled.spent.with_agents());
-            }
-            if let Fact::InputQueued(queued) = &fact.fact
-                && summary.prompt.is_empty()
-            {
-                summary.prompt = first_words(&queued.text, 60);
-            }
+            summary.add(fact);
         }
-        if facts.len() < PAGE {
-            return summary;
+        if only.is_some() && summary.workspace.as_deref().is_some_and(|of| Some(of) != only) {
+            return None;
+        }
+        if facts.len() < limit {
+            break;
+        }
+        page = PAGE;
+    }
+    Some(summary)
+}
+
+impl SessionRow {
+    fn add(&mut self, fact: &RecordedFact) {
+        self.facts = fact.seq.0;
+        if let Fact::SessionOpened(opened) = &fact.fact {
+            self.lineage = Some(opened.lineage.clone());
+            self.workspace.clone_from(&opened.workspace);
+        }
+        if let Fact::TurnOpened(_) = &fact.fact {
+            self.turns += 1;
+            self.open = true;
+        }
+        if let Fact::TurnSettled(settled) = &fact.fact {
+            self.open = false;
+            self.outcome = Some(settled.outcome.clone());
+            self.spent = self.spent.plus(settled.spent.with_agents());
+        }
+        if let Fact::InputQueued(queued) = &fact.fact
+            && self.prompt.is_empty()
+        {
+            self.prompt = first_words(&queued.text, 60);
         }
     }
 }

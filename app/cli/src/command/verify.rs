@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_engine::core::{Fact, Lineage, Seq, Session, SessionId};
-use windlass_engine::ports::{BlobErrorKind, BlobStore, LogReader, LogStore, SessionFilter};
+use windlass_engine::core::{Fact, Lineage, RecordedFact, Seq, Session, SessionId};
+use windlass_engine::ports::{BlobErrorKind, BlobStore, LogStore, SessionFilter};
 
 use super::{closed, damage};
 use crate::args::VerifyArgs;
@@ -60,7 +60,17 @@ async fn check(
     id: &SessionId,
 ) -> Result<String, Failure> {
     let verified = store.verify(id).await?;
-    let audited = windlass_engine::audit(store.as_ref(), id, PAGE).await?;
+    let mut named = Vec::new();
+    let mut each = |fact: &RecordedFact| {
+        let is_input = matches!(fact.fact, Fact::InputQueued(_));
+        named.extend(fact.fact.blobs().map(|(sha256, bytes)| NamedBlob {
+            at: fact.seq,
+            is_input,
+            sha256: sha256.to_owned(),
+            bytes,
+        }));
+    };
+    let audited = windlass_engine::audit(store.as_ref(), id, PAGE, &mut each).await?;
     let last = audited.loaded.last();
     if last < verified.last {
         let words =
@@ -88,7 +98,7 @@ async fn check(
         bytes => format!(", {bytes} bytes of an unfinished append"),
     };
     let chain = format!(", chain {}", verified.chain);
-    let outputs = outputs(store.clone(), blobs, id).await?;
+    let outputs = outputs(blobs, id, &named).await?;
     Ok(format!("{id}: {last} facts in order{torn}{chain}{snapshot}{outputs}"))
 }
 
@@ -104,33 +114,40 @@ fn incomplete_fork(session: &Session) -> Option<String> {
     ))
 }
 
+/// Blob that a fact names.
+struct NamedBlob {
+    /// Position of the fact.
+    at: Seq,
+    /// True for an image of an input.
+    is_input: bool,
+    sha256: String,
+    bytes: u64,
+}
+
 /// Verifies the blobs of a log: long outputs, and images of inputs.
 async fn outputs(
-    store: Arc<dyn LogStore>,
     blobs: &dyn BlobStore,
     id: &SessionId,
+    named: &[NamedBlob],
 ) -> Result<String, Failure> {
     let (mut outputs, mut images) = (BlobCounts::default(), BlobCounts::default());
-    let mut facts = LogReader::new(store, id.clone(), Seq::ZERO, usize::MAX);
-    while let Some(fact) = facts.next().await? {
-        let (beside, what) = match matches!(fact.fact, Fact::InputQueued(_)) {
+    for NamedBlob { at, is_input, sha256, bytes } in named {
+        let (beside, what) = match is_input {
             true => (&mut images, "image"),
             false => (&mut outputs, "output"),
         };
-        for (sha256, bytes) in fact.fact.blobs() {
-            match blobs.verify(id, sha256).await {
-                Ok(found) if found.bytes == bytes => beside.intact += 1,
-                Err(error) if error.kind == BlobErrorKind::NotFound => beside.missing += 1,
-                Ok(found) => {
-                    let words = format!(
-                        "session {id}, fact {}: the {what} {sha256} has {} bytes, {bytes} were \
-                         stored",
-                        fact.seq, found.bytes
-                    );
-                    return Err(Failure::new(ExitKind::Store, words));
-                }
-                Err(error) => return Err(Failure::new(ExitKind::Store, error.to_string())),
+        match blobs.verify(id, sha256).await {
+            Ok(found) if found.bytes == *bytes => beside.intact += 1,
+            Err(error) if error.kind == BlobErrorKind::NotFound => beside.missing += 1,
+            Ok(found) => {
+                let words = format!(
+                    "session {id}, fact {at}: the {what} {sha256} has {} bytes, {bytes} were \
+                     stored",
+                    found.bytes
+                );
+                return Err(Failure::new(ExitKind::Store, words));
             }
+            Err(error) => return Err(Failure::new(ExitKind::Store, error.to_string())),
         }
     }
     Ok(outputs.words("long output") + &images.words("image"))

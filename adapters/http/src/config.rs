@@ -40,7 +40,8 @@ pub struct HttpConfig {
     /// The longest that establishing a connection may take, in milliseconds, at most 60000;
     /// whatever it is, a request's own limit holds too.
     pub connect_ms: Option<u64>,
-    /// Most idle connections to one host, at most 1024. Default: 64.
+    /// Most idle connections to one host, at most 1024. Default: 1024, so that as many concurrent
+    /// sessions do not open a connection for each request.
     pub idle_per_host: Option<usize>,
     /// Longest time that a connection stays idle, in seconds, at most 3600. Default: 60.
     pub idle_seconds: Option<u64>,
@@ -112,7 +113,7 @@ impl HttpConfig {
     fn connections(&self, builder: ClientBuilder) -> Result<ClientBuilder, WireError> {
         let most = u64::try_from(CONNECT.as_millis()).unwrap_or(u64::MAX);
         let connect = within("connect_ms", self.connect_ms.unwrap_or(most), 1..=most)?;
-        let per_host = self.idle_per_host.unwrap_or(64);
+        let per_host = self.idle_per_host.unwrap_or(MOST_IDLE);
         let per_host = within("idle_per_host", per_host, 0..=MOST_IDLE)?;
         let seconds = self.idle_seconds.unwrap_or(60);
         let seconds = within("idle_seconds", seconds, 0..=LONGEST_IDLE)?;

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -11,7 +12,7 @@ use rustls::{RootCertStore, ServerConfig};
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{Barrier, mpsc};
 use tokio_rustls::TlsAcceptor;
 use windlass_core::Retry;
 use windlass_http::{HttpConfig, TlsVersion, http_wire_with};
@@ -208,4 +209,58 @@ async fn a_redirect_to_another_host_takes_the_key_nowhere() {
     assert_eq!(ask(&HttpConfig::default(), &url).await.unwrap(), 307);
     assert!(asked.recv().await.unwrap().contains("k3y"));
     assert!(seen.try_recv().is_err(), "the redirect was followed");
+}
+
+/// A server that keeps its connections open, and answers once `round` requests have arrived.
+/// Returns its port and the number of connections so far.
+async fn serve_rounds(round: usize) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (connections, all) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(round)));
+    let accepted = connections.clone();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            accepted.fetch_add(1, Ordering::SeqCst);
+            let all = all.clone();
+            tokio::spawn(async move {
+                let mut head = Vec::new();
+                while let Ok(byte) = stream.read_u8().await {
+                    head.push(byte);
+                    if head.ends_with(b"\r\n\r\n") {
+                        head.clear();
+                        all.wait().await;
+                        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+                        stream.write_all(answer).await.unwrap();
+                    }
+                }
+            });
+        }
+    });
+    (port, connections)
+}
+
+#[tokio::test]
+async fn requests_of_many_sessions_use_the_connections_of_earlier_ones() {
+    const SESSIONS: usize = 200;
+    let (port, connections) = serve_rounds(SESSIONS).await;
+    let url = format!("http://127.0.0.1:{port}/v1");
+    let wire = http_wire_with(&HttpConfig::default(), &url).unwrap();
+    for _ in 0..3 {
+        let request = || WireRequest {
+            method: "GET",
+            url: url.clone(),
+            headers: WireHeaders::default(),
+            body: None,
+            head_ms: 60_000,
+        };
+        let sent = (0..SESSIONS).map(|_| wire.send(request()));
+        for response in futures_util::future::join_all(sent).await {
+            let mut body = response.unwrap().body;
+            assert!(body.chunk().await.unwrap().is_none());
+        }
+    }
+    // A connection that becomes idle just after the next request has looked for one is not used by
+    // it, so a few more than one a session are possible.
+    let opened = connections.load(Ordering::SeqCst);
+    assert!(opened < SESSIONS + SESSIONS / 2, "{opened} connections");
 }

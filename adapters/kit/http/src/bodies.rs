@@ -6,7 +6,7 @@
 //! compaction the body is encoded from the beginning. If the server stores earlier requests,
 //! [`Bodies::rest`] encodes only the new items.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use crate::images::EncodedImages;
 use crate::lowering::add;
 
 /// Most sessions that are cached.
-const MOST_SESSIONS: usize = 256;
+const MOST_SESSIONS: usize = 1_024;
 
 /// Most bytes that are cached for all sessions together.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
@@ -79,13 +79,16 @@ pub struct RequestBody {
 #[derive(Debug)]
 pub struct Bodies<E> {
     encoder: E,
-    /// Cached prefixes; the session used last is at the back.
     prefixes: Mutex<PrefixCache>,
 }
 
+/// Prefixes of the latest requests, each with the number of its use.
 #[derive(Debug, Default)]
 struct PrefixCache {
-    prefixes: VecDeque<(SessionId, Prefix)>,
+    prefixes: HashMap<SessionId, (u64, Prefix)>,
+    /// Sessions in the order of their latest use.
+    order: BTreeMap<u64, SessionId>,
+    uses: u64,
     bytes: usize,
 }
 
@@ -196,22 +199,37 @@ impl<E: Encoder> Bodies<E> {
     }
 
     fn take_prefix(&self, session: &SessionId) -> Option<Prefix> {
-        let mut kept = self.prefixes.lock();
-        let at = kept.prefixes.iter().rposition(|(other, _)| other == session)?;
-        let (_, prefix) = kept.prefixes.remove(at)?;
-        kept.bytes = kept.bytes.saturating_sub(prefix.body.len());
-        Some(prefix)
+        self.prefixes.lock().remove(session)
     }
 
     fn store_prefix(&self, session: SessionId, prefix: Prefix) {
-        let mut kept = self.prefixes.lock();
-        kept.bytes = kept.bytes.saturating_add(prefix.body.len());
-        kept.prefixes.push_back((session, prefix));
-        while kept.bytes > MOST_BYTES || kept.prefixes.len() > MOST_SESSIONS {
-            let Some((_, oldest)) = kept.prefixes.pop_front() else {
+        self.prefixes.lock().insert(session, prefix);
+    }
+}
+
+impl PrefixCache {
+    fn remove(&mut self, session: &SessionId) -> Option<Prefix> {
+        let (used, prefix) = self.prefixes.remove(session)?;
+        self.order.remove(&used);
+        self.bytes = self.bytes.saturating_sub(prefix.body.len());
+        Some(prefix)
+    }
+
+    /// Caches a prefix, and removes those that were not used for the longest time while there are
+    /// too many.
+    fn insert(&mut self, session: SessionId, prefix: Prefix) {
+        // A concurrent request of the same session may have stored its prefix.
+        self.remove(&session);
+        self.uses = self.uses.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(prefix.body.len());
+        self.order.insert(self.uses, session.clone());
+        self.prefixes.insert(session, (self.uses, prefix));
+        while self.bytes > MOST_BYTES || self.prefixes.len() > MOST_SESSIONS {
+            let Some((_, oldest)) = self.order.first_key_value() else {
                 return;
             };
-            kept.bytes = kept.bytes.saturating_sub(oldest.body.len());
+            let oldest = oldest.clone();
+            self.remove(&oldest);
         }
     }
 }

@@ -109,11 +109,20 @@ fn what_is_remembered_is_bounded() {
     for n in 0..MOST_SESSIONS + 10 {
         body(&bodies, &format!("s{n}"), &["hi".into()]);
     }
-    assert_eq!(bodies.prefixes.lock().prefixes.len(), MOST_SESSIONS);
+    let cached = |name: &str| {
+        let kept = bodies.prefixes.lock();
+        assert_eq!((kept.prefixes.len(), kept.order.len()), (MOST_SESSIONS, MOST_SESSIONS));
+        kept.prefixes.contains_key(&SessionId::new(name).unwrap())
+    };
+    assert!(!cached("s9") && cached("s10") && cached("s11"));
+    // The session used last stays the longest.
+    body(&bodies, "s10", &["hi".into(), "again".into()]);
+    body(&bodies, "another", &["hi".into()]);
+    assert!(cached("s10") && !cached("s11"));
     for name in ["a", "b", "c"] {
         body(&bodies, name, &["x".repeat(MOST_BYTES / 2)]);
     }
     let kept = bodies.prefixes.lock();
-    let bytes = kept.prefixes.iter().map(|(_, prefix)| prefix.body.len());
+    let bytes = kept.prefixes.values().map(|(_, prefix)| prefix.body.len());
     assert!(kept.bytes <= MOST_BYTES && kept.bytes == bytes.sum::<usize>());
 }

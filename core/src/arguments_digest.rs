@@ -5,10 +5,11 @@
 
 use alloc::borrow::Cow;
 use core::fmt;
+use core::str::from_utf8;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
-use crate::digest::Digest;
+use crate::digest::{Digest, write_digits};
 
 /// Prefix of the text form of a SHA-256.
 const SHA256: &str = "sha256:";
@@ -30,6 +31,12 @@ impl Sha256 {
         }
         Some(Self(bytes))
     }
+
+    fn digits(&self) -> [u8; 64] {
+        let mut digits = [0; 64];
+        write_digits(&self.0, &mut digits);
+        digits
+    }
 }
 
 fn nibble(digit: u8) -> Option<u8> {
@@ -42,7 +49,7 @@ fn nibble(digit: u8) -> Option<u8> {
 
 impl fmt::Display for Sha256 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(from_utf8(&self.digits()).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -54,7 +61,7 @@ impl fmt::Debug for Sha256 {
 
 impl Serialize for Sha256 {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
+        to.serialize_str(from_utf8(&self.digits()).map_err(ser::Error::custom)?)
     }
 }
 
@@ -101,7 +108,15 @@ impl fmt::Debug for ArgumentsDigest {
 
 impl Serialize for ArgumentsDigest {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
+        let sha256 = match self {
+            Self::Sha256(sha256) => sha256,
+            Self::Digest(digest) => return digest.serialize(to),
+        };
+        let mut text = [0; SHA256.len() + 64];
+        let (prefix, digits) = text.split_at_mut(SHA256.len());
+        prefix.copy_from_slice(SHA256.as_bytes());
+        write_digits(&sha256.0, digits);
+        to.serialize_str(from_utf8(&text).map_err(ser::Error::custom)?)
     }
 }
 
@@ -141,6 +156,28 @@ mod tests {
         }
         assert_ne!(read(&new), read(&old));
         assert_eq!(read(&new), Some(ArgumentsDigest::Sha256(Sha256([0x0f; 32]))));
+    }
+
+    /// Text that a value is serialised as.
+    struct Serialised<T>(T);
+
+    impl<T: Serialize> fmt::Display for Serialised<T> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            self.0.serialize(f)
+        }
+    }
+
+    #[test]
+    fn both_are_serialised_as_they_are_shown() {
+        let sha256 = Sha256(core::array::from_fn(|at| at.to_le_bytes()[0].wrapping_mul(0x1d)));
+        let digits: String = sha256.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(sha256.to_string(), digits);
+        assert_eq!(Serialised(sha256).to_string(), digits);
+        let new = ArgumentsDigest::Sha256(sha256);
+        assert_eq!(new.to_string(), format!("sha256:{digits}"));
+        for digest in [new, ArgumentsDigest::without_sha256("{}")] {
+            assert_eq!(Serialised(digest).to_string(), digest.to_string());
+        }
     }
 
     #[test]

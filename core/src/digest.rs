@@ -47,11 +47,10 @@ impl Digest {
     }
 }
 
-/// Returns the digits of a digest, most significant first. Each step writes several digests, and
-/// formatting a `u128` divides.
-fn digits(digest: u128) -> [u8; 32] {
-    let mut digits = [0; 32];
-    for (byte, pair) in digest.to_be_bytes().iter().zip(digits.chunks_exact_mut(2)) {
+/// Writes the hexadecimal digits of bytes to a buffer of twice their number. Each step writes several
+/// digests, and the formatting of a number is slow.
+pub(crate) fn write_digits(bytes: &[u8], digits: &mut [u8]) {
+    for (byte, pair) in bytes.iter().zip(digits.chunks_exact_mut(2)) {
         for (digit, nibble) in pair.iter_mut().zip([byte >> 4, byte & 0xf]) {
             *digit = match nibble {
                 0..10 => b'0'.wrapping_add(nibble),
@@ -59,6 +58,12 @@ fn digits(digest: u128) -> [u8; 32] {
             };
         }
     }
+}
+
+/// Returns the digits of a digest, most significant first.
+fn digits(digest: u128) -> [u8; 32] {
+    let mut digits = [0; 32];
+    write_digits(&digest.to_be_bytes(), &mut digits);
     digits
 }
 

@@ -24,17 +24,18 @@ pub(crate) type OnText<'a> = &'a mut (dyn FnMut(&str) + Send);
 /// Store of a contestant's logs.
 #[derive(Clone)]
 pub(crate) enum Keep {
-    /// In memory, and for one turn only.
+    /// In memory. A session is erased after its turn.
     Nothing,
     /// In the given store.
     In(Arc<dyn LogStore>),
 }
 
-/// Engine with the state that its turns share.
+/// Engine with the settings of its sessions. Clones share the engine.
 #[derive(Clone)]
 pub(crate) struct Contender {
-    provider: Arc<dyn Provider>,
-    keep: Keep,
+    engine: Engine,
+    store: Arc<dyn LogStore>,
+    erases: bool,
     settings: Settings,
 }
 
@@ -56,7 +57,29 @@ impl Contender {
             it.tools = vec![spec()];
             it.limits = limits();
         });
-        Self { provider, keep, settings }
+        let (store, erases): (Arc<dyn LogStore>, bool) = match keep {
+            Keep::Nothing => (Arc::new(MemoryStore::new()), true),
+            Keep::In(store) => (store, false),
+        };
+        let ports = Ports {
+            provider,
+            store: store.clone(),
+            blobs: Arc::new(NoBlobStore),
+            tools: Arc::new(Echo),
+            hooks: Arc::new(NoHooks),
+            approver: Arc::new(NoApprover),
+            clock: Arc::new(SystemClock::new()),
+            programs: windlass_engine::ports::ProgramRuntimes::none(),
+        };
+        let config = Config::default().with(|it| it.limits = limits());
+        Self { engine: Engine::new(ports, config), store, erases, settings }
+    }
+
+    /// The same engine with sessions that ask for another model.
+    pub(crate) fn with_model(&self, model: &str) -> Self {
+        let mut other = self.clone();
+        model.clone_into(&mut other.settings.model);
+        other
     }
 
     /// The same with a window of so many tokens, to which the conversation is compacted by leaving
@@ -81,6 +104,9 @@ impl Contender {
         let conversation = self.open(session, start).await?;
         let told = say(&conversation, on_text).await?;
         conversation.close().await;
+        if self.erases {
+            self.erase(session).await?;
+        }
         Ok(told)
     }
 
@@ -120,24 +146,14 @@ impl Contender {
     }
 
     async fn open(&self, session: &str, start: Start) -> anyhow::Result<SessionHandle> {
-        let store = match &self.keep {
-            Keep::Nothing => Arc::new(MemoryStore::new()),
-            Keep::In(store) => store.clone(),
-        };
-        let ports = Ports {
-            provider: self.provider.clone(),
-            store,
-            blobs: Arc::new(NoBlobStore),
-            tools: Arc::new(Echo),
-            hooks: Arc::new(NoHooks),
-            approver: Arc::new(NoApprover),
-            clock: Arc::new(SystemClock::new()),
-            programs: windlass_engine::ports::ProgramRuntimes::none(),
-        };
-        let config = Config::default().with(|it| it.limits = limits());
-        let id = SessionId::new(session)?;
-        let opened = Engine::new(ports, config).open(&id, &scope(), start).await;
+        let opened = self.engine.open(&SessionId::new(session)?, &scope(), start).await;
         opened.with_context(|| format!("opening session {session}"))
+    }
+
+    async fn erase(&self, session: &str) -> anyhow::Result<()> {
+        let id = SessionId::new(session)?;
+        let claim = self.store.claim(&id).await?;
+        Ok(self.store.erase(&id, claim.epoch).await?)
     }
 }
 

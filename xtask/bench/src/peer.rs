@@ -102,11 +102,11 @@ impl Heard {
 async fn turns(arguments: Arc<Arguments>) -> anyhow::Result<Metered> {
     let keep = keep(&arguments)?;
     let provider = kit::provider(&arguments.base_url, arguments.api)?;
-    let warm = Contender::new(provider.clone(), keep.clone(), "tools-2");
+    let contender = Contender::new(provider, keep, &arguments.model);
+    let warm = contender.with_model("tools-2");
     for number in 0..arguments.warmup {
         warm.turn(&format!("warmup-{number}"), &mut |_| {}).await?;
     }
-    let contender = Contender::new(provider, keep, &arguments.model);
     let next = Arc::new(AtomicU64::new(0));
     let meter = Meter::start()?;
     let mut told = Heard::default();

@@ -14,6 +14,7 @@ use futures_util::StreamExt as _;
 use serde_json::value::RawValue;
 
 use crate::contest::Tally;
+use crate::engine::OnText;
 use crate::meter::process_ns;
 use crate::wire::{
     Call, Chunk, EchoArguments, Function, INSTRUCTIONS, Message, PROMPT, Request, StreamOptions,
@@ -26,6 +27,8 @@ pub(crate) struct Bare {
     client: reqwest::Client,
     url: String,
     tools: Box<RawValue>,
+    /// Syncs on another thread, so that the other turns of this one do not wait.
+    offloads: bool,
 }
 
 /// Result of one turn.
@@ -55,7 +58,17 @@ impl Bare {
             .no_proxy()
             .build()
             .context("building the bare loop's HTTP client")?;
-        Ok(Self { client, url: format!("{base}/chat/completions"), tools: tools()? })
+        Ok(Self {
+            client,
+            url: format!("{base}/chat/completions"),
+            tools: tools()?,
+            offloads: false,
+        })
+    }
+
+    /// The same for turns that run concurrently.
+    pub(crate) fn concurrent(self) -> Self {
+        Self { offloads: true, ..self }
     }
 
     /// Runs one turn with a history of its own; with `file`, every message is synced to it.
@@ -66,10 +79,10 @@ impl Bare {
         &self,
         model: &str,
         file: Option<&Path>,
-        on_text: &mut dyn FnMut(&str),
+        on_text: OnText<'_>,
     ) -> anyhow::Result<Ran> {
-        let mut history = History::new(file)?;
-        history.push(Message::User { content: PROMPT.to_owned() })?;
+        let mut history = History::new(file, self.offloads)?;
+        history.push(Message::User { content: PROMPT.to_owned() }).await?;
         let mut ran = Ran::default();
         let Ran { tally, marks } = &mut ran;
         loop {
@@ -79,7 +92,7 @@ impl Bare {
             let content = Some(answered.text).filter(|text| !text.is_empty());
             let calls = answered.calls;
             let tool_calls = calls.clone();
-            history.push(Message::Assistant { content, tool_calls })?;
+            history.push(Message::Assistant { content, tool_calls }).await?;
             if calls.is_empty() {
                 return Ok(ran);
             }
@@ -87,7 +100,7 @@ impl Bare {
                 let arguments: EchoArguments = serde_json::from_str(&call.function.arguments)?;
                 tally.calls += 1;
                 let content = arguments.result();
-                history.push(Message::Tool { tool_call_id: call.id, content })?;
+                history.push(Message::Tool { tool_call_id: call.id, content }).await?;
             }
         }
     }
@@ -97,7 +110,7 @@ impl Bare {
         model: &str,
         messages: &[Message],
         tally: &mut Tally,
-        on_text: &mut dyn FnMut(&str),
+        on_text: OnText<'_>,
     ) -> anyhow::Result<Answered> {
         let body = serde_json::to_vec(&Request {
             model,
@@ -154,10 +167,11 @@ impl Answered {
 struct History {
     messages: Vec<Message>,
     file: Option<File>,
+    offloads: bool,
 }
 
 impl History {
-    fn new(file: Option<&Path>) -> anyhow::Result<Self> {
+    fn new(file: Option<&Path>, offloads: bool) -> anyhow::Result<Self> {
         let open = |path: &Path| {
             File::options()
                 .create_new(true)
@@ -168,15 +182,23 @@ impl History {
         Ok(Self {
             messages: vec![Message::System { content: INSTRUCTIONS.to_owned() }],
             file: file.map(open).transpose()?,
+            offloads,
         })
     }
 
-    fn push(&mut self, message: Message) -> anyhow::Result<()> {
-        if let Some(file) = &mut self.file {
+    async fn push(&mut self, message: Message) -> anyhow::Result<()> {
+        if let Some(mut file) = self.file.take() {
             let mut line = serde_json::to_vec(&message)?;
             line.push(b'\n');
-            file.write_all(&line).context("appending a message")?;
-            file.sync_data().context("syncing a message")?;
+            let write = move || -> anyhow::Result<File> {
+                file.write_all(&line).context("appending a message")?;
+                file.sync_data().context("syncing a message")?;
+                Ok(file)
+            };
+            self.file = Some(match self.offloads {
+                true => tokio::task::spawn_blocking(write).await??,
+                false => write()?,
+            });
         }
         self.messages.push(message);
         Ok(())

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
 use windlass_openai::Api;
 
 use crate::bare::Bare;
@@ -36,6 +38,9 @@ pub(crate) struct Course {
     /// Turns before the metered ones.
     #[arg(long)]
     pub(crate) warmup: usize,
+    /// Turns at a time.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) concurrency: usize,
     /// Empty folder for contestants that write.
     #[arg(long)]
     pub(crate) dir: PathBuf,
@@ -52,6 +57,10 @@ pub(crate) enum Who {
     Engine,
     /// The engine with the file log.
     EngineFile,
+    /// The same, with a tool that is declared to change something.
+    EngineEffects,
+    /// The engine with a log in sled.
+    EngineSled,
     /// The engine with a log in memory and a scripted provider: no server, no wire.
     EngineAlone,
     /// The engine with a log in memory that asks for Responses over a WebSocket.
@@ -87,6 +96,8 @@ pub(crate) struct Took {
     pub(crate) samples: u64,
     pub(crate) calls: u64,
     pub(crate) deltas: u64,
+    /// The most memory that the process had.
+    pub(crate) most_kb: u64,
     /// Processor time of each step, all turns together; empty where steps are not marked.
     pub(crate) steps_ns: Vec<u64>,
 }
@@ -120,14 +131,55 @@ pub(crate) fn spawn(course: &Course) -> anyhow::Result<Took> {
     command.arg("contest").args(["--who", who.get_name(), "--url", &course.url]);
     command.args(["--script", &course.script, "--turns", &course.turns.to_string()]);
     command.args(["--warmup", &course.warmup.to_string()]);
+    command.args(["--concurrency", &course.concurrency.to_string()]);
     command.arg("--dir").arg(&course.dir).stderr(Stdio::inherit());
     let output = command.output().context("starting a contestant")?;
     anyhow::ensure!(output.status.success(), "{} failed on {course:?}", who.get_name());
     serde_json::from_slice(&output.stdout).context("reading what a contestant took")
 }
 
+/// Runs a course in another program with the contract of `bench-peer`, which has no engine. With
+/// `durable`, it syncs each message.
+///
+/// # Errors
+/// When that program fails.
+pub(crate) fn spawn_floor(program: &Path, course: &Course, durable: bool) -> anyhow::Result<Took> {
+    let mut command = Command::new(program);
+    command.args(["--base-url", &course.url, "--model", &course.script, "--mode", "turns"]);
+    command.args(["--turns", &course.turns.to_string(), "--warmup", &course.warmup.to_string()]);
+    command.args(["--concurrency", &course.concurrency.to_string()]);
+    command.args(["--durable", if durable { "each" } else { "none" }]);
+    command.arg("--dir").arg(&course.dir).stderr(Stdio::inherit());
+    let output = command.output().with_context(|| format!("starting {}", program.display()))?;
+    anyhow::ensure!(output.status.success(), "{} failed on {course:?}", program.display());
+    let told = String::from_utf8(output.stdout)?;
+    let line: FloorLine = serde_json::from_str(told.lines().next_back().unwrap_or_default())
+        .with_context(|| format!("reading the last line of {}", program.display()))?;
+    Ok(Took {
+        wall_ns: line.wall_ns,
+        cpu_ns: line.user_ns.saturating_add(line.sys_ns),
+        samples: line.tools.saturating_add(line.turns),
+        calls: line.tools,
+        deltas: line.deltas,
+        most_kb: line.hwm_kb,
+        steps_ns: Vec::new(),
+    })
+}
+
+/// The fields that are read of the line in which another program reports its cost.
+#[derive(Debug, Deserialize)]
+struct FloorLine {
+    turns: u64,
+    tools: u64,
+    deltas: u64,
+    wall_ns: u64,
+    user_ns: u64,
+    sys_ns: u64,
+    hwm_kb: u64,
+}
+
 async fn go(course: &Course) -> anyhow::Result<Took> {
-    let runner = Runner::new(course)?;
+    let runner = Arc::new(Runner::new(course)?);
     let mut unmetered = Vec::new();
     for number in 0..course.warmup {
         runner.turn(course, &format!("warmup-{number}"), &mut unmetered).await?;
@@ -135,8 +187,12 @@ async fn go(course: &Course) -> anyhow::Result<Took> {
     let mut tally = Tally::default();
     let mut steps_ns = Vec::new();
     let meter = Meter::start()?;
-    for number in 0..course.turns {
-        tally.add(runner.turn(course, &format!("turn-{number}"), &mut steps_ns).await?);
+    if course.concurrency > 1 {
+        tally = many(&runner, course).await?;
+    } else {
+        for number in 0..course.turns {
+            tally.add(runner.turn(course, &format!("turn-{number}"), &mut steps_ns).await?);
+        }
     }
     let reading = meter.read()?;
     Ok(Took {
@@ -145,8 +201,35 @@ async fn go(course: &Course) -> anyhow::Result<Took> {
         samples: tally.samples,
         calls: tally.calls,
         deltas: tally.deltas,
+        most_kb: reading.hwm_kb,
         steps_ns,
     })
+}
+
+/// Runs the turns, several at a time. Their steps cannot be told apart.
+async fn many(runner: &Arc<Runner>, course: &Course) -> anyhow::Result<Tally> {
+    let next = Arc::new(AtomicUsize::new(0));
+    let mut workers = JoinSet::new();
+    for _ in 0..course.concurrency {
+        let (runner, course, next) = (runner.clone(), course.clone(), next.clone());
+        workers.spawn(async move {
+            let (mut tally, mut unmarked) = (Tally::default(), Vec::new());
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= course.turns {
+                    return anyhow::Ok(tally);
+                }
+                let name = format!("turn-{number}");
+                tally.add(runner.turn(&course, &name, &mut unmarked).await?);
+                unmarked.clear();
+            }
+        });
+    }
+    let mut tally = Tally::default();
+    while let Some(ran) = workers.join_next().await {
+        tally.add(ran.context("a worker broke off")??);
+    }
+    Ok(tally)
 }
 
 impl Runner {
@@ -154,16 +237,23 @@ impl Runner {
         let engine = |keep: Keep| -> anyhow::Result<Self> {
             let marked = Arc::new(Marked::new(kit::provider(&course.url, Api::Chat)?));
             let contender = Contender::new(marked.clone(), keep, &course.script);
+            let contender = match course.who == Who::EngineEffects {
+                true => contender.with_effects(),
+                false => contender,
+            };
             Ok(Self::Engine(Box::new((marked, contender))))
         };
         let bare = |dir: Option<&Path>| -> anyhow::Result<Self> {
-            Ok(Self::Bare { bare: Bare::new(&course.url)?, dir: dir.map(Path::to_owned) })
+            let bare = Bare::new(&course.url)?;
+            let bare = if course.concurrency > 1 { bare.concurrent() } else { bare };
+            Ok(Self::Bare { bare, dir: dir.map(Path::to_owned) })
         };
         match course.who {
             Who::Bare => bare(None),
             Who::BareSynced => bare(Some(&course.dir)),
             Who::Engine => engine(Keep::Nothing),
-            Who::EngineFile => engine(Keep::In(kit::file(&course.dir)?)),
+            Who::EngineFile | Who::EngineEffects => engine(Keep::In(kit::file(&course.dir)?)),
+            Who::EngineSled => engine(Keep::In(kit::sled(&course.dir)?)),
             Who::EngineSocket => {
                 let marked = Arc::new(Marked::counting(kit::socket(&course.url)?));
                 let contender = Contender::new(marked.clone(), Keep::Nothing, &course.script);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use windlass_clock::SystemClock;
 use windlass_core::{
-    CompactionStrategy, ContextWindow, Delta, Fact, Item, Limits, Lineage, ObservationStatus,
-    OpenSession, Permissions, Scope, SessionId, Settings, TurnOutcome, Widening,
+    CompactionStrategy, ContextWindow, Delta, EffectClass, Fact, Item, Limits, Lineage,
+    ObservationStatus, OpenSession, Permissions, Scope, SessionId, Settings, TurnOutcome, Widening,
 };
 use windlass_engine::{
     Config, Engine, Event, EventStream, LiveKind, NewInput, SessionHandle, Start,
@@ -73,6 +73,14 @@ impl Contender {
         };
         let config = Config::default().with(|it| it.limits = limits());
         Self { engine: Engine::new(ports, config), store, erases, settings }
+    }
+
+    /// The same with a tool that is declared to change something.
+    pub(crate) fn with_effects(mut self) -> Self {
+        for tool in &mut self.settings.tools {
+            tool.effect = EffectClass::Effectful;
+        }
+        self
     }
 
     /// The same engine with sessions that ask for another model.

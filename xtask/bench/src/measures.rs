@@ -1,12 +1,13 @@
 //! Measures of the engine and their targets.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::contest::{Course, Took, Who, spawn};
+use crate::contest::{Course, Took, Who, spawn, spawn_floor};
 use crate::rounds::Spread;
 use crate::server::ServerProcess;
 use xtask::say::say;
@@ -20,6 +21,10 @@ pub(crate) struct Plan {
     /// Measures to take, by their letters; all when none is named.
     #[arg(long)]
     only: Option<String>,
+    /// Program of another bare loop, with the arguments and the last line of `bench-peer`: measures
+    /// beside the bare loop are taken beside it too, for information.
+    #[arg(long)]
+    floor: Option<PathBuf>,
 }
 
 /// One measure: a ratio, and the most that it may be.
@@ -33,8 +38,11 @@ struct Measure {
     turns: usize,
     /// Turns before the metered ones.
     warmup: usize,
+    /// Turns at a time.
+    concurrency: usize,
     sides: Sides,
-    at_most: f64,
+    /// Target; `None` for a measure that is taken for information.
+    at_most: Option<f64>,
 }
 
 /// Two sides of a ratio.
@@ -45,6 +53,8 @@ enum Sides {
     Late { ours: Who, theirs: Who },
     /// One contestant's late steps over its early ones.
     Steps { who: Who },
+    /// The whole time of one contestant's process over another's.
+    Process { ours: Who, theirs: Who },
 }
 
 /// The early steps and the late ones: means of ten around step 10 and step 1,000.
@@ -62,12 +72,13 @@ const MEASURES: &[Measure] = &[
         script: "tools-100",
         turns: 20,
         warmup: 2,
+        concurrency: 1,
         sides: Sides::Two {
             ours: Who::Engine,
             theirs: Who::Bare,
             cost: |took| per(took.cpu_ns, took.samples, 1e3),
         },
-        at_most: 1.5,
+        at_most: Some(1.5),
     },
     Measure {
         letter: 'b',
@@ -76,12 +87,13 @@ const MEASURES: &[Measure] = &[
         script: "tools-100",
         turns: 5,
         warmup: 2,
+        concurrency: 1,
         sides: Sides::Two {
             ours: Who::EngineFile,
             theirs: Who::BareSynced,
             cost: |took| per(took.wall_ns, took.samples, 1e3),
         },
-        at_most: 0.8,
+        at_most: Some(0.8),
     },
     Measure {
         letter: 'c',
@@ -90,8 +102,9 @@ const MEASURES: &[Measure] = &[
         script: "tools-1010",
         turns: 10,
         warmup: 2,
+        concurrency: 1,
         sides: Sides::Steps { who: Who::EngineAlone },
-        at_most: 1.2,
+        at_most: Some(1.2),
     },
     Measure {
         letter: 'd',
@@ -100,12 +113,13 @@ const MEASURES: &[Measure] = &[
         script: "text-10000",
         turns: 20,
         warmup: 2,
+        concurrency: 1,
         sides: Sides::Two {
             ours: Who::Engine,
             theirs: Who::Bare,
             cost: |took| per(took.cpu_ns, took.deltas, 1.0),
         },
-        at_most: 0.6,
+        at_most: Some(0.6),
     },
     Measure {
         letter: 'e',
@@ -114,8 +128,9 @@ const MEASURES: &[Measure] = &[
         script: "tools-1050@o1024",
         turns: 1,
         warmup: 0,
+        concurrency: 1,
         sides: Sides::Late { ours: Who::Engine, theirs: Who::Bare },
-        at_most: 0.3,
+        at_most: Some(0.3),
     },
     Measure {
         letter: 'e',
@@ -124,8 +139,9 @@ const MEASURES: &[Measure] = &[
         script: "tools-1050",
         turns: 2,
         warmup: 0,
+        concurrency: 1,
         sides: Sides::Late { ours: Who::Engine, theirs: Who::Bare },
-        at_most: 0.3,
+        at_most: Some(0.3),
     },
     Measure {
         letter: 'f',
@@ -134,10 +150,95 @@ const MEASURES: &[Measure] = &[
         script: "tools-1010",
         turns: 10,
         warmup: 2,
+        concurrency: 1,
         sides: Sides::Steps { who: Who::EngineSocket },
-        at_most: 1.1,
+        at_most: Some(1.1),
+    },
+    Measure {
+        letter: 'g',
+        title: "wall time of a step at 100 steps with a tool that changes something, file log : bare \
+                loop that syncs each message",
+        unit: "us/step",
+        script: "tools-100",
+        turns: 5,
+        warmup: 2,
+        concurrency: 1,
+        sides: Sides::Two {
+            ours: Who::EngineEffects,
+            theirs: Who::BareSynced,
+            cost: |took| per(took.wall_ns, took.samples, 1e3),
+        },
+        at_most: Some(1.0),
+    },
+    Measure {
+        letter: 'h',
+        title: "CPU of a step of short turns, 1,000 sessions of one engine, memory log : bare loop",
+        unit: "us/step",
+        script: "tools-2",
+        turns: 4_000,
+        warmup: 2,
+        concurrency: 1_000,
+        sides: Sides::Two {
+            ours: Who::Engine,
+            theirs: Who::Bare,
+            cost: |took| per(took.cpu_ns, took.samples, 1e3),
+        },
+        at_most: Some(2.0),
+    },
+    Measure {
+        letter: 'h',
+        title: "wall time of the same, file log : bare loop that syncs each message",
+        unit: "us/step",
+        script: "tools-2",
+        turns: 4_000,
+        warmup: 2,
+        concurrency: 1_000,
+        sides: Sides::Two {
+            ours: Who::EngineFile,
+            theirs: Who::BareSynced,
+            cost: |took| per(took.wall_ns, took.samples, 1e3),
+        },
+        at_most: Some(0.25),
+    },
+    START_MEMORY,
+    Measure {
+        title: "wall time of a process with one turn, file log : bare loop",
+        unit: "ms",
+        sides: Sides::Process { ours: Who::EngineFile, theirs: Who::Bare },
+        at_most: None,
+        ..START_MEMORY
+    },
+    Measure {
+        title: "the same, log in sled",
+        unit: "ms",
+        sides: Sides::Process { ours: Who::EngineSled, theirs: Who::Bare },
+        at_most: None,
+        ..START_MEMORY
+    },
+    Measure {
+        title: "the same, log in memory",
+        unit: "ms",
+        sides: Sides::Process { ours: Who::Engine, theirs: Who::Bare },
+        at_most: None,
+        ..START_MEMORY
     },
 ];
+
+const START_MEMORY: Measure = Measure {
+    letter: 'i',
+    title: "memory of a process with one turn, memory log : bare loop",
+    unit: "MB",
+    script: "tools-2",
+    turns: 1,
+    warmup: 0,
+    concurrency: 1,
+    sides: Sides::Two {
+        ours: Who::Engine,
+        theirs: Who::Bare,
+        cost: |took| took.most_kb as f64 / 1e3,
+    },
+    at_most: Some(2.5),
+};
 
 /// Two numbers of one round: ours, theirs.
 type Pair = (f64, f64);
@@ -148,6 +249,8 @@ struct Round {
     measured: Pair,
     /// The mean over the whole turn, where that is something else and of interest too.
     whole: Option<Pair>,
+    /// The same ratio beside the program that was named, if there is one.
+    floor: Option<Pair>,
 }
 
 /// Measures, prints, and returns true if all targets are met.
@@ -167,7 +270,7 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<bool> {
         for round in 0..plan.rounds {
             // Beside the program, and not in a folder for temporary files, which may be memory.
             let dir = tempfile::tempdir_in(beside).context("making a folder for the logs")?;
-            rounds.push(measure.round(&url, dir.path(), round % 2 == 1)?);
+            rounds.push(measure.round(&url, dir.path(), round % 2 == 1, plan.floor.as_deref())?);
         }
         met &= measure.report(&rounds)?;
     }
@@ -176,7 +279,13 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<bool> {
 
 impl Measure {
     /// Runs both sides once, the second one first if they are `swapped`.
-    fn round(&self, url: &str, dir: &Path, swapped: bool) -> anyhow::Result<Round> {
+    fn round(
+        &self,
+        url: &str,
+        dir: &Path,
+        swapped: bool,
+        floor: Option<&Path>,
+    ) -> anyhow::Result<Round> {
         let both = |ours, theirs| -> anyhow::Result<(Took, Took)> {
             if swapped {
                 let theirs = self.spawn(theirs, url, dir)?;
@@ -187,8 +296,20 @@ impl Measure {
         };
         match self.sides {
             Sides::Two { ours, theirs, cost } => {
+                let synced = theirs == Who::BareSynced;
                 let (ours, theirs) = both(ours, theirs)?;
-                Ok(Round { measured: (cost(&ours), cost(&theirs)), whole: None })
+                let floor = match floor {
+                    Some(program) => {
+                        let took = spawn_floor(
+                            program,
+                            &self.course(Who::Bare, url, dir, "floor")?,
+                            synced,
+                        )?;
+                        Some((cost(&ours), cost(&took)))
+                    }
+                    None => None,
+                };
+                Ok(Round { measured: (cost(&ours), cost(&theirs)), whole: None, floor })
             }
             Sides::Late { ours, theirs } => {
                 let (ours, theirs) = both(ours, theirs)?;
@@ -196,13 +317,30 @@ impl Measure {
                 Ok(Round {
                     measured: (self.steps(&ours, AROUND)?, self.steps(&theirs, AROUND)?),
                     whole: Some((mean(&ours), mean(&theirs))),
+                    floor: None,
                 })
+            }
+            Sides::Process { ours, theirs } => {
+                let timed = |who| -> anyhow::Result<f64> {
+                    let start = Instant::now();
+                    self.spawn(who, url, dir)?;
+                    Ok(start.elapsed().as_secs_f64() * 1e3)
+                };
+                let measured = match swapped {
+                    true => {
+                        let theirs = timed(theirs)?;
+                        (timed(ours)?, theirs)
+                    }
+                    false => (timed(ours)?, timed(theirs)?),
+                };
+                Ok(Round { measured, whole: None, floor: None })
             }
             Sides::Steps { who } => {
                 let took = self.spawn(who, url, dir)?;
                 Ok(Round {
                     measured: (self.steps(&took, LATE)?, self.steps(&took, EARLY)?),
                     whole: None,
+                    floor: None,
                 })
             }
         }
@@ -216,14 +354,20 @@ impl Measure {
     }
 
     fn spawn(&self, who: Who, url: &str, dir: &Path) -> anyhow::Result<Took> {
-        let dir = dir.join(format!("{who:?}"));
+        spawn(&self.course(who, url, dir, &format!("{who:?}"))?)
+    }
+
+    /// Course of a contestant, with a folder of this name.
+    fn course(&self, who: Who, url: &str, dir: &Path, name: &str) -> anyhow::Result<Course> {
+        let dir = dir.join(name);
         std::fs::create_dir(&dir).with_context(|| format!("creating {}", dir.display()))?;
-        spawn(&Course {
+        Ok(Course {
             who,
             url: url.to_owned(),
             script: self.script.to_owned(),
             turns: self.turns,
             warmup: self.warmup,
+            concurrency: self.concurrency,
             dir,
         })
     }
@@ -233,10 +377,20 @@ impl Measure {
         let Self { letter, title, unit, at_most, .. } = self;
         let measured: Vec<Pair> = rounds.iter().map(|round| round.measured).collect();
         let (ratio, words) = compared(&measured, unit)?;
-        let met = ratio.median <= *at_most;
+        let met = at_most.is_none_or(|most| ratio.median <= most);
         say(format_args!("({letter}) {title}"));
-        let verdict = if met { "met" } else { "MISSED" };
-        say(format_args!("    {words}, at most {at_most}: {verdict}"));
+        match at_most {
+            Some(most) => {
+                let verdict = if met { "met" } else { "MISSED" };
+                say(format_args!("    {words}, at most {most}: {verdict}"));
+            }
+            None => say(format_args!("    {words}")),
+        }
+        let floor: Vec<Pair> = rounds.iter().filter_map(|round| round.floor).collect();
+        if !floor.is_empty() {
+            let (_, words) = compared(&floor, unit)?;
+            say(format_args!("    {words} beside the other bare loop"));
+        }
         let whole: Vec<Pair> = rounds.iter().filter_map(|round| round.whole).collect();
         if !whole.is_empty() {
             let (_, words) = compared(&whole, unit)?;

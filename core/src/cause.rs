@@ -32,6 +32,8 @@ pub enum InputKind {
     Compact,
     /// An input of a user.
     Send,
+    /// A command of a user.
+    RunCommand,
     /// Result of a detached child.
     ChildEnded,
     /// New text of a waiting input.
@@ -98,6 +100,7 @@ impl InputKind {
             Input::SetGoal { .. } => Self::SetGoal,
             Input::Compact { .. } => Self::Compact,
             Input::Send { .. } => Self::Send,
+            Input::RunCommand { .. } => Self::RunCommand,
             Input::ChildEnded { .. } => Self::ChildEnded,
             Input::EditInput { .. } => Self::EditInput,
             Input::MoveInput { .. } => Self::MoveInput,

@@ -54,6 +54,9 @@ pub(crate) const LAST_SAMPLE: &str = "last sample";
 /// Name of the context that reports the result of a program.
 pub(crate) const PROGRAM: &str = "program";
 
+/// Name of the frame with the result of a user's command.
+pub(crate) const COMMAND: &str = "command";
+
 /// Beginning of the name of a presenter's context.
 pub(crate) const PRESENTER: &str = "presenter ";
 

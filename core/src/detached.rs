@@ -110,6 +110,7 @@ pub(crate) fn on_child_ended(
         command_key,
         dry_run: false,
         result_of: Some(call),
+        command: None,
     }))
 }
 

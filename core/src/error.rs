@@ -158,6 +158,9 @@ pub enum Reject {
         /// Most characters.
         limit: usize,
     },
+    /// A user's command cannot run in this session, or not be changed, for this reason.
+    #[error("the command was refused: {0}")]
+    CommandRefused(Cow<'static, str>),
     /// The decision was invalid in its own state. A defect of the engine, never of the caller.
     #[error("a decision did not fit the state (a defect of the engine): {0}")]
     Defect(InvalidFact),

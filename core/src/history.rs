@@ -83,8 +83,8 @@ pub struct History {
     /// Failure of the last program of the open turn, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     program_failure: Option<Arc<ProgramFailure>>,
-    /// Inline program of the latest answer, once the answer has entered the conversation. There it
-    /// is no call, but its hooks may still be pending.
+    /// Inline program of the latest answer, or command of the user, once it has entered the
+    /// conversation. There it is no call, but its hooks may still be pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     inline_program: Option<OutstandingCall>,
 }
@@ -127,6 +127,9 @@ struct WaitingInput {
     text: Arc<str>,
     context: Vec<ContextPart>,
     images: Vec<Image>,
+    /// True if it is a user's command.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    command: bool,
 }
 
 /// Context from a hook that awaits injection.
@@ -161,6 +164,25 @@ struct OutstandingCall {
     /// Program that made the call, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     program: Option<CallId>,
+    /// True if a user made the call, so that it belongs to no answer.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    command: bool,
+}
+
+impl OutstandingCall {
+    fn new(id: CallId, call: &Arc<CallItem>) -> Self {
+        Self {
+            id,
+            call: call.clone(),
+            edited: None,
+            observation: None,
+            form: None,
+            started: false,
+            report: None,
+            program: None,
+            command: false,
+        }
+    }
 }
 
 impl History {

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
@@ -70,8 +71,8 @@ pub enum Input {
     Keyed {
         /// Key of the command.
         key: String,
-        /// Command under the key: a `Configure`, `SetGoal`, `Compact`, `Send`, `ChildEnded`,
-        /// `EditInput`, `MoveInput`, `WithdrawInput`, `Rename`, `Rewind`, `FilesRestored`,
+        /// Command under the key: a `Configure`, `SetGoal`, `Compact`, `Send`, `RunCommand`,
+        /// `ChildEnded`, `EditInput`, `MoveInput`, `WithdrawInput`, `Rename`, `Rewind`, `FilesRestored`,
         /// `Continue`, `Interrupt`, `Answer` or `SubmitResult`.
         /// Any other input is rejected as [`Reject::KeyNotAllowed`](crate::Reject::KeyNotAllowed).
         input: Box<Self>,
@@ -118,6 +119,16 @@ pub enum Input {
         dry_run: bool,
         /// Running turn that the input is meant for; `None` for any. Rejected if it is over.
         turn: Option<TurnId>,
+    },
+    /// A user runs a command in the session, in a turn of its own that asks no model. The model sees
+    /// the command and its result with the next request.
+    RunCommand {
+        /// Scope of the caller, who approves the call with it.
+        scope: Scope,
+        /// Command line, as the user wrote it.
+        text: String,
+        /// Call that runs it; `None` if no tool of the session takes a command line.
+        call: Option<Arc<CallItem>>,
     },
     /// The turn of a detached child has ended: its result enters as an input, once. Its key is made
     /// of the call's, so a repeated one is rejected as

@@ -160,7 +160,10 @@ pub use program::{
 };
 pub use reason::Reason;
 pub use record::{Draft, EnvelopeHeader, RecordedFact};
-pub use render::{Prompt, PromptItem, program_report_text, render, result_text, tool_choice};
+pub use render::{
+    Prompt, PromptItem, command_result_text, command_text, program_report_text, render,
+    result_text, tool_choice,
+};
 pub use replay::{
     Decide, Divergence, Replacement, Replay, ReplayReport, RequestDivergence, UnverifiableDecision,
     UnverifiableReason, replay,
@@ -175,7 +178,7 @@ pub use scope::Scope;
 pub use session::{
     ApprovalQuestion, CallProgress, CallState, CallValidity, Delivery, Hold, MeasuredRequest,
     OutsideSandbox, PendingContext, Phase, QueuedContext, QueuedInput, Session, SessionTotals,
-    StopRequest, Turn, TurnUsage,
+    StopRequest, Turn, TurnUsage, UserCommand,
 };
 pub use settings::{Concurrency, EffectClass, Mode, Permissions, Settings, ToolGrammar, ToolSpec};
 pub use snapshot::{Cycle, CycleCall, CycleMessages, TurnSnapshot, TurnSnapshots};

@@ -17,6 +17,12 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for NonEmpty<T> {
 }
 
 impl<T> NonEmpty<T> {
+    /// Builds a list of one element.
+    #[must_use]
+    pub fn new(first: T) -> Self {
+        Self(alloc::vec![first])
+    }
+
     /// Builds a non-empty list; `None` if `list` is empty.
     #[must_use]
     pub fn from_vec(list: Vec<T>) -> Option<Self> {

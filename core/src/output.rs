@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::budget;
 use crate::call::Observation;
-use crate::fact::{FactGroup, ProgramFact, RunFact, SampleFact, TurnFact};
+use crate::fact::{FactGroup, InputFact, ProgramFact, RunFact, SampleFact, TurnFact};
 use crate::history::History;
 use crate::id::{CallId, Seq};
 use crate::item::Item;
@@ -225,6 +225,11 @@ impl OutputFinder {
                     self.add(here, call.inline);
                 }
             }
+            FactGroup::Input(InputFact::InputAccepted(fact)) => {
+                if fact.call.is_some() {
+                    self.add(here, true);
+                }
+            }
             FactGroup::Program(ProgramFact::ProgramCalled(_)) => self.add(here, true),
             FactGroup::Run(RunFact::CallObserved(fact)) if Some(fact.call) == self.call => {
                 return OutputSearch::Found(fact.observation.clone());
@@ -242,7 +247,13 @@ impl OutputFinder {
             | FactGroup::Session(_)
             | FactGroup::Recovery(_)
             | FactGroup::Goal(_)
-            | FactGroup::Input(_)
+            | FactGroup::Input(
+                InputFact::InputQueued(_)
+                | InputFact::InputBlocked(_)
+                | InputFact::InputEdited(_)
+                | InputFact::InputMoved(_)
+                | InputFact::InputWithdrawn(_),
+            )
             | FactGroup::Hook(_)
             | FactGroup::Context(_)
             | FactGroup::Compaction(_)

@@ -143,6 +143,19 @@ pub fn program_report_text(observation: &Observation) -> String {
     context::frame(context::PROGRAM, &observation.output)
 }
 
+/// Returns the text that announces a user's command to the model. Its result follows in a text of its
+/// own.
+#[must_use]
+pub fn command_text(command: &str) -> String {
+    format!("I ran a command in the session, by myself. Its result follows.\n$ {command}")
+}
+
+/// Returns the framed result of a user's command. The output cannot close the frame.
+#[must_use]
+pub fn command_result_text(observation: &Observation, edited: Option<&str>) -> String {
+    context::frame(context::COMMAND, &result_text(observation, edited))
+}
+
 /// Returns the output of a call for the model, after its exit code and the arguments that it ran
 /// with, if they were edited.
 #[must_use]

@@ -137,7 +137,7 @@ fn random_worlds_reach_both_ends() {
     let mut runner = TestRunner::deterministic();
     let strategy = random::script(60);
     let mut reached = BTreeSet::new();
-    for _ in 0..2_048 {
+    for _ in 0..4_096 {
         let script = strategy.new_tree(&mut runner).unwrap().current();
         let world = world::run(Transitions::CORE, &script).unwrap();
         let (made, open) = snapshots(world.log());

@@ -130,9 +130,10 @@ fn plain(fact: &Fact) -> Fact {
             command_key: None,
             dry_run: false,
             result_of: queued.result_of.map(|_| CallId(0)),
+            command: None,
         }),
         Fact::InputAccepted(_) | Fact::InputBlocked(_) | Fact::InputWithdrawn(_) => {
-            Fact::InputAccepted(InputAccepted { input: InputId(0) })
+            Fact::InputAccepted(InputAccepted { input: InputId(0), call: None })
         }
         Fact::TurnOpened(_) => Fact::TurnOpened(TurnOpened {
             reason: Reason::Retry,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use windlass_core::{
-    AgentSpec, Edit, EffectClass, Rule, RuleVerdict, Settings, ToolSpec, program_tool,
+    AgentSpec, CallItem, Edit, EffectClass, Rule, RuleVerdict, Settings, ToolSpec, program_tool,
 };
 use windlass_ports::arguments_sha256;
 use windlass_ports::json::duplicate_key;
@@ -14,7 +14,7 @@ use windlass_ports::{ArgumentPath, ToolCall, ToolExecutor};
 
 use crate::json_schema::{JsonSchema, SchemaFault};
 use crate::output_schema::OutputValidator;
-use crate::rules::{ComparedCall, MatchedRules, TextFormats};
+use crate::rules::{ComparedCall, MatchedRules, TextFormat, TextFormats};
 use crate::{program, rules};
 
 /// Most violations that one message names.
@@ -254,6 +254,32 @@ impl Checker {
         };
         let given: Option<Map<String, Value>> = serde_json::from_str(arguments).ok();
         given.is_some_and(|given| given.get(name) == Some(&Value::Bool(true)))
+    }
+
+    /// Returns the call of a user's command line: of the first tool of the executor whose schema has an
+    /// argument of the format `shell`.
+    pub(crate) fn command(&self, command: &str) -> Option<CallItem> {
+        let mut tools = self.settings.tools.iter();
+        let (tool, argument) = tools.find_map(|tool| {
+            let runs = !tool.client && tool.agent.is_none();
+            let formats = self.formats.get(&tool.name).filter(|_| runs)?;
+            let (name, _) = formats.iter().find(|(_, format)| **format == TextFormat::Shell)?;
+            Some((tool, name.clone()))
+        })?;
+        let arguments = Map::from_iter([(argument, Value::from(command))]);
+        let edit = self.edit(&tool.name, Value::Object(arguments).to_string().into());
+        Some(CallItem {
+            provider_id: String::new(),
+            name: tool.name.clone(),
+            arguments: edit.text.to_string(),
+            fault: edit.fault,
+            rules: edit.rules,
+            possible_rules: edit.possible_rules,
+            outside_sandbox: edit.outside_sandbox,
+            sha256: edit.sha256,
+            opaque: None,
+            inline: false,
+        })
     }
 
     /// Validates arguments that replace a model's.

@@ -20,7 +20,7 @@ use crate::hook_rounds::RoundStep;
 use crate::id::CallId;
 use crate::program::CallOutcome;
 use crate::record::RecordedFact;
-use crate::render::program_report_text;
+use crate::render::{command_result_text, program_report_text};
 use crate::rule::RuleVerdict;
 use crate::scope::Scope;
 use crate::session::{
@@ -171,6 +171,9 @@ pub(crate) fn edit(
     call.arguments = Digest::EMPTY.part(edit.text.as_bytes());
     call.sha256 = edit.sha256;
     call.edited = Some(context::edited(&edit.text));
+    if let Some(command) = &mut call.command {
+        command.edited = Some(edit.text.clone());
+    }
     if call.label.is_some() {
         call.label = Some(reported_line(&call.tool, &edit.text));
     }
@@ -361,9 +364,13 @@ pub(crate) fn on_observed(
     }
     let done = fact.observation.status == ObservationStatus::Done;
     let goal = done && call.validity == CallValidity::Goal;
-    let observation = match call.inline {
-        true => context::framed(&program_report_text(&fact.observation)),
-        false => context::observation(&fact.visible_observation(), call.edited),
+    let observation = match (&call.command, call.inline) {
+        (Some(command), _) => {
+            let edited = command.edited.as_deref();
+            context::user(&command_result_text(&fact.visible_observation(), edited))
+        }
+        (None, true) => context::framed(&program_report_text(&fact.observation)),
+        (None, false) => context::observation(&fact.visible_observation(), call.edited),
     };
     call.progress = CallProgress::Done { observation, ran };
     call.hook_rounds.open = None;

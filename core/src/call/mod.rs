@@ -15,7 +15,9 @@ pub(crate) mod suspension;
 
 pub(crate) use excerpt::{excerpt, shown};
 pub(crate) use facts::edit;
-pub use state::{ApprovalQuestion, CallProgress, CallState, CallValidity, OutsideSandbox};
+pub use state::{
+    ApprovalQuestion, CallProgress, CallState, CallValidity, OutsideSandbox, UserCommand,
+};
 pub use suspension::{ASK_USER_TOOL, SuspendedCall, Suspension, UserAnswer, UserQuestion};
 
 use alloc::string::String;

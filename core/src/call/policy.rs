@@ -24,7 +24,14 @@ pub(super) fn decide(
     effect: EffectClass,
     word: &CombinedVerdict,
 ) -> CallDecided {
-    let (verdict, by, reason) = match verdict(turn, call, effect, word) {
+    let verdict = match verdict(turn, call, effect, word) {
+        // Whoever makes a call allows it.
+        (Verdict::Ask, ..) if call.command.is_some() => {
+            (Verdict::Allow, Decider::Policy, String::from("the user runs it"))
+        }
+        other => other,
+    };
+    let (verdict, by, reason) = match verdict {
         (Verdict::Allow, ..) if call.held => {
             let reason = String::from("an earlier process left it, and a person decides now");
             (Verdict::Ask, Decider::Policy, reason)
@@ -63,7 +70,14 @@ fn verdict(
     effect: EffectClass,
     word: &CombinedVerdict,
 ) -> (Verdict, Decider, String) {
-    let (mine, why) = mode_verdict(&turn.settings, effect);
+    let permissions = turn.settings.permissions;
+    let (mine, why) = match &call.command {
+        None => mode_verdict(&turn.settings, effect),
+        Some(_) => match command_denial(permissions, effect) {
+            Some(why) => (Verdict::Deny, why),
+            None => (Verdict::Allow, "the user runs it"),
+        },
+    };
     let deny = |by, reason: &str| (Verdict::Deny, by, String::from(reason));
     if mine == Verdict::Deny {
         return deny(Decider::Policy, why);
@@ -108,6 +122,16 @@ pub(crate) fn permitted(
         (_, Some(RuleVerdict::Allow)) => Verdict::Allow,
         (mine, None) => mine,
     }
+}
+
+/// Returns the denial of a user's command by the permissions, if they deny it. The mode limits the
+/// model alone.
+pub(crate) fn command_denial(
+    permissions: Permissions,
+    effect: EffectClass,
+) -> Option<&'static str> {
+    let denies = permissions == Permissions::ReadOnly && effect != EffectClass::ReadOnly;
+    denies.then_some(denial::READ_ONLY)
 }
 
 /// Returns the verdict of the mode and the permissions.

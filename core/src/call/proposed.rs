@@ -15,7 +15,7 @@ use crate::hook_rounds::HookRounds;
 use crate::id::{CallId, Seq};
 use crate::item::CallItem;
 use crate::program::{PROGRAM_TOOL, call_line};
-use crate::session::{CallProgress, CallState, CallValidity, OutsideSandbox, Turn};
+use crate::session::{CallProgress, CallState, CallValidity, OutsideSandbox, Turn, UserCommand};
 use crate::settings::EffectClass;
 
 /// Returns a call as it enters the state, with its validity.
@@ -63,6 +63,14 @@ pub(crate) fn program_call(turn: &Turn, seq: Seq, program: CallId, call: &CallIt
     CallState { label: line, ..state(turn, seq, call, fitness, Some(program)) }
 }
 
+/// Returns the call of a user's command as it enters the state, with its validity. A user needs no
+/// offer of the tool, so a deferred one runs too.
+pub(crate) fn command_call(turn: &Turn, seq: Seq, call: &CallItem) -> CallState {
+    let found = BTreeSet::from([call.name.clone()]);
+    let validity = validity(turn, &found, call);
+    CallState { command: Some(UserCommand::default()), ..state(turn, seq, call, validity, None) }
+}
+
 /// Returns the size of a program call's name, as shown to the model.
 pub(crate) fn reported_line(tool: &str, arguments: &str) -> ItemFingerprint {
     context::reported_call(&call_line(tool, arguments))
@@ -98,6 +106,7 @@ fn state(
         matched: None,
         parent,
         suspended: None,
+        command: None,
     };
     state.apply_rules(&turn.settings, &call.rules, &call.possible_rules);
     state

@@ -78,6 +78,18 @@ pub struct CallState {
     /// State for its next run, if a run was suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<Arc<SuspendedCall>>,
+    /// Present if a user made the call: a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<UserCommand>,
+}
+
+/// A call that a user made. The conversation shows it as text of the user, not as a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserCommand {
+    /// Arguments that a hook put in the place of the user's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited: Option<Arc<str>>,
 }
 
 /// Request of a call to run outside of the sandbox. A person decides, whatever else allows the call.

@@ -67,9 +67,11 @@ fn settle_or_decide(
             Some(client::stopped(call, "it may not go on"))
         }
         (CallProgress::Denied { reason, by_person }, _) => {
-            let words = match by_person {
-                true => denial::by_person(reason),
-                false => denial::result(reason),
+            let words = match (by_person, &call.command) {
+                // No model is advised: a user made the call.
+                (_, Some(_)) => reason.clone(),
+                (true, None) => denial::by_person(reason),
+                (false, None) => denial::result(reason),
             };
             Some(observed(call, ObservationStatus::Denied, words))
         }

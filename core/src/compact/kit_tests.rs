@@ -80,13 +80,14 @@ impl TestConversation {
             dry_run: false,
             command_key: None,
             result_of: None,
+            command: None,
         }));
         let input = InputId(queued.0);
         if let Some((_, _, lasting)) = context {
             let from = ContextSource::Presenter { input, part: 0 };
             self.fact(Fact::ContextInjected(ContextInjected { from, lifetime: lasting }));
         }
-        self.fact(Fact::InputAccepted(InputAccepted { input }));
+        self.fact(Fact::InputAccepted(InputAccepted { input, call: None }));
     }
 
     pub(super) fn text_input(&mut self, text: &str) {

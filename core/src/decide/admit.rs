@@ -18,7 +18,7 @@ pub(crate) fn admit(plan: &Plan, turn: &Turn, queued: &QueuedInput) -> NextFact 
     }
     NextFact::from(block_input(turn, queued))
         .or(|| NextFact::from(context::before_input(plan, turn, queued)))
-        .or(|| NextFact::Fact(Fact::InputAccepted(InputAccepted { input: queued.id })))
+        .or(|| NextFact::Fact(Fact::InputAccepted(InputAccepted { input: queued.id, call: None })))
 }
 
 /// Returns the fact that blocks an input, if its hooks block it.

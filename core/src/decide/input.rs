@@ -5,14 +5,14 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{Plan, answer, context, queue, recover, turn, widening};
+use super::{Plan, answer, command, context, queue, recover, turn, widening};
 use crate::call;
 use crate::detached;
 use crate::error::Reject;
 use crate::evolve::hold_after;
 use crate::fact::{
     CompactionRequested, ContextPart, Fact, GoalSet, InputQueued, InterruptRequested,
-    SettingsChanged, StopTiming,
+    PermissionsNarrowed, SettingsChanged, StopTiming,
 };
 use crate::goal::Goal;
 use crate::hook_rounds::hooks;
@@ -48,9 +48,11 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
                 command_key: plan.key.take(),
                 dry_run,
                 result_of: None,
+                command: None,
             };
             on_send(plan, said, turn)
         }
+        Input::RunCommand { scope, text, call } => command::on_run(plan, scope, text, call),
         Input::ChildEnded { scope, call, text } => {
             detached::on_child_ended(plan, &scope, call, text)
         }
@@ -74,7 +76,7 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
         }
         Input::Close => hooks::on_close(plan),
         Input::Recover => recover::on_recovered(plan),
-        Input::Narrow { to } => plan.push(Fact::PermissionsNarrowed(to)),
+        Input::Narrow { to } => on_narrow(plan, to),
         Input::Tick => Ok(()),
         Input::SampleEvent { key, event: news } => {
             answer::report(plan, key, EffectReport::SampleEvent(news))
@@ -115,6 +117,7 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
         | Input::SetGoal { scope, .. }
         | Input::Compact { scope, .. }
         | Input::Send { scope, .. }
+        | Input::RunCommand { scope, .. }
         | Input::ChildEnded { scope, .. }
         | Input::EditInput { scope, .. }
         | Input::MoveInput { scope, .. }
@@ -195,11 +198,19 @@ fn on_configure(
         (Widening::Forbidden, None) | (Widening::Allowed, _) => {}
     }
     let key = plan.key.take();
+    let rules = plan.session.settings.rules.clone();
     plan.push(Fact::SettingsChanged(SettingsChanged {
         by: Arc::new(scope),
         settings: Arc::new(settings),
         key,
-    }))
+    }))?;
+    command::withdraw_if_changed(plan, &rules)
+}
+
+fn on_narrow(plan: &mut Plan, to: PermissionsNarrowed) -> Result<(), Reject> {
+    let rules = plan.session.settings.rules.clone();
+    plan.push(Fact::PermissionsNarrowed(to))?;
+    command::withdraw_if_changed(plan, &rules)
 }
 
 fn on_set_goal(plan: &mut Plan, scope: Scope, goal: Option<Goal>) -> Result<(), Reject> {
@@ -230,15 +241,8 @@ fn on_compact(plan: &mut Plan, scope: Scope, focus: Option<String>) -> Result<()
 }
 
 fn on_send(plan: &mut Plan, mut said: InputQueued, about: Option<TurnId>) -> Result<(), Reject> {
-    require_visible(plan, &said.scope)?;
-    if said.text.trim().is_empty() {
-        return Err(Reject::Empty);
-    }
-    if let Some(key) = &said.key {
-        require_new_key(plan, key)?;
-    }
+    require_acceptable(plan, &said)?;
     queue::require_running(plan, about)?;
-    require_room(plan)?;
     let limits = plan.session.settings.limits.within(&plan.ceiling);
     context::fits(&said.context, limits.context_bytes)?;
     if said.images.len() > Image::MAX_PER_INPUT {
@@ -247,14 +251,7 @@ fn on_send(plan: &mut Plan, mut said: InputQueued, about: Option<TurnId>) -> Res
             limit: Image::MAX_PER_INPUT,
         });
     }
-    // An input that opens a turn at once does not wait, so a limit of 0 rejects only those that
-    // would.
-    let of_users = plan.session.queue.iter().filter(|queued| queued.result.is_none());
-    let waiting = u32::try_from(of_users.count()).unwrap_or(u32::MAX);
-    let opens = waiting == 0 && plan.session.turn().is_none();
-    if !opens && waiting >= limits.queue {
-        return Err(Reject::QueueFull { waiting });
-    }
+    require_place(plan)?;
     // A turn without dry run would execute what should only be planned, so the input gets the next
     // turn.
     let for_real = plan.session.turn().is_some_and(|turn| !turn.dry_run);
@@ -262,6 +259,31 @@ fn on_send(plan: &mut Plan, mut said: InputQueued, about: Option<TurnId>) -> Res
         said.delivery = Delivery::FollowUp;
     }
     plan.push(Fact::InputQueued(said))
+}
+
+/// Rejects an input that says nothing, is repeated, or has no room in the session.
+pub(super) fn require_acceptable(plan: &Plan, said: &InputQueued) -> Result<(), Reject> {
+    require_visible(plan, &said.scope)?;
+    if said.text.trim().is_empty() {
+        return Err(Reject::Empty);
+    }
+    if let Some(key) = &said.key {
+        require_new_key(plan, key)?;
+    }
+    require_room(plan)
+}
+
+/// Rejects an input if too many wait. One that opens a turn at once does not wait, so a limit of 0
+/// rejects only those that would.
+pub(super) fn require_place(plan: &Plan) -> Result<(), Reject> {
+    let limits = plan.session.settings.limits.within(&plan.ceiling);
+    let of_users = plan.session.queue.iter().filter(|queued| queued.result.is_none());
+    let waiting = u32::try_from(of_users.count()).unwrap_or(u32::MAX);
+    let opens = waiting == 0 && plan.session.turn().is_none();
+    if !opens && waiting >= limits.queue {
+        return Err(Reject::QueueFull { waiting });
+    }
+    Ok(())
 }
 
 /// Removes parts with a repeated name; the last one of each name counts.

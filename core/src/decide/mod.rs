@@ -6,6 +6,7 @@
 
 pub(crate) mod admit;
 mod answer;
+mod command;
 pub(crate) mod compaction;
 pub(crate) mod context;
 pub(crate) mod empty_answer;

@@ -28,6 +28,10 @@ pub(super) fn on_edit(
 ) -> Result<(), Reject> {
     require_visible(plan, &scope)?;
     let queued = changeable(plan, input)?;
+    if queued.command.is_some() {
+        let why = "a command that waits is not edited: withdraw it and send another";
+        return Err(Reject::CommandRefused(why.into()));
+    }
     if text.trim().is_empty() {
         return Err(Reject::Empty);
     }

@@ -1,6 +1,6 @@
 //! Recovery: how a new process handles the effects of the previous one.
 
-use super::{Plan, turn};
+use super::{Plan, command, turn};
 use crate::call::restarts;
 use crate::desired_effects::desired_effects;
 use crate::effect::{DesiredEffect, EffectKey};
@@ -22,6 +22,7 @@ pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
     if hears && session.start.is_none() {
         plan.push(Fact::SessionResumed(SessionResumed {}))?;
     }
+    command::withdraw_recovered(plan)?;
     let late = plan.session.turn().filter(|_| !plan.session.turn_is_inherited());
     if let Some(fact) = late.and_then(|turn| turn::overdue(plan, turn)) {
         plan.push(fact)?;

@@ -194,9 +194,9 @@ pub(crate) fn ask(plan: &Plan, turn: &Turn) -> NextFact {
 
 /// Returns the end of the turn, or the goal fact that must precede it.
 pub(crate) fn settle(plan: &Plan, turn: &Turn, outcome: TurnOutcome) -> Fact {
-    // A turn that only compacts does nothing towards the goal.
+    // A turn that asks no model does nothing towards the goal.
     let end = || goal::end_with_turn(plan, &outcome);
-    if let Some(fact) = turn.compaction.is_none().then(end).flatten() {
+    if let Some(fact) = turn.asks_model().then(end).flatten() {
         return fact;
     }
     Fact::TurnSettled(TurnSettled {

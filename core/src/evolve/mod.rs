@@ -24,8 +24,11 @@ use crate::hook::SessionStart;
 use crate::hook_rounds::HookRounds;
 use crate::id::{InputId, Seq};
 use crate::record::RecordedFact;
+use crate::render::command_text;
 use crate::rewind::RewindPoints;
-use crate::session::{Hold, Phase, QueuedContext, QueuedInput, Session, SessionTotals, Turn};
+use crate::session::{
+    Delivery, Hold, Phase, QueuedContext, QueuedInput, Session, SessionTotals, Turn,
+};
 use crate::stage::{Transition, compacting, executing, sampling};
 use crate::{call, ceiling, detached, goal, hook_rounds, rewind, title, undo};
 
@@ -219,6 +222,9 @@ fn on_input_queued(
     recorded: &RecordedFact,
     fact: &InputQueued,
 ) -> Result<(), InvalidFact> {
+    if fact.command.is_some() && !is_plain_command(fact) {
+        return Err(invalid_fact(recorded, "a command has nothing but its text, and its own turn"));
+    }
     let result = detached::take_result(session, recorded, fact)?;
     if result.is_none() {
         session.hold = Hold::Free;
@@ -236,14 +242,24 @@ fn on_input_queued(
         id: InputId(recorded.seq.0),
         scope: fact.scope.clone(),
         delivery: fact.delivery,
-        text: shown::user(&fact.text),
+        text: match fact.command {
+            Some(_) => shown::user(&command_text(&fact.text)),
+            None => shown::user(&fact.text),
+        },
         context: context.into(),
         images: fact.images.iter().map(shown::image).collect(),
         dry_run: fact.dry_run,
         result,
+        command: fact.command.clone(),
     });
     queue::discard_unless_next(session, first);
     Ok(())
+}
+
+/// Returns true if an input has nothing that only prompts have.
+fn is_plain_command(fact: &InputQueued) -> bool {
+    let bare = fact.context.is_empty() && fact.images.is_empty() && fact.result_of.is_none();
+    bare && fact.delivery == Delivery::Turn && !fact.dry_run
 }
 
 /// Remembers the keys of a fact, and forgets those of the oldest fact if there are too many.

@@ -19,6 +19,9 @@ pub(super) fn on_edited(
     fact: &InputEdited,
 ) -> Result<(), InvalidFact> {
     require_changeable(session, recorded, fact.input)?;
+    if session.queued(fact.input).is_some_and(|queued| queued.command.is_some()) {
+        return Err(invalid_fact(recorded, "a command is not edited"));
+    }
     let mut waiting = session.queue.iter_mut();
     if let Some(queued) = waiting.find(|queued| queued.id == fact.input) {
         queued.text = context::user(&fact.text);

@@ -105,6 +105,7 @@ fn queued() -> Fact {
         dry_run: false,
         command_key: None,
         result_of: None,
+        command: None,
     })
 }
 

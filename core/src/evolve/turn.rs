@@ -22,7 +22,7 @@ use crate::reason::Reason;
 use crate::record::RecordedFact;
 use crate::session::{Hold, PendingContext, Phase, Session, Turn, TurnUsage};
 use crate::settings::{Settings, ToolSpec};
-use crate::stage::{Stage, Transition, TurnOpening};
+use crate::stage::{Executing, Stage, Transition, TurnOpening};
 
 pub(super) fn on_turn(
     session: &mut Session,
@@ -95,6 +95,12 @@ fn on_opened(
         compaction: match opening {
             TurnOpening::Compaction(_) => session.compaction.take(),
             TurnOpening::Input(_) | TurnOpening::Goal(_) => None,
+        },
+        command: match opening {
+            TurnOpening::Input(input) => {
+                session.queued(input).is_some_and(|queued| queued.command.is_some())
+            }
+            TurnOpening::Goal(_) | TurnOpening::Compaction(_) => false,
         },
         compacted: None,
         compacting: 0,
@@ -182,9 +188,14 @@ pub(crate) fn on_input_accepted(
     recorded: &RecordedFact,
     fact: &InputAccepted,
 ) -> Result<(), InvalidFact> {
+    if session.queued(fact.input).is_some_and(|queued| queued.command != fact.call) {
+        return Err(invalid_fact(recorded, "its call is another one"));
+    }
     let turn = turn_of(session, recorded)?;
     let at = HookOccurrence::PromptSubmitted { input: fact.input };
     match turn.hook_rounds.step(&turn.settings.hooks, at, "") {
+        // The hooks on a command are those of its call.
+        _ if fact.call.is_some() => {}
         RoundStep::Finished(
             CombinedVerdict::Pass | CombinedVerdict::Allow | CombinedVerdict::Ask,
         ) => {}
@@ -193,11 +204,16 @@ pub(crate) fn on_input_accepted(
         }
     }
     let ending = turn.stage.rules().concludes();
-    if turn.stop.is_some() || !(ending || turn.pending.is_empty()) {
+    // A command asks no model, so context stays pending.
+    let injected = turn.pending.is_empty() || fact.call.is_some();
+    if turn.stop.is_some() || !(ending || injected) {
         return Err(invalid_fact(recorded, "it is not let in here"));
     }
     let turn = allowed(session, recorded, Transition::Accept(fact.input))?;
-    turn.stage = Stage::Ready(turn.stage.rules().accepted(fact.input));
+    turn.stage = match &fact.call {
+        Some(call) => Stage::Executing(Executing::command(turn, recorded.seq, call)),
+        None => Stage::Ready(turn.stage.rules().accepted(fact.input)),
+    };
     let queued = take_from_queue(session, fact.input);
     let queued = queued.ok_or_else(|| invalid_fact(recorded, "no such input waits"))?;
     let parts = core::iter::once(&queued.text).chain(queued.images.iter());
@@ -228,8 +244,8 @@ fn take_from_queue(session: &mut Session, input: InputId) -> Option<crate::sessi
 
 /// Settles the turn. It leaves a hold if it was interrupted, was asked to stop after its step, or
 /// ran out of time before its input was admitted. A later input of a user lifts the hold. A turn
-/// that only compacts leaves the goal as it is, and also the hold, unless the user continued the
-/// session to begin it. One that a fork inherited leaves the hold.
+/// that asks no model leaves the goal as it is. One that only compacts also leaves the hold, unless
+/// the user continued the session to begin it. One that a fork inherited leaves the hold.
 fn on_settled(
     session: &mut Session,
     recorded: &RecordedFact,
@@ -251,8 +267,8 @@ fn on_settled(
         return Err(invalid_fact(recorded, "it does not say what the turn took"));
     }
     let turn = allowed(session, recorded, Transition::Settle(&fact.outcome))?;
-    let compacts = turn.compaction.is_some();
-    if steers && !compacts && fact.outcome == TurnOutcome::Completed {
+    let asks_model = turn.asks_model();
+    if steers && asks_model && fact.outcome == TurnOutcome::Completed {
         return Err(invalid_fact(recorded, "the user has spoken to it meanwhile"));
     }
     let goal = turn.goal;
@@ -269,7 +285,7 @@ fn on_settled(
     };
     if let Some(state) = &mut session.goal
         && state.status == GoalStatus::Waiting
-        && !compacts
+        && asks_model
     {
         state.status = match crate::goal::facts::status_after(&fact.outcome) {
             // It replaced the goal of the turn, and has had no turn yet.

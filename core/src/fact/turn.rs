@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{CallId, InputId, Seq};
 use crate::image::Image;
+use crate::item::CallItem;
 use crate::limits::Limits;
 use crate::outcome::{InterruptSource, TurnOutcome};
 use crate::reason::Reason;
@@ -42,6 +43,9 @@ pub struct InputQueued {
     /// Call whose detached child has this result, if the input carries one. No user wrote it then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_of: Option<CallId>,
+    /// Call that the user makes with this input, in place of a prompt. The text is its command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Arc<CallItem>>,
 }
 
 /// Context that a presenter adds to an input: a project's instructions, an editor's state. A part
@@ -85,12 +89,16 @@ pub struct InputBlocked {
     pub reason: String,
 }
 
-/// An input was admitted: the model may see it from now on.
+/// An input was admitted: the model may see it from now on. A user's command is a call from here on,
+/// with this fact's position as its id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputAccepted {
     /// Id of the input.
     pub input: InputId,
+    /// Call of the user, if the input is a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Arc<CallItem>>,
 }
 
 /// A user replaced the text of a waiting input. Hooks are asked about the new text.

@@ -19,7 +19,7 @@ use crate::fact::{
 use crate::hook::{Edit, Editable};
 use crate::id::{CallId, InputId};
 use crate::record::RecordedFact;
-use crate::render::PromptItem;
+use crate::render::{PromptItem, command_text};
 use crate::request_record::FailedAttempt;
 use crate::undo;
 
@@ -115,6 +115,7 @@ impl History {
                     text: fact.text.clone(),
                     context: fact.context.clone(),
                     images: fact.images.clone(),
+                    command: fact.command.is_some(),
                 };
                 self.waiting.insert(InputId(recorded.seq.0), waiting);
             }
@@ -123,9 +124,16 @@ impl History {
                 let waiting =
                     waiting.ok_or_else(|| invalid_fact(recorded, "no such input waits"))?;
                 self.begin(recorded, ConversationUnitKind::Request);
-                self.items.push(PromptItem::User { text: waiting.text });
+                let text = match waiting.command {
+                    true => command_text(&waiting.text).into(),
+                    false => waiting.text,
+                };
+                self.items.push(PromptItem::User { text });
                 for image in waiting.images {
                     self.items.push(PromptItem::Image { image: Arc::new(image) });
+                }
+                if let Some(call) = &fact.call {
+                    self.begin_command(recorded, call);
                 }
             }
             InputFact::InputBlocked(fact) => {

@@ -6,27 +6,18 @@ use alloc::vec::Vec;
 
 use super::{ConversationUnitKind, History, OutstandingCall, cut_off};
 use crate::call::shown;
-use crate::fact::{Retained, SampleCut};
+use crate::fact::{ContextLifetime, Retained, SampleCut};
 use crate::id::{CallId, Seq};
-use crate::item::Item;
+use crate::item::{CallItem, Item};
 use crate::program::PROGRAM_TOOL;
 use crate::record::RecordedFact;
-use crate::render::PromptItem;
+use crate::render::{PromptItem, command_result_text};
 
 impl History {
     pub(super) fn add(&mut self, seq: Seq, item: &Item) {
         self.open_items.push((seq, item.clone()));
         if let Item::Call(call) = item {
-            self.calls.push(OutstandingCall {
-                id: CallId(seq.0),
-                call: call.clone(),
-                edited: None,
-                observation: None,
-                form: None,
-                started: false,
-                report: None,
-                program: None,
-            });
+            self.calls.push(OutstandingCall::new(CallId(seq.0), call));
         }
     }
 
@@ -78,6 +69,10 @@ impl History {
         }
         self.ended = None;
         self.answered = None;
+        if let Some(command) = self.calls.pop_if(|call| call.command) {
+            self.commit_command(recorded, command);
+            return;
+        }
         if !self.open_items.is_empty() {
             self.begin(recorded, ConversationUnitKind::Sample);
         }
@@ -121,6 +116,24 @@ impl History {
         for item in spoken.into_iter().chain(told) {
             self.items.push(item);
         }
+    }
+
+    /// Begins a user's command: its result follows.
+    pub(super) fn begin_command(&mut self, recorded: &RecordedFact, call: &Arc<CallItem>) {
+        self.discard_sample();
+        let id = CallId(recorded.seq.0);
+        self.calls.push(OutstandingCall { command: true, ..OutstandingCall::new(id, call) });
+        self.ended = Some(recorded.seq);
+    }
+
+    fn commit_command(&mut self, recorded: &RecordedFact, command: OutstandingCall) {
+        let Some(observation) = &command.observation else { return };
+        let seen = shown(observation, command.form, command.id);
+        let text = command_result_text(&seen, command.edited.as_deref());
+        let (name, lifetime) = (None, ContextLifetime::Turn);
+        self.begin(recorded, ConversationUnitKind::Context { name, lifetime });
+        self.items.push(PromptItem::User { text: text.into() });
+        self.inline_program = Some(command);
     }
 
     /// Removes the ids of calls that have left the conversation.

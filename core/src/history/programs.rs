@@ -77,8 +77,8 @@ impl History {
         made.map(OutstandingCall::state).collect()
     }
 
-    /// Returns the inline program of the latest answer once the answer has entered the
-    /// conversation, where it is no call.
+    /// Returns the inline program of the latest answer, or the command of the user, once it has
+    /// entered the conversation, where it is no call.
     #[must_use]
     pub fn inline_program(&self, program: CallId) -> Option<ProgramCallState> {
         let call = self.inline_program.iter().find(|call| call.id == program)?;
@@ -86,16 +86,8 @@ impl History {
     }
 
     pub(super) fn on_program_called(&mut self, seq: Seq, program: CallId, call: &Arc<CallItem>) {
-        self.calls.push(OutstandingCall {
-            id: CallId(seq.0),
-            call: call.clone(),
-            edited: None,
-            observation: None,
-            form: None,
-            started: false,
-            report: None,
-            program: Some(program),
-        });
+        let program = Some(program);
+        self.calls.push(OutstandingCall { program, ..OutstandingCall::new(CallId(seq.0), call) });
     }
 
     /// Returns the report on the calls of a program that reported nothing itself.

@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeSet;
 
-use super::History;
+use super::{History, OutstandingCall};
 use crate::compaction::VisiblePart;
 use crate::context;
 use crate::id::{InputId, Seq};
@@ -56,7 +56,7 @@ impl History {
             Item::Call(call) => Some((seq.0, call)),
             Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) => None,
         });
-        let answered = self.calls.iter().filter(|call| call.program.is_none());
+        let answered = self.calls.iter().filter(|call| call.program.is_none() && !call.command);
         if !arrived.eq(answered.map(|call| (call.id.0, &call.call))) {
             return Err("the calls that are out are not those of the answer");
         }
@@ -64,7 +64,8 @@ impl History {
         if programs.any(|program| self.call(program).is_none()) {
             return Err("a call is out of a program that is not");
         }
-        if self.inline_program.iter().any(|call| !call.call.inline || call.observation.is_none()) {
+        let alone = |call: &OutstandingCall| call.call.inline || call.command;
+        if self.inline_program.iter().any(|call| !alone(call) || call.observation.is_none()) {
             return Err("what stood in the text of the answer is no program that has ended");
         }
         let positions = self.waiting.keys().map(|input| Seq(input.0));

@@ -185,9 +185,11 @@ impl Machine {
 fn opens_turns(input: &Input) -> bool {
     match input {
         Input::Keyed { input, .. } => opens_turns(input),
-        Input::Compact { .. } | Input::Send { .. } | Input::ChildEnded { .. } | Input::Continue => {
-            true
-        }
+        Input::Compact { .. }
+        | Input::Send { .. }
+        | Input::RunCommand { .. }
+        | Input::ChildEnded { .. }
+        | Input::Continue => true,
         Input::Configure { .. }
         | Input::SetGoal { .. }
         | Input::EditInput { .. }

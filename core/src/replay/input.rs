@@ -36,6 +36,7 @@ pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[RecordedFact])
         | InputKind::SetGoal
         | InputKind::Compact
         | InputKind::Send
+        | InputKind::RunCommand
         | InputKind::ChildEnded
         | InputKind::EditInput
         | InputKind::MoveInput
@@ -139,6 +140,14 @@ fn written(session: &Session, fact: &Fact, facts: &[RecordedFact]) -> Vec<Input>
                 scope: (**scope).clone(),
                 call: *call,
                 text: String::from(&**text),
+            },
+        ),
+        FactGroup::Input(InputFact::InputQueued(fact)) if fact.command.is_some() => (
+            fact.command_key.as_ref(),
+            Input::RunCommand {
+                scope: (*fact.scope).clone(),
+                text: String::from(&*fact.text),
+                call: fact.command.clone(),
             },
         ),
         FactGroup::Input(InputFact::InputQueued(fact)) => (

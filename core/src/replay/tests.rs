@@ -63,9 +63,10 @@ fn a_request_that_renders_otherwise_is_told() {
         dry_run: false,
         command_key: None,
         result_of: None,
+        command: None,
     });
     let input = InputId(first.seq.0);
-    let heard = Fact::InputAccepted(InputAccepted { input });
+    let heard = Fact::InputAccepted(InputAccepted { input, call: None });
     for fact in [more, heard] {
         let (_, history) = replayed.state.as_mut().unwrap();
         let recorded = RecordedFact { fact, ..first.clone() };

@@ -20,6 +20,7 @@ use crate::goal::GoalState;
 use crate::hook::SessionStart;
 use crate::hook_rounds::HookRounds;
 use crate::id::{CallId, InputId, Seq, SessionId};
+use crate::item::CallItem;
 use crate::limits::Limits;
 use crate::outcome::InterruptSource;
 use crate::rewind::RewindPoints;
@@ -27,7 +28,9 @@ use crate::scope::Scope;
 use crate::settings::Settings;
 use crate::time::Timestamp;
 
-pub use crate::call::{ApprovalQuestion, CallProgress, CallState, CallValidity, OutsideSandbox};
+pub use crate::call::{
+    ApprovalQuestion, CallProgress, CallState, CallValidity, OutsideSandbox, UserCommand,
+};
 pub use totals::SessionTotals;
 pub(crate) use turn::is_zero;
 pub use turn::{PendingContext, StopRequest, Turn, TurnUsage};
@@ -266,6 +269,9 @@ pub struct QueuedInput {
     /// Result of a detached child that it carries, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<QueuedResult>,
+    /// Call of a user, if it is a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Arc<CallItem>>,
 }
 
 /// One part of a waiting input's context.

@@ -57,6 +57,9 @@ pub struct Turn {
     /// Request of the user that it was opened for, if it only compacts the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<CompactionRequest>,
+    /// True if it only runs a user's command.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub command: bool,
     /// Compaction whose hooks must still run.
     pub compacted: Option<(Seq, CompactionTrigger)>,
     /// Number of runs of the current or interrupted compaction.
@@ -103,6 +106,11 @@ impl Turn {
     /// Returns true if the answer has as many calls as the limit allows: further ones are surplus.
     pub(crate) fn answer_has_most_calls(&self) -> bool {
         self.calls_of_answer() >= self.limits.calls_per_sample
+    }
+
+    /// Returns true if the turn asks the model: it neither only compacts nor only runs a command.
+    pub(crate) fn asks_model(&self) -> bool {
+        self.compaction.is_none() && !self.command
     }
 
     /// Returns the subject of the turn, until it is admitted.

@@ -5,6 +5,9 @@
 //! input waits until the last result is there. Then `leave_if_done` makes the turn ready, where the
 //! input is admitted before the model is asked. A program's calls are pending together with the
 //! program, which continues when each of them has its observation.
+//!
+//! A user's command executes here too, without an answer: it is the only call, and the turn ends with
+//! it.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,7 +20,7 @@ use super::{
     StageRules, Transition, TransitionResult,
 };
 use crate::call::facts::hooks_finished;
-use crate::call::proposed::program_call;
+use crate::call::proposed::{command_call, program_call};
 use crate::call::{answer, steps};
 use crate::compaction::{ItemFingerprint, VisiblePart};
 use crate::decide::Plan;
@@ -30,7 +33,7 @@ use crate::hook::HookOccurrence;
 use crate::hook_rounds::CombinedVerdict;
 use crate::hook_rounds::hooks::{self, HookStep};
 use crate::id::Seq;
-use crate::item::StopReason;
+use crate::item::{CallItem, StopReason};
 use crate::nonempty::NonEmpty;
 use crate::outcome::{LimitKind, TurnOutcome};
 use crate::program::{ProgramEnd, SampleKind};
@@ -43,7 +46,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Executing {
-    /// Position of the `SampleStarted` of the answer.
+    /// Position of the `SampleStarted` of the answer, or of the `InputAccepted` of a user's command.
     pub started: Seq,
     /// Calls, in the order of the answer.
     pub calls: NonEmpty<CallState>,
@@ -85,7 +88,7 @@ pub enum AfterCalls {
 impl StageRules for Executing {
     fn allows(&self, session: &Session, _: &Turn, transition: Transition<'_>) -> TransitionResult {
         let so = match transition {
-            Transition::AskHooks(at) => at == self.answered() || about_steer(session, at),
+            Transition::AskHooks(at) => self.answered() == Some(at) || about_steer(session, at),
             Transition::Accept(_)
             | Transition::Block(_)
             | Transition::Inject
@@ -111,7 +114,10 @@ impl StageRules for Executing {
 
     /// The hooks on the answer precede its calls, unless the turn is to stop.
     fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
-        let answer = match hooks::at_turn(turn, self.answered(), "") {
+        let Some(answered) = self.answered() else {
+            return NextFact::or_wait(steps::next(plan, turn, &CombinedVerdict::Pass));
+        };
+        let answer = match hooks::at_turn(turn, answered, "") {
             HookStep::Add(fact) if turn.stop.is_none() => return NextFact::Fact(fact),
             HookStep::Wait if turn.stop.is_none() => return NextFact::Wait,
             HookStep::Add(_) | HookStep::Wait => &CombinedVerdict::Pass,
@@ -136,7 +142,9 @@ impl StageRules for Executing {
         self.calls.as_mut_slice()
     }
 
+    /// The limits on calls are about answers.
     fn counted(&self) -> Option<u32> {
+        self.answer()?;
         // A program's calls are counted when they are made.
         let own = |call: &&CallState| call.parent.is_none() && call.counts();
         let count = u32::try_from(self.calls.iter().filter(own).count()).unwrap_or(u32::MAX);
@@ -144,7 +152,7 @@ impl StageRules for Executing {
     }
 
     fn answer(&self) -> Option<Seq> {
-        Some(self.started)
+        (!self.is_command()).then_some(self.started)
     }
 
     fn winds_down(&self) -> bool {
@@ -172,8 +180,19 @@ impl Executing {
         }
     }
 
-    fn answered(&self) -> HookOccurrence {
-        HookOccurrence::AfterAnswer { started: self.started }
+    /// Returns the stage of a user's command, which began at this position. The turn ends with it.
+    pub(crate) fn command(turn: &Turn, began: Seq, call: &CallItem) -> Self {
+        let calls = NonEmpty::new(command_call(turn, began, call));
+        Self::new(began, calls, AfterCalls::End(TurnOutcome::Completed), SampleKind::Normal)
+    }
+
+    fn is_command(&self) -> bool {
+        self.calls.iter().any(|call| call.command.is_some())
+    }
+
+    /// Returns the occurrence of the answer, for its hooks. No answer made a user's command.
+    fn answered(&self) -> Option<HookOccurrence> {
+        self.answer().map(|started| HookOccurrence::AfterAnswer { started })
     }
 }
 

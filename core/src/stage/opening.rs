@@ -15,7 +15,7 @@ use crate::decide::turn::{is_at_rest, paused, settle};
 use crate::decide::{Plan, compaction, context};
 use crate::effect::{DesiredEffect, EffectKey};
 use crate::error::Reject;
-use crate::fact::{Fact, InputBlocked};
+use crate::fact::{Fact, InputAccepted, InputBlocked};
 use crate::hook::HookOccurrence;
 use crate::hook_rounds::hooks::{self, HookStep};
 use crate::hook_rounds::subject_name;
@@ -76,10 +76,13 @@ impl StageRules for TurnOpening {
         Err(Reject::Stale(key))
     }
 
-    /// The hooks on it come first, then a compaction, then context that precedes it. A turn that is
-    /// to pause waits for pending hooks, and admits nothing that the model would not be asked
-    /// about.
+    /// The hooks on it come first, then a compaction, then context that precedes it. None of them
+    /// precedes a user's command, which asks no model. A turn that is to pause waits for pending
+    /// hooks, and admits nothing that the model would not be asked about.
     fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
+        if turn.command {
+            return self.pause(plan, turn).or(|| self.run_command(plan));
+        }
         let begin_hooks = |at| self.begin_hook(plan, turn, at);
         let begins = begins(&plan.session).into_iter().flatten();
         begins
@@ -204,6 +207,15 @@ impl TurnOpening {
             return NextFact::Pass;
         }
         compaction::fit(plan, turn, false).unwrap_or(NextFact::Pass)
+    }
+
+    /// Admits a user's command, which is a call from then on.
+    fn run_command(self, plan: &Plan) -> NextFact {
+        let accepted = |queued: &QueuedInput| {
+            let call = queued.command.clone();
+            Fact::InputAccepted(InputAccepted { input: queued.id, call })
+        };
+        NextFact::or_wait(self.queued(plan).map(accepted))
     }
 
     fn admit(self, plan: &Plan, turn: &Turn) -> NextFact {

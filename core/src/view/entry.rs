@@ -8,11 +8,11 @@ use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallResumed, CallStarted,
     CallSuspended, Compacted, CompactionFact, CompactionFailed, CompactionRequested,
     CompactionStarted, ContextFact, ContextInjected, FactGroup, FilesRestored, GoalEnded, GoalFact,
-    GoalSet, HookDecided, HookFact, HooksAsked, InputBlocked, InputEdited, InputFact, InputMoved,
-    InputQueued, InputWithdrawn, InterruptRequested, PermissionFact, PermissionsNarrowed,
-    ProgramFact, ProgramRun, RunFact, SampleCut, SampleEnded, SampleFact, SampleStarted,
-    SessionFact, SessionOpened, SessionRenamed, SessionRewound, SettingsChanged, TurnFact,
-    TurnOpened, TurnSettled,
+    GoalSet, HookDecided, HookFact, HooksAsked, InputAccepted, InputBlocked, InputEdited,
+    InputFact, InputMoved, InputQueued, InputWithdrawn, InterruptRequested, PermissionFact,
+    PermissionsNarrowed, ProgramFact, ProgramRun, RunFact, SampleCut, SampleEnded, SampleFact,
+    SampleStarted, SessionFact, SessionOpened, SessionRenamed, SessionRewound, SettingsChanged,
+    TurnFact, TurnOpened, TurnSettled,
 };
 use crate::id::{CallId, InputId, Seq};
 use crate::item::{CallItem, Item, ReasoningItem};
@@ -129,6 +129,8 @@ pub enum CallSource {
     Sample(Seq),
     /// A program, named by the call that runs it.
     Program(CallId),
+    /// A user, whose input it is.
+    User(InputId),
 }
 
 impl CallSource {
@@ -136,7 +138,7 @@ impl CallSource {
     #[must_use]
     pub fn program(self) -> Option<CallId> {
         match self {
-            Self::Sample(_) => None,
+            Self::Sample(_) | Self::User(_) => None,
             Self::Program(program) => Some(program),
         }
     }
@@ -165,6 +167,10 @@ impl<'a> TimelineEntry<'a> {
                 GoalFact::GoalSet(fact) => SessionEntry::Goal(fact),
                 GoalFact::GoalEnded(fact) => SessionEntry::GoalEnded(fact),
             }),
+            FactGroup::Input(InputFact::InputAccepted(InputAccepted {
+                input,
+                call: Some(item),
+            })) => Self::Call(own, CallEntry::Proposed(CallSource::User(*input), item)),
             FactGroup::Input(fact) => Self::Input(match fact {
                 InputFact::InputQueued(fact) => InputEntry::Queued(fact),
                 InputFact::InputAccepted(fact) => InputEntry::Accepted(fact.input),

@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::{InputEntry, SessionEntry, TimelineEntry};
+use super::{CallEntry, CallSource, InputEntry, SessionEntry, TimelineEntry};
 use crate::id::{InputId, Seq};
 use crate::record::RecordedFact;
 
@@ -25,7 +25,8 @@ impl RewoundFacts {
             TimelineEntry::Session(SessionEntry::Rewound(fact)) => {
                 self.rewinds.push((fact.to, recorded.seq));
             }
-            TimelineEntry::Input(InputEntry::Accepted(input)) => {
+            TimelineEntry::Input(InputEntry::Accepted(input))
+            | TimelineEntry::Call(_, CallEntry::Proposed(CallSource::User(input), _)) => {
                 self.inputs.insert(input, recorded.seq);
             }
             TimelineEntry::Input(InputEntry::Blocked(fact)) => {

@@ -164,9 +164,10 @@ fn a_rewind_takes_out_what_belongs_to_turns_and_their_inputs() {
             command_key: None,
             dry_run: false,
             result_of: None,
+            command: None,
         })
     };
-    let accepted = |input| Fact::InputAccepted(InputAccepted { input: InputId(input) });
+    let accepted = |input| Fact::InputAccepted(InputAccepted { input: InputId(input), call: None });
     let edited =
         |input| Fact::InputEdited(InputEdited { by: by(), input, text: "w".into(), key: None });
     for _ in 1..=3 {

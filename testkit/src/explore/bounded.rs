@@ -193,6 +193,7 @@ impl Bounded {
             | Step::Restored { .. }
             | Step::Ceiling(_)
             | Step::Compact(_)
+            | Step::Command { .. }
             | Step::Keyed { .. }
             | Step::Interrupt { .. }
             | Step::Configure { .. }

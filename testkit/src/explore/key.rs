@@ -220,6 +220,7 @@ impl Keys {
             base_bytes: _,
             context_bytes,
             compaction,
+            command,
             compacted,
             compacting,
             announced_last: told_last,
@@ -255,7 +256,7 @@ impl Keys {
         write!(self.raw, " {pending:?} {context_bytes} {compaction:?}")?;
         write!(
             self.raw,
-            " {compacted:?} {compacting} {told_last} {retried} {empty} {program_effects:?} {rules_changed:?} \
+            " {command} {compacted:?} {compacting} {told_last} {retried} {empty} {program_effects:?} {rules_changed:?} \
              stage "
         )?;
         self.stage(stage)

@@ -36,6 +36,7 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
         matched,
         parent,
         suspended,
+        command,
     } = call;
     lines.put(name, &(id, tool));
     lines.flag(&format!("{name}.spoken"), *spoken);
@@ -47,6 +48,7 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
     lines.maybe(&format!("{name}.matched"), matched.as_ref());
     lines.maybe(&format!("{name}.parent"), parent.as_ref());
     lines.maybe(&format!("{name}.suspended"), suspended.as_ref());
+    lines.maybe(&format!("{name}.command"), command.as_ref());
     lines.put(&format!("{name}.provider_id"), provider_id);
     fitness(lines, &format!("{name}.fitness"), fit);
     lines.put(&format!("{name}.arguments"), arguments);

@@ -113,7 +113,8 @@ pub(super) fn compaction(lines: &mut Lines, name: &str, request: Option<&Compact
 }
 
 fn queued(lines: &mut Lines, name: &str, queued: &QueuedInput, history: &History) {
-    let QueuedInput { id, scope, delivery, text: words, context, images, dry_run, result } = queued;
+    let QueuedInput { id, scope, delivery, text: words, context, images, dry_run, result, command } =
+        queued;
     lines.put(&format!("{name}.input"), id);
     lines.put(&format!("{name}.scope"), scope);
     lines.put(&format!("{name}.delivery"), delivery);
@@ -128,6 +129,7 @@ fn queued(lines: &mut Lines, name: &str, queued: &QueuedInput, history: &History
         part(lines, &format!("{name}.image.{index}"), shown);
     }
     lines.flag(&format!("{name}.dry_run"), *dry_run);
+    lines.maybe(&format!("{name}.command"), command.as_ref());
     if let Some(QueuedResult { call, agent: _, opens_turn }) = result {
         lines.put(&format!("{name}.result"), call);
         lines.flag(&format!("{name}.wakes"), *opens_turn);

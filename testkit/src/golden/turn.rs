@@ -39,6 +39,7 @@ pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
         base_bytes,
         context_bytes,
         compaction,
+        command,
         compacted,
         compacting,
         announced_last: told_last,
@@ -55,6 +56,7 @@ pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
     settings::lines(lines, "turn.settings", set);
     lines.put("turn.limits", &settings::limits(limits));
     lines.flag("turn.dry_run", *dry_run);
+    lines.flag("turn.command", *command);
     lines.maybe("turn.rules_changed", rules_changed.as_ref());
     lines.put("turn.opened_at", opened_at);
     lines.put("turn.spent", &spent(taken));

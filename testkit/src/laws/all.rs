@@ -10,7 +10,7 @@ use super::{
     law_19_the_ceiling_holds, law_20_denied_context_is_dropped, law_21_the_last_turn_is_the_last,
     law_22_interrupts_are_told, law_23_hooks_see_what_enters, law_24_results_enter_once,
     law_25_rewinds_restore, law_26_effects_of_failed_programs, law_27_clients_run_their_calls,
-    law_28_suspended_calls_wait,
+    law_28_suspended_calls_wait, law_29_commands_are_of_users,
 };
 
 /// The laws of the kit that have a moment. Laws 6 and 12 to 14 are checked where streams, facts and
@@ -19,15 +19,16 @@ use super::{
 /// Add laws of your own with `[laws::ALL, &[MINE]].concat()`.
 pub const ALL: &[Law] = &[
     LIVE, DEADLINE, RUNNING, KEYS, OBSERVED, SAID, REASONS, LIMITS, DENIED, ONCE, CEILING, CONTEXT,
-    LAST_TURN, EDITS, RESULTS, EFFECTS, CLIENTS, SUSPENDED, SETTLES, PROMPTS, ORDER, FORKS, SHOWN,
-    TOLD, REWINDS,
+    LAST_TURN, EDITS, RESULTS, EFFECTS, CLIENTS, SUSPENDED, COMMANDS, SETTLES, PROMPTS, ORDER,
+    FORKS, SHOWN, TOLD, REWINDS, READ,
 ];
 
 /// The laws that a search checks in each of its states: [`ALL`] without 17, 18 and 25, which compare
 /// each prefix of a log with others.
 pub const SEARCHED: &[Law] = &[
     LIVE, DEADLINE, RUNNING, KEYS, OBSERVED, SAID, REASONS, LIMITS, DENIED, ONCE, CEILING, CONTEXT,
-    LAST_TURN, EDITS, RESULTS, EFFECTS, CLIENTS, SUSPENDED, SETTLES, PROMPTS, ORDER, TOLD,
+    LAST_TURN, EDITS, RESULTS, EFFECTS, CLIENTS, SUSPENDED, COMMANDS, SETTLES, PROMPTS, ORDER,
+    TOLD, READ,
 ];
 
 const LIVE: Law = Law::kit(1, Step, "the live state equals the fold of the log", |it| {
@@ -128,4 +129,12 @@ const CLIENTS: Law = Law::kit(27, Step, "a call of a client's tool starts no run
 
 const SUSPENDED: Law = Law::kit(28, Step, "a suspended call waits for its answer", |it| {
     law_28_suspended_calls_wait::check(it.log)
+});
+
+const COMMANDS: Law = Law::kit(29, Step, "a user's command runs where it was sent", |it| {
+    law_29_commands_are_of_users::check(it.log, it.losses)
+});
+
+const READ: Law = Law::kit(29, End, "the model reads a user's command", |it| {
+    law_29_commands_are_of_users::check_requests(it.transitions.remember, it.log)
 });

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    CallId, Fact, HookOccurrence, HookVerdict, Item, Observation, RecordedFact, TurnId, Verdict,
+    CallId, Fact, HookOccurrence, HookVerdict, InputAccepted, Item, Observation, RecordedFact,
+    TurnId, Verdict,
 };
 
 use super::reading;
@@ -52,6 +53,8 @@ pub(super) fn calls(log: &[RecordedFact]) -> BTreeMap<CallId, CallRecord<'_>> {
 fn brought(recorded: &RecordedFact) -> Option<(CallId, CallRecord<'_>)> {
     let (item, program) = if let Fact::ProgramCalled(fact) = &recorded.fact {
         (&fact.item, Some(fact.program))
+    } else if let Fact::InputAccepted(InputAccepted { call: Some(item), .. }) = &recorded.fact {
+        (item, None)
     } else if let Fact::ItemAdded(fact) = &recorded.fact
         && let Item::Call(item) = &fact.item
     {

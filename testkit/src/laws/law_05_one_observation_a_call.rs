@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    CallId, FactGroup, Item, ProgramFact, RecordedFact, Retained, RunFact, SampleCut, SampleFact,
-    Seq, TurnFact, TurnId,
+    CallId, FactGroup, InputFact, Item, ProgramFact, RecordedFact, Retained, RunFact, SampleCut,
+    SampleFact, Seq, TurnFact, TurnId,
 };
 
 use super::{Held, hold};
@@ -76,6 +76,11 @@ impl Calls {
                     };
                     self.calls.insert(CallId(recorded.seq.0), call);
                 }
+            }
+            FactGroup::Input(InputFact::InputAccepted(fact)) if fact.call.is_some() => {
+                let run = recorded.seq;
+                let call = Call { run, fate: Fate::Stands, started: false, observed: false };
+                self.calls.insert(CallId(recorded.seq.0), call);
             }
             FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
                 let program = self.calls.get(&fact.program);

@@ -22,15 +22,27 @@ use super::{Held, hold};
 /// [`Broken`](super::Broken) with the first input that is lost, or heard twice.
 pub fn check(log: &[RecordedFact], session: &Session) -> Held {
     let mut waiting = Queue::default();
-    let mut compacts = false;
+    let mut asks_model = true;
     for recorded in log {
         match recorded.fact.group() {
             FactGroup::Input(InputFact::InputBlocked(fact)) => blocked(log, recorded, fact)?,
             FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
-                compacts = matches!(fact.reason, Reason::CompactionRequested { .. });
+                asks_model = match fact.reason {
+                    Reason::CompactionRequested { .. } => false,
+                    Reason::Input { input } => !reading::is_queued_command(log, input),
+                    Reason::ToolResults
+                    | Reason::Retry
+                    | Reason::Unfinished
+                    | Reason::PendingInput { .. }
+                    | Reason::HookContext { .. }
+                    | Reason::Compacted
+                    | Reason::InvalidOutput { .. }
+                    | Reason::EmptyAnswer { .. }
+                    | Reason::Goal { .. } => true,
+                };
             }
             FactGroup::Turn(TurnFact::TurnSettled(fact)) => {
-                settled(recorded, fact, &waiting, compacts)?;
+                settled(recorded, fact, &waiting, asks_model)?;
             }
             FactGroup::Input(
                 InputFact::InputQueued(_)
@@ -82,13 +94,15 @@ fn blocked(log: &[RecordedFact], at: &RecordedFact, fact: &InputBlocked) -> Held
             }
     };
     let mut before = log.iter().take_while(|recorded| recorded.seq < at.seq);
-    hold(7, before.any(denies), || {
+    // The process that received a command ended: law 29.
+    let command = reading::is_queued_command(log, fact.input);
+    hold(7, command || before.any(denies), || {
         format!("{} blocks input {}, and no hook says so", at.seq, fact.input)
     })
 }
 
-/// A turn that only compacts completes over anything: nothing was meant for it.
-fn settled(recorded: &RecordedFact, fact: &TurnSettled, waiting: &Queue, compacts: bool) -> Held {
+/// A turn that asks no model completes over anything: nothing was meant for it.
+fn settled(recorded: &RecordedFact, fact: &TurnSettled, waiting: &Queue, asks_model: bool) -> Held {
     hold(7, fact.waiting.iter().copied().eq(waiting.ids()), || {
         format!("{} says that {:?} wait, and {waiting:?} do", recorded.seq, fact.waiting)
     })?;
@@ -101,7 +115,7 @@ fn settled(recorded: &RecordedFact, fact: &TurnSettled, waiting: &Queue, compact
         | TurnOutcome::Failed { .. } => false,
     };
     let meant = waiting.user_steer().is_some();
-    hold(7, !(completes && meant) || compacts, || {
+    hold(7, !(completes && meant && asks_model), || {
         format!("{} completes over {waiting:?}", recorded.seq)
     })
 }

@@ -17,7 +17,8 @@ use std::sync::Arc;
 
 use windlass_core::{
     ContextFact, ContextSource, Fact, FactGroup, History, HookFact, HookOccurrence, InputFact,
-    InputId, InvalidFact, Prompt, PromptItem, RecordedFact, Seq, TurnFact, render,
+    InputId, InvalidFact, Prompt, PromptItem, RecordedFact, RunFact, Seq, TurnFact,
+    command_result_text, command_text, render,
 };
 
 use super::{Held, broken, hold, reading};
@@ -120,8 +121,17 @@ impl Requests {
             }
             FactGroup::Input(InputFact::InputAccepted(fact)) => {
                 let text = self.waiting.remove(&fact.input);
+                let text = match fact.call {
+                    Some(_) => text.map(|command| command_text(&command).into()),
+                    None => text,
+                };
                 self.accepted.extend(text.clone());
                 self.current.extend(text);
+            }
+            FactGroup::Run(RunFact::CallObserved(fact)) if reading::is_command(log, fact.call) => {
+                let edited = reading::edited(log, fact.call);
+                let result = command_result_text(&fact.visible_observation(), edited);
+                self.accepted.push(result.into());
             }
             FactGroup::Context(ContextFact::ContextInjected(fact)) => {
                 if let ContextSource::Goal { text } = &fact.from {

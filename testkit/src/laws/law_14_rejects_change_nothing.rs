@@ -103,7 +103,9 @@ fn becomes(input: &Input) -> Option<&'static str> {
         Input::Configure { .. } => Some("SettingsChanged"),
         Input::SetGoal { .. } => Some("GoalSet"),
         Input::Compact { .. } => Some("CompactionRequested"),
-        Input::Send { .. } | Input::ChildEnded { .. } => Some("InputQueued"),
+        Input::Send { .. } | Input::RunCommand { .. } | Input::ChildEnded { .. } => {
+            Some("InputQueued")
+        }
         Input::EditInput { .. } => Some("InputEdited"),
         Input::MoveInput { .. } => Some("InputMoved"),
         Input::WithdrawInput { .. } => Some("InputWithdrawn"),
@@ -173,8 +175,16 @@ fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
         Input::Send { key, text, turn, .. } => {
             text.trim().is_empty() || key.as_ref().is_some_and(known) || over(*turn)
         }
+        Input::RunCommand { text, call, .. } => {
+            let tool = call.as_ref().and_then(|call| before.session.settings.tool(&call.name));
+            text.trim().is_empty() || tool.is_none()
+        }
         Input::Interrupt { turn, .. } => before.session.turn().is_none() || over(*turn),
-        Input::EditInput { input, text, .. } => !waits(*input) || text.trim().is_empty(),
+        Input::EditInput { input, text, .. } => {
+            let mut queue = before.session.queue.iter();
+            let command = queue.any(|queued| queued.id == *input && queued.command.is_some());
+            !waits(*input) || text.trim().is_empty() || command
+        }
         Input::MoveInput { input, before, .. } => {
             !waits(*input) || opened(*input) || before.is_some_and(|before| !waits(before))
         }

@@ -14,7 +14,9 @@
 //! A call that asks to run outside of the sandbox starts only after a person approved it, whatever
 //! else allows it; a person who was asked about a call in the sandbox takes none out.
 //!
-//! A deferred tool runs only in an answer that began after a search had found it.
+//! A user's command needs no question, in plan mode neither: whoever makes a call allows it.
+//!
+//! A deferred tool runs only in an answer that began after a search had found it, or for a user.
 //!
 //! It kills: a policy that allows too much, a start that does not wait for the decision, a denial
 //! that a later word undoes.
@@ -24,8 +26,8 @@ use std::sync::Arc;
 
 use windlass_core::{
     ArgumentsDigest, CallDecided, CallId, CallItem, CallStarted, Edit, EffectClass, Fact,
-    FactGroup, GOAL_TOOL, History, HookDecided, HookFact, HookOccurrence, HookVerdict, Item, Mode,
-    OfferedTools, PROGRAM_TOOL, PermissionFact, Permissions, ProgramFact, RecordedFact,
+    FactGroup, GOAL_TOOL, History, HookDecided, HookFact, HookOccurrence, HookVerdict, InputFact,
+    Item, Mode, OfferedTools, PROGRAM_TOOL, PermissionFact, Permissions, ProgramFact, RecordedFact,
     RuleVerdict, RunFact, SEARCH_TOOLS_TOOL, SampleFact, Scope, Settings, TurnFact, Verdict,
     render,
 };
@@ -43,6 +45,12 @@ pub fn check(log: &[RecordedFact]) -> Held {
         match recorded.fact.group() {
             FactGroup::Sample(SampleFact::ItemAdded(fact)) => {
                 if let Item::Call(item) = &fact.item {
+                    let id = CallId(recorded.seq.0);
+                    calls.insert(id, Standing::of(log, recorded, item, &offered_tools));
+                }
+            }
+            FactGroup::Input(InputFact::InputAccepted(fact)) => {
+                if let Some(item) = &fact.call {
                     let id = CallId(recorded.seq.0);
                     calls.insert(id, Standing::of(log, recorded, item, &offered_tools));
                 }
@@ -104,7 +112,13 @@ pub fn check(log: &[RecordedFact]) -> Held {
             | FactGroup::Session(_)
             | FactGroup::Recovery(_)
             | FactGroup::Goal(_)
-            | FactGroup::Input(_)
+            | FactGroup::Input(
+                InputFact::InputQueued(_)
+                | InputFact::InputBlocked(_)
+                | InputFact::InputEdited(_)
+                | InputFact::InputMoved(_)
+                | InputFact::InputWithdrawn(_),
+            )
             | FactGroup::Turn(TurnFact::InterruptRequested(_) | TurnFact::TurnSettled(_))
             | FactGroup::Context(_)
             | FactGroup::Compaction(_) => {}
@@ -142,6 +156,8 @@ struct Standing<'a> {
     settings: Option<&'a Settings>,
     /// What running it does to the world, where there is such a tool.
     effect: Option<EffectClass>,
+    /// True if a user made the call.
+    command: bool,
     dry_run: bool,
     /// The arguments that stand.
     arguments: ArgumentsDigest,
@@ -178,7 +194,8 @@ impl<'a> Standing<'a> {
         let tool = settings.and_then(|settings| settings.tool(&item.name));
         let runs = item.name != GOAL_TOOL;
         let program = settings.is_some_and(|settings| settings.options.program.is_some());
-        let waits = tool.is_some_and(|tool| tool.deferred) && !program;
+        let command = matches!(recorded.fact, Fact::InputAccepted(_));
+        let waits = tool.is_some_and(|tool| tool.deferred) && !program && !command;
         let program = program && matches!(recorded.fact, Fact::ItemAdded(_));
         Self {
             settings,
@@ -186,6 +203,7 @@ impl<'a> Standing<'a> {
                 true => (item.name == PROGRAM_TOOL).then_some(EffectClass::ReadOnly),
                 false => tool.filter(|_| runs).map(|tool| tool.effect),
             },
+            command,
             dry_run: opening.is_some_and(|(_, turn)| turn.dry_run),
             arguments: reading::digest(&item.arguments, item.sha256),
             fault: item.fault.is_some(),
@@ -266,7 +284,8 @@ impl<'a> Standing<'a> {
             Some(Verdict::Deny) | None => return Err("nothing has allowed it"),
         }
         let changes = effect != EffectClass::ReadOnly;
-        let closed = settings.mode == Mode::Plan || settings.permissions == Permissions::ReadOnly;
+        let plans = settings.mode == Mode::Plan && !self.command;
+        let closed = plans || settings.permissions == Permissions::ReadOnly;
         if changes && closed {
             return Err("only read-only tools run in this turn");
         }
@@ -275,7 +294,7 @@ impl<'a> Standing<'a> {
             Some(RuleVerdict::Allow | RuleVerdict::Deny) => false,
             None => changes && settings.permissions == Permissions::Ask,
         };
-        if must_ask && !self.answered && !self.allowed {
+        if must_ask && !self.command && !self.answered && !self.allowed {
             return Err("a person must be asked before");
         }
         if self.outside && !self.approved {

@@ -5,7 +5,7 @@
 //! history, but for its id, its owner, its lineage, its awaited results and its hold; so does that
 //! of a fork of the fork.
 //! Nothing is owed in it. A new process settles the turn that was open, as interrupted and with a
-//! notice to the model, and opens none: after that nothing follows by itself. What it took over is
+//! notice to the model, withdraws commands, and opens none: after that nothing follows by itself. What it took over is
 //! decided in the name of the session that it is from: no idempotency key of what follows is one of
 //! those.
 //!
@@ -184,7 +184,8 @@ fn begins_nothing(transitions: &Transitions, ceiling: &Limits, (taken, history):
         let mut open = session.turn().is_some();
         for draft in drafts {
             let ends = matches!(&draft.fact, Fact::TurnSettled(fact) if open && tells(fact));
-            hold(17, ends || matches!(draft.fact, Fact::SessionResumed(_)), || {
+            let quiet = matches!(&draft.fact, Fact::SessionResumed(_) | Fact::InputWithdrawn(_));
+            hold(17, ends || quiet, || {
                 format!("the fork at {at} goes on by itself: {:?}", draft.fact)
             })?;
             open &= !ends;

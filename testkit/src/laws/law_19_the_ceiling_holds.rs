@@ -3,7 +3,7 @@
 //! From the moment at which a process has its ceiling, no call starts that the ceiling's mode,
 //! permissions and rules forbid: also none that an earlier process allowed, none whose run is
 //! repeated after a crash, and none whose effect class the log understates. Where the ceiling asks a
-//! person, a person, a hook or a rule of the ceiling has allowed the call. The hooks of the ceiling
+//! person, a person, a hook or a rule of the ceiling has allowed the call, unless a user made it. The hooks of the ceiling
 //! have seen it. A call that an earlier process allowed has been decided again.
 //!
 //! It kills: a decision of an earlier process that stands although it would be another one now, a
@@ -57,7 +57,10 @@ fn subject<'a>(
 /// The reason why the ceiling refuses a call, if it does.
 fn refusal(log: &[RecordedFact], call: CallId, ceiling: &Ceiling) -> Option<&'static str> {
     let (tool, _, changes) = subject(log, call, ceiling)?;
-    if changes && (ceiling.mode == Mode::Plan || ceiling.permissions == Permissions::ReadOnly) {
+    // The mode limits the model, and whoever makes a call allows it.
+    let command = reading::is_command(log, call);
+    let plans = ceiling.mode == Mode::Plan && !command;
+    if changes && (plans || ceiling.permissions == Permissions::ReadOnly) {
         return Some("only read-only tools run in this process");
     }
     // Law 15 compares arguments. Here a rule about one counts only where it may allow.
@@ -70,7 +73,8 @@ fn refusal(log: &[RecordedFact], call: CallId, ceiling: &Ceiling) -> Option<&'st
     let allows = |rule: &&Rule| rule.verdict == RuleVerdict::Allow;
     let may = strictest == Some(RuleVerdict::Allow) || partial.iter().any(allows);
     let asks = changes && ceiling.permissions == Permissions::Ask && !may;
-    let unasked = (asks || strictest == Some(RuleVerdict::Ask)) && !is_allowed(log, call);
+    let unasked =
+        !command && (asks || strictest == Some(RuleVerdict::Ask)) && !is_allowed(log, call);
     unasked.then_some("a person must be asked before")
 }
 

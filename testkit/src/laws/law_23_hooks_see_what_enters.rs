@@ -37,7 +37,7 @@ pub fn check(log: &[RecordedFact]) -> Held {
         {
             passed.entry(input).or_default().insert(fact.hook);
         }
-        if let Fact::InputAccepted(InputAccepted { input }) = &recorded.fact {
+        if let Fact::InputAccepted(InputAccepted { input, call: None }) = &recorded.fact {
             let seen = passed.remove(input).unwrap_or_default();
             let all = on_prompts(&reading::hooks(log, recorded));
             hold(23, seen == all, || {

@@ -34,6 +34,7 @@ pub mod law_25_rewinds_restore;
 pub mod law_26_effects_of_failed_programs;
 pub mod law_27_clients_run_their_calls;
 pub mod law_28_suspended_calls_wait;
+pub mod law_29_commands_are_of_users;
 
 mod all;
 mod begun;

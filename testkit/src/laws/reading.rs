@@ -2,8 +2,9 @@
 
 use windlass_core::{
     ArgumentsDigest, CallId, CallItem, Delivery, DetachedEndPolicy, Fact, HookDecided,
-    HookFailurePolicy, HookOccurrence, HookSpec, HookTopic, HookVerdict, InputId, Item,
-    PROGRAM_TOOL, RecordedFact, Seq, Settings, Sha256, ToolSpec, TurnId, TurnOpened,
+    HookFailurePolicy, HookOccurrence, HookSpec, HookTopic, HookVerdict, InputAccepted, InputId,
+    InputQueued, Item, PROGRAM_TOOL, RecordedFact, Seq, Settings, Sha256, ToolSpec, TurnId,
+    TurnOpened,
 };
 use windlass_ports::arguments_sha256;
 
@@ -38,6 +39,9 @@ pub(super) fn call(log: &[RecordedFact], call: CallId) -> Option<(&RecordedFact,
     if let Fact::ProgramCalled(fact) = &recorded.fact {
         return Some((recorded, &fact.item));
     }
+    if let Fact::InputAccepted(InputAccepted { call: Some(item), .. }) = &recorded.fact {
+        return Some((recorded, item));
+    }
     let Fact::ItemAdded(fact) = &recorded.fact else {
         return None;
     };
@@ -45,6 +49,32 @@ pub(super) fn call(log: &[RecordedFact], call: CallId) -> Option<(&RecordedFact,
         return None;
     };
     Some((recorded, item))
+}
+
+/// Returns true if a user made the call.
+pub(super) fn is_command(log: &[RecordedFact], id: CallId) -> bool {
+    at(log, Seq(id.0)).is_some_and(|recorded| matches!(&recorded.fact, Fact::InputAccepted(_)))
+}
+
+/// The arguments that hooks or people put in the place of a call's own.
+pub(super) fn edited(log: &[RecordedFact], id: CallId) -> Option<&str> {
+    log.iter().rev().find_map(|recorded| {
+        let edit = if let Fact::ApprovalAnswered(fact) = &recorded.fact {
+            fact.edit.as_ref().filter(|_| fact.call == id)
+        } else if let Fact::HookDecided(fact) = &recorded.fact {
+            let about = || place(log, fact).as_ref().and_then(HookOccurrence::call);
+            fact.edit.as_ref().filter(|_| about() == Some(id))
+        } else {
+            None
+        };
+        edit.map(|edit| &*edit.text)
+    })
+}
+
+/// Returns true if a waiting input is a user's command.
+pub(super) fn is_queued_command(log: &[RecordedFact], input: InputId) -> bool {
+    let queued = at(log, Seq(input.0)).map(|recorded| &recorded.fact);
+    matches!(queued, Some(Fact::InputQueued(InputQueued { command: Some(_), .. })))
 }
 
 /// The tool that a call names, with the settings of its turn.

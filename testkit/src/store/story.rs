@@ -132,7 +132,7 @@ fn turn(input: InputId) -> Fact {
 }
 
 fn accepted(input: InputId) -> Fact {
-    Fact::InputAccepted(InputAccepted { input })
+    Fact::InputAccepted(InputAccepted { input, call: None })
 }
 
 fn blocked(input: InputId) -> Fact {

@@ -22,6 +22,7 @@ pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
         | Input::SetGoal { .. }
         | Input::Compact { .. }
         | Input::Send { .. }
+        | Input::RunCommand { .. }
         | Input::ChildEnded { .. }
         | Input::EditInput { .. }
         | Input::MoveInput { .. }

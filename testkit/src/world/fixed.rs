@@ -118,6 +118,7 @@ pub(crate) fn queued(session: &SessionId, seq: Seq, text: String) -> RecordedFac
         dry_run: false,
         command_key: None,
         result_of: None,
+        command: None,
     });
     let draft = Draft { turn: None, ts: Timestamp(1_700_000_000_000), cause: None, fact };
     draft.number(session, seq)
@@ -179,6 +180,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
             dry_run: true,
             command_key: Some(text.into()),
             result_of: Some(CallId(u64::MAX)),
+            command: None,
         }),
         Fact::TurnOpened(TurnOpened {
             reason: Reason::Input { input: InputId(3) },
@@ -188,7 +190,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
             dry_run: false,
             key: Some(text.into()),
         }),
-        Fact::InputAccepted(InputAccepted { input: InputId(3) }),
+        Fact::InputAccepted(InputAccepted { input: InputId(3), call: None }),
         Fact::InputBlocked(InputBlocked { input: InputId(3), reason: text.into() }),
         Fact::InputEdited(InputEdited {
             by: principal(text).into(),

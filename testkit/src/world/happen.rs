@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    ApprovalAnswer, ArgumentsDigest, CallId, CallItem, CallProgress, CompactionResult, ContextPart,
-    CutPoint, Edit, EffectKey, Fact, FailureKind, HookReply, Input, InputId, Item, Observation,
+    ApprovalAnswer, ArgumentsDigest, CallId, CallProgress, CompactionResult, ContextPart, CutPoint,
+    Edit, EffectKey, Fact, FailureKind, HookReply, Input, InputId, Item, Observation,
     ObservationStatus, ReasoningItem, RecordedFact, Retry, SampleEvent, SampleFailure, Scope, Seq,
     TurnId, Usage, child_result, fallback_summary, plan_compaction,
 };
 use windlass_ports::arguments_sha256;
 
-use super::declared::{SUMMARY_USAGE, asks_outside, possible_rules, rules_met, searched};
+use super::declared::{SUMMARY_USAGE, asks_outside, searched};
 use super::driver::World;
 use super::programs::spoken;
 use super::script::{Compacted, Cost, Durability, Step, Word, picture, words};
@@ -73,6 +73,11 @@ impl World {
             Step::Rewind(to) => self.take(Input::Rewind { scope: somebody(), to: Seq(*to) }),
             Step::Goal(goal) => self.take(Input::SetGoal { scope: somebody(), goal: goal.clone() }),
             Step::Continue => self.take(Input::Continue),
+            Step::Command { tool, arguments } => self.take(Input::RunCommand {
+                scope: somebody(),
+                text: format!("{tool} {arguments}"),
+                call: Some(Arc::new(self.command_item(tool, arguments))),
+            }),
             Step::Compact(on) => self.take(Input::Compact { scope: somebody(), focus: words(on) }),
             Step::Interrupt { by, when, turn } => self.take(Input::Interrupt {
                 by: *by,
@@ -109,18 +114,8 @@ impl World {
                 ..ReasoningItem::default()
             }))),
             Step::Call { tool, id, fault, arguments } => {
-                self.item(Item::Call(Arc::new(CallItem {
-                    provider_id: id.clone(),
-                    name: tool.clone(),
-                    arguments: arguments.clone(),
-                    fault: fault.clone(),
-                    rules: self.rules(tool, arguments),
-                    possible_rules: self.possible_rules(tool, arguments),
-                    outside_sandbox: asks_outside(arguments),
-                    sha256: Some(arguments_sha256(arguments)),
-                    opaque: None,
-                    inline: false,
-                })))
+                let call = self.call_item(tool, id, fault.clone(), arguments);
+                self.item(Item::Call(Arc::new(call)))
             }
             Step::End { stop, cost, fault } => self.news(SampleEvent::Ended {
                 stop: stop.clone(),
@@ -375,16 +370,6 @@ impl World {
             outside_sandbox: asks_outside(text),
             sha256: Some(arguments_sha256(text)),
         }
-    }
-
-    pub(super) fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
-        let turn = self.machine.session().turn();
-        turn.map_or_else(Vec::new, |turn| rules_met(&turn.settings.rules, tool, arguments))
-    }
-
-    fn possible_rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
-        let turn = self.machine.session().turn();
-        turn.map_or_else(Vec::new, |turn| possible_rules(&turn.settings.rules, tool, arguments))
     }
 
     /// The compaction that a run was started for, as an engine works it out: with the model's

@@ -15,6 +15,7 @@ mod happen;
 mod parse;
 mod posture;
 mod programs;
+mod proposed;
 mod script;
 mod simulate;
 mod spelled;

@@ -61,6 +61,10 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
         "goal" => goal(rest)?,
         "continue" => Step::Continue,
         "compact" => Step::Compact(rest.to_owned()),
+        "command" => {
+            let (tool, arguments) = split(rest);
+            Step::Command { tool: tool.to_owned(), arguments: arguments.to_owned() }
+        }
         "edit" => {
             let (nth, text) = split(rest);
             Step::Edit { nth: number(nth)?, text: long(text) }

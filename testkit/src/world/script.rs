@@ -88,6 +88,13 @@ pub enum Step {
     Continue,
     /// `compact [FOCUS]`: a user asks to compact the conversation.
     Compact(String),
+    /// `command TOOL JSON`: a user makes a call.
+    Command {
+        /// Name of the tool.
+        tool: String,
+        /// Arguments as JSON text.
+        arguments: String,
+    },
     /// `edit N TEXT`: a user replaces the text of an input that waits, or of the latest input if none
     /// does.
     Edit {
@@ -377,6 +384,7 @@ impl Step {
                 | Self::Goal(_)
                 | Self::Continue
                 | Self::Compact(_)
+                | Self::Command { .. }
                 | Self::Interrupt { .. }
                 | Self::Configure { .. }
                 | Self::Answer { .. }

@@ -66,6 +66,7 @@ impl fmt::Display for Step {
                 f.write_str("compact")?;
                 spaced(focus, f)
             }
+            Self::Command { tool, arguments } => write!(f, "command {tool} {arguments}"),
             Self::Edit { nth, text } => write!(f, "edit {nth} {}", short(text)),
             Self::Move { nth, before } => {
                 write!(f, "move {nth}")?;

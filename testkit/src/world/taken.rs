@@ -91,6 +91,7 @@ pub enum Told {
     Steer,
     FollowUp,
     Compact,
+    Command,
     EditInput,
     MoveInput,
     WithdrawInput,
@@ -124,13 +125,14 @@ pub enum Told {
 
 impl Told {
     /// All kinds, in the order of [`Input`].
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::Configure,
         Self::SetGoal,
         Self::Send,
         Self::Steer,
         Self::FollowUp,
         Self::Compact,
+        Self::Command,
         Self::EditInput,
         Self::MoveInput,
         Self::WithdrawInput,
@@ -174,6 +176,7 @@ impl Told {
                 Delivery::FollowUp => Self::FollowUp,
             },
             Input::Compact { .. } => Self::Compact,
+            Input::RunCommand { .. } => Self::Command,
             Input::EditInput { .. } => Self::EditInput,
             Input::MoveInput { .. } => Self::MoveInput,
             Input::WithdrawInput { .. } => Self::WithdrawInput,
@@ -223,6 +226,7 @@ impl Told {
             Self::Steer => "steer",
             Self::FollowUp => "follow-up",
             Self::Compact => "compact",
+            Self::Command => "command",
             Self::EditInput => "edit input",
             Self::MoveInput => "move input",
             Self::WithdrawInput => "withdraw input",
@@ -355,6 +359,7 @@ pub(super) fn refusal(reject: &Reject) -> &'static str {
         Reject::NoPendingInput => "NothingWaits",
         Reject::NothingToCompact => "NothingToCompact",
         Reject::TurnRunning(_) => "TurnRunning",
+        Reject::CommandRefused(_) => "CommandRefused",
         Reject::NoRewindPoint { .. } => "NoRewindPoint",
         Reject::RewindOutOfReach { .. } => "RewindOutOfReach",
         Reject::Stopping => "Stopping",

@@ -85,7 +85,10 @@ fn essentials(recorded: &RecordedFact) -> String {
             format!(" {}: hook {}{again}", place(&fact.at), hooks.join(", "))
         }
         FactGroup::Hook(HookFact::HookDecided(fact)) => spoken(fact),
-        FactGroup::Input(InputFact::InputAccepted(fact)) => format!(" input {}", fact.input),
+        FactGroup::Input(InputFact::InputAccepted(fact)) => {
+            let call = fact.call.as_ref().map(|call| format!(": call {}", call.name));
+            format!(" input {}{}", fact.input, call.unwrap_or_default())
+        }
         FactGroup::Input(InputFact::InputBlocked(fact)) => {
             format!(" input {}: {}", fact.input, fact.reason)
         }
@@ -264,7 +267,8 @@ fn queued(fact: &InputQueued) -> String {
         many => format!(", {many} images"),
     };
     let of = fact.result_of.map_or_else(String::new, |call| format!(", result of call {call}"));
-    format!(" {:?}{delivery}{key}{dry}{with}{images}{of}", short(&fact.text))
+    let command = if fact.command.is_some() { ", command" } else { "" };
+    format!(" {:?}{delivery}{key}{dry}{with}{images}{of}{command}", short(&fact.text))
 }
 
 fn spoken(fact: &HookDecided) -> String {

@@ -6,6 +6,7 @@
     reason = "it is all test code, also what its tests share"
 )]
 
+mod commanding;
 mod deciding;
 mod folding;
 mod lasting;

@@ -271,7 +271,7 @@ fn law_10_kills_a_history_that_shows_what_was_blocked() {
         let mut recorded = recorded.clone();
         if let Fact::InputBlocked(fact) = &recorded.fact {
             let input = fact.input;
-            recorded.fact = Fact::InputAccepted(windlass_core::InputAccepted { input });
+            recorded.fact = Fact::InputAccepted(windlass_core::InputAccepted { input, call: None });
         }
         history.apply(&recorded)
     }

@@ -18,6 +18,7 @@ mod ceilings;
 mod children;
 mod choices;
 mod client_tools;
+mod commands;
 mod compaction;
 mod compaction_around;
 mod compaction_charged;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::machine::RemoteCommandFault;
 use windlass_core::{
-    ApprovalAnswer, CallId, ContextPart, Edit, Input, Lineage, Settings, unavailable_tool,
+    ApprovalAnswer, CallId, CallItem, ContextPart, Edit, Input, Lineage, Settings, unavailable_tool,
 };
 
 use super::Driver;
@@ -37,6 +37,10 @@ impl Driver {
                 let parts: Vec<String> = context.iter().flat_map(parts).collect();
                 texts.extend(parts.iter().map(String::as_str));
                 self.fits(&texts)?;
+            }
+            Input::RunCommand { text, call, .. } => {
+                self.fits(&[text, text])?;
+                *call = self.command_call(text);
             }
             Input::Configure { settings, .. } => self.usable(settings)?,
             Input::SetGoal { goal, .. } => {
@@ -74,6 +78,19 @@ impl Driver {
             | Input::NeverStarted { .. } => {}
         }
         Ok(())
+    }
+
+    /// Returns the call of a command line by the session's tools and rules; `None` if no tool takes one.
+    fn command_call(&self, command: &str) -> Option<Arc<CallItem>> {
+        let session = self.machine.session();
+        let checker = match self.checker.is_for(&session.settings) {
+            true => self.checker.clone(),
+            false => {
+                let checker = Checker::new(&session.settings).ok()?;
+                Arc::new(checker.in_workspace(session.workspace.as_ref(), &self.ports.tools))
+            }
+        };
+        checker.command(command).map(Arc::new)
     }
 
     fn fits(&self, texts: &[&str]) -> Result<(), RemoteCommandFault> {

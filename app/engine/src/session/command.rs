@@ -8,6 +8,9 @@ use windlass_core::{
     Widening,
 };
 
+use super::SessionHandle;
+use crate::error::SendError;
+
 /// A command to a session. Its serialised form is stable: a node of another release may read it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -31,6 +34,11 @@ pub enum SessionCommand {
         /// What the summary should say most about; cut after 4,096 bytes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         focus: Option<String>,
+    },
+    /// Runs a command in the session, as a call of the user's.
+    RunCommand {
+        /// Command line.
+        command: String,
     },
     /// Interrupts a turn.
     Interrupt {
@@ -158,6 +166,7 @@ impl SessionCommand {
             Self::Configure { .. } => "configure",
             Self::SetGoal { .. } => "set_goal",
             Self::Compact { .. } => "compact",
+            Self::RunCommand { .. } => "run_command",
             Self::Interrupt { .. } => "interrupt",
             Self::Answer { .. } => "answer",
             Self::SubmitResult { .. } => "submit_result",
@@ -178,6 +187,7 @@ impl SessionCommand {
             Self::Configure { .. }
             | Self::SetGoal { .. }
             | Self::Compact { .. }
+            | Self::RunCommand { .. }
             | Self::Interrupt { .. }
             | Self::Answer { .. }
             | Self::SubmitResult { .. }
@@ -214,6 +224,8 @@ impl SessionCommand {
             }
             Self::SetGoal { goal } => Input::SetGoal { scope, goal },
             Self::Compact { focus } => Input::Compact { scope, focus },
+            // The driver that executes it makes the call, for its tools and rules.
+            Self::RunCommand { command } => Input::RunCommand { scope, text: command, call: None },
             Self::Interrupt { by, reason, when, turn } => {
                 Input::Interrupt { by, scope, reason, when, turn }
             }
@@ -270,5 +282,20 @@ impl NewInput {
             turn: self.turn,
         };
         (self.scope, SessionCommand::Send(Box::new(input)))
+    }
+}
+
+impl SessionHandle {
+    /// Runs a command in the session, in a turn of its own that asks no model, after the inputs that
+    /// wait. It is a call of the tool that takes a command line. The scope approves it, so no one is
+    /// asked. The model sees the command and its result with the next request.
+    ///
+    /// Returns once the command is durable.
+    ///
+    /// # Errors
+    /// [`SendError`] when the command is refused, and as [`SessionHandle::execute`].
+    pub async fn run_command(&self, command: String, scope: Scope) -> Result<InputId, SendError> {
+        let first = self.execute(SessionCommand::RunCommand { command }, scope, None).await?;
+        Ok(InputId(first.0))
     }
 }

@@ -143,7 +143,7 @@ impl Acknowledgement {
 ///
 /// A user input, a result of a child, a goal, an answer and a change of a waiting input are still meant a day later: an
 /// answer names its question and fits no other, and a change its input. Settings, a
-/// compaction, an interrupt, a rewind and a resumption concern the moment and last ten minutes.
+/// compaction, a command line, an interrupt, a rewind and a resumption concern the moment and last ten minutes.
 /// Clocks of nodes differ by seconds, which affects neither.
 pub(super) fn valid_ms(command: &SessionCommand) -> u64 {
     match command {
@@ -157,6 +157,7 @@ pub(super) fn valid_ms(command: &SessionCommand) -> u64 {
         | SessionCommand::SubmitResult { .. } => DAY_MS,
         SessionCommand::Configure { .. }
         | SessionCommand::Compact { .. }
+        | SessionCommand::RunCommand { .. }
         | SessionCommand::Interrupt { .. }
         | SessionCommand::Rename { .. }
         | SessionCommand::Rewind { .. }

@@ -382,13 +382,12 @@ impl Projection {
         out: &mut Vec<AguiEvent>,
     ) {
         let parent = match source {
-            CallSource::Sample(started) => {
-                current_sample(&mut self.sample, started).map(|sample| {
-                    sample.on_item(Seq(id.0), AguiPartKind::Call, &Arc::from(""), out);
-                    sample.parent()
-                })
-            }
+            CallSource::Sample(of) => current_sample(&mut self.sample, of).map(|sample| {
+                sample.on_item(Seq(id.0), AguiPartKind::Call, &Arc::from(""), out);
+                sample.parent()
+            }),
             CallSource::Program(program) => self.parents.get(&program).cloned(),
+            CallSource::User(input) => Some(format!("input-{input}")),
         };
         if let Some(parent) = parent {
             question::propose(id, item, &parent, out);

@@ -52,6 +52,8 @@ fn is_of_another(fact: &Fact, command: &SessionCommand) -> bool {
             let recorded = focus.as_deref().and_then(recorded_focus);
             matches!(fact, Fact::CompactionRequested(fact) if fact.focus.as_deref() != recorded)
         }
+        SessionCommand::RunCommand { command } => matches!(fact, Fact::InputQueued(fact)
+            if fact.command.is_none() || *fact.text != **command),
         SessionCommand::Answer { answer, .. } => {
             matches!(fact, Fact::ApprovalAnswered(fact) if !decides(fact, answer))
         }

@@ -128,6 +128,7 @@ fn rejected(reject: &Reject) -> Problem {
         | Reject::TooManyImages { .. }
         | Reject::WidensPermissions(_)
         | Reject::InvalidTitle { .. }
+        | Reject::CommandRefused(_)
         | Reject::InvalidGoal => ProblemCode::Refused,
         Reject::OutOfScope => return Problem::no_session(),
         Reject::Stale(_) | Reject::Duplicate(_) | Reject::KeyNotAllowed | Reject::Defect(_) => {

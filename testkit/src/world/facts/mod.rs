@@ -55,7 +55,9 @@ fn fact() -> impl Strategy<Value = Fact> {
         around::fact().boxed(),
         calling::fact().boxed(),
         turn_opened().boxed(),
-        number().prop_map(|input| Fact::InputAccepted(InputAccepted { input: InputId(input) })),
+        (number(), prop::option::of(call_item())).prop_map(|(input, call)| {
+            Fact::InputAccepted(InputAccepted { input: InputId(input), call: call.map(Arc::new) })
+        }),
         sampling::fact().boxed(),
         interrupt_requested().boxed(),
         turn_settled().boxed(),
@@ -146,8 +148,8 @@ fn input_queued() -> impl Strategy<Value = Fact> {
     let keys = (key(), key(), prop::option::of(number().prop_map(CallId)));
     let images = prop::collection::vec(image(), 0..3);
     let said = (text(), context, images);
-    let whole = (scope(), said, delivery, keys, any::<bool>());
-    whole.prop_map(|(scope, said, delivery, (key, keyed, result_of), dry_run)| {
+    let whole = (scope(), said, delivery, keys, any::<bool>(), prop::option::of(call_item()));
+    whole.prop_map(|(scope, said, delivery, (key, keyed, result_of), dry_run, command)| {
         let (text, context, images) = said;
         Fact::InputQueued(InputQueued {
             scope: Arc::new(scope),
@@ -159,6 +161,7 @@ fn input_queued() -> impl Strategy<Value = Fact> {
             dry_run,
             command_key: keyed,
             result_of,
+            command: command.map(Arc::new),
         })
     })
 }

@@ -16,7 +16,7 @@ use windlass_core::{
     StopReason, StopTiming, Widening,
 };
 
-use super::posture::{Posture, TOOLS};
+use super::posture::{Posture, RECONCILES, TOOLS};
 use super::programs::{ProgramEndWord, ProgramWord};
 use super::script::{Compacted, Cost, Script, Step, Word};
 use super::tool::WorldTool;
@@ -55,6 +55,9 @@ fn user() -> impl Strategy<Value = Step> {
         1 => goal(),
         1 => Just(Step::Continue),
         1 => select(vec!["", "ports"]).prop_map(|focus| Step::Compact(focus.to_owned())),
+        1 => select(vec!["read", "put", RECONCILES]).prop_map(|tool| {
+            Step::Command { tool: tool.to_owned(), arguments: String::from("{}") }
+        }),
         2 => (interrupter(), when, meant())
             .prop_map(|(by, when, turn)| Step::Interrupt { by, when, turn }),
         2 => queued(),

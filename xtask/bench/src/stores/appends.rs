@@ -202,6 +202,7 @@ pub(crate) fn fact(session: &SessionId, after: Seq) -> anyhow::Result<Arc<Record
             dry_run: false,
             command_key: None,
             result_of: None,
+            command: None,
         });
         let draft = Draft { turn: None, ts: Timestamp(1_700_000_000_000), cause: None, fact };
         draft.number(session, after.next())

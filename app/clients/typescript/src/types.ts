@@ -174,6 +174,12 @@ export interface ClientTool {
   timeout_ms?: number;
 }
 
+/** Command to run. */
+export interface CommandRequest {
+  /** Command line, for the tool of the session that takes one. */
+  command: string;
+}
+
 /** Request to compact the conversation. */
 export interface CompactRequest {
   /** What the summary must keep in every detail; cut after 4,096 bytes. */
@@ -757,7 +763,7 @@ export interface Session {
 export interface SessionChange {
   /** Reasoning effort, in the provider's words; null for the provider's default. */
   effort?: string | null;
-  /** Mode of turns that open from now on. */
+  /** Mode of turns that open from now on. From `plan` to `build` needs the right `approve` too. */
   mode?: Mode;
   /** One of the offered models. */
   model?: string;

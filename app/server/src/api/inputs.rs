@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 use windlass_engine::core::{
-    ContextPart, Delivery, Fact, Hold, InputEntry, InputId, InputQueued, Reason, RecordedFact, Seq,
-    TimelineEntry, TurnEntry, TurnId,
+    CallEntry, CallSource, ContextPart, Delivery, Fact, Hold, InputEntry, InputId, InputQueued,
+    Reason, RecordedFact, Seq, TimelineEntry, TurnEntry, TurnId,
 };
 use windlass_engine::{AwaitedTurn, NewInput, StartError};
 
@@ -101,6 +101,15 @@ pub(crate) struct AcceptedInput {
     /// Turn that it opened at once; null if it waits, or goes to the running turn.
     #[schema(required, value_type = Option<u64>)]
     turn: Option<TurnId>,
+}
+
+impl AcceptedInput {
+    /// Reads the turn that an input opened at once.
+    pub(crate) async fn of<R>(seen: &SessionAccess<R>, input: InputId) -> Result<Self, Problem> {
+        let next = seen.fact_at(Seq(input.0).next()).await?;
+        let turn = next.filter(|fact| is_opened_for(fact, input));
+        Ok(Self { input, turn: turn.map(|fact| TurnId(fact.seq.0)) })
+    }
 }
 
 /// Sends an input for a turn of its own.
@@ -409,7 +418,8 @@ impl InputStatus {
         {
             self.turn = None;
         }
-        if let TimelineEntry::Input(InputEntry::Accepted(input)) = entry
+        if let TimelineEntry::Input(InputEntry::Accepted(input))
+        | TimelineEntry::Call(_, CallEntry::Proposed(CallSource::User(input), _)) = entry
             && input == self.input
         {
             self.state = InputState::Accepted;

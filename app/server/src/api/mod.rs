@@ -4,6 +4,7 @@ mod approvals;
 mod cache;
 mod changes;
 mod client_calls;
+mod commands;
 mod context;
 mod control;
 mod describe;
@@ -81,6 +82,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(turns::one))
         .routes(routes!(snapshots::page))
         .routes(routes!(inputs::send, queue::list))
+        .routes(routes!(commands::run))
         .routes(routes!(inputs::one, queue::change, queue::withdraw))
         .routes(routes!(control::interrupt))
         .routes(routes!(control::resume))

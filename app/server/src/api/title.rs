@@ -21,7 +21,9 @@ pub(super) async fn read(
     let facts = store.read(id, Seq::ZERO, TITLE_SEARCH).await;
     let facts = facts.map_err(|error| failure::store(&error))?;
     let mut said = facts.iter().filter_map(|fact| {
-        if let Fact::InputQueued(queued) = &fact.fact {
+        if let Fact::InputQueued(queued) = &fact.fact
+            && queued.command.is_none()
+        {
             return Some(&queued.text);
         }
         None

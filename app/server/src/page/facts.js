@@ -104,9 +104,16 @@ export const facts = {
     if (body.reason?.kind === "input") heard(view, block, body.reason.input);
   },
 
-  InputAccepted(view, { seq, ts, body }, block) {
+  InputAccepted(view, { seq, ts, turn, body }, block) {
     const input = heard(view, block, body.input, seq);
     if (input) input.accepted = ts;
+    if (!body.call) return;
+    // A command of the user: a call without an answer around it.
+    const sample = enter(block, { ...new_sample(seq, ts), status: "ended", stop: "stop" });
+    const item = { type: "call", ...body.call, seq, ts, stands: true, claims: false };
+    called(view, { seq, ts, turn }, sample, block, item);
+    sample.items.push(item);
+    touch(sample);
   },
 
   InputBlocked(view, { seq, body }, block) {

@@ -40,6 +40,7 @@ export function bars(facts, now, inputs = new Map()) {
     const at = { seq, from: ts };
     switch (kind) {
       case "InputAccepted": {
+        if (body.call) names.set(seq, body.call.name);
         const input = inputs.get(body.input);
         if (input && ts - input.ts >= 1) {
           found.push({ kind: "queue", label: `Input ${body.input}`, seq, from: input.ts, to: ts, status: "heard", detail: words(input.delivery) });

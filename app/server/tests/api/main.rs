@@ -12,6 +12,7 @@ mod approvals;
 mod changes;
 mod client;
 mod client_tools;
+mod commands;
 mod counting;
 mod description;
 mod erase;

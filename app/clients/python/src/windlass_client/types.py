@@ -428,6 +428,13 @@ class ClientTool(TypedDict):
     timeout_ms: NotRequired[int]
 
 
+class CommandRequest(TypedDict):
+    """Command to run."""
+
+    # Command line, for the tool of the session that takes one.
+    command: str
+
+
 class CompactRequest(TypedDict):
     """Request to compact the conversation."""
 
@@ -1142,7 +1149,7 @@ class SessionChange(TypedDict):
     # Reasoning effort, in the provider's words; null for the provider's default.
     effort: NotRequired[str | None]
 
-    # Mode of turns that open from now on.
+    # Mode of turns that open from now on. From `plan` to `build` needs the right `approve` too.
     mode: NotRequired[Mode]
 
     # One of the offered models.

@@ -349,3 +349,71 @@ fn a_message_that_a_hook_blocks_ends_a_pipe_with_its_code() {
     assert_eq!(done.code, 3, "{done:?}");
     assert!(done.out.contains("not today"), "{}", done.out);
 }
+
+/// Facts of the only session of a place.
+fn log_of(place: &Place) -> Vec<serde_json::Value> {
+    let sessions = common::lines(&place.run(&["sessions", "--json"]).out);
+    assert_eq!(sessions.len(), 1, "{sessions:?}");
+    place.log(sessions[0]["session"].as_str().unwrap())
+}
+
+#[test]
+fn a_command_of_the_person_runs_and_its_output_is_in_the_next_request() {
+    let place = Place::new();
+    let mut command = place.command(&["chat", "--permissions", "ask", "--mode", "plan"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let words = b"!echo from the $((1 + 1))nd; exit 3\nhello\n";
+    child.stdin.take().unwrap().write_all(words).unwrap();
+    let done = done(child.wait_with_output().unwrap());
+    assert_eq!(done.code, 0, "{done:?}");
+    for needle in ["› !echo from", "✗ $ echo from", "exit 3", "  from the 2nd", "Hello!"] {
+        assert!(done.out.contains(needle), "{needle}: {}", done.out);
+    }
+    let log = log_of(&place);
+    let kinds: Vec<&str> = log.iter().filter_map(|fact| fact["kind"].as_str()).collect();
+    let of_command = ["InputQueued", "TurnOpened", "InputAccepted", "CallDecided", "CallStarted"];
+    assert_eq!(kinds[1..6], of_command, "{kinds:?}");
+    assert_eq!(kinds[6..8], ["CallObserved", "TurnSettled"], "{kinds:?}");
+    assert_eq!(log[4]["body"]["verdict"], "allow", "{}", log[4]);
+    assert_eq!(count(&log, "SampleStarted"), 1);
+    let replayed = place.run(&["replay", log[0]["session"].as_str().unwrap(), "--verify"]);
+    assert_eq!(replayed.code, 0, "{replayed:?}");
+}
+
+#[test]
+fn a_command_at_a_terminal_is_shown_with_its_output() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let terminal = chat(&place, (80, 24), &[]);
+    terminal.send("!echo hi $((40 + 2))");
+    // The end of the output is in the live area before the call has ended.
+    let screen = terminal.wait_for("✓ $ echo hi");
+    assert!(screen.contains("› !echo hi") && screen.contains("  hi 42"), "{screen}");
+    terminal.send("hello");
+    terminal.wait_for("Hello!");
+}
+
+#[test]
+fn a_command_that_was_killed_is_not_run_again() {
+    if !Tmux::is_installed() {
+        return;
+    }
+    let place = Place::new();
+    let first = chat(&place, (100, 30), &[]);
+    first.send("!echo once >> runs.txt; sleep 600");
+    let ran = || std::fs::read_to_string(place.file("runs.txt")).unwrap_or_default();
+    first.wait_until("the command runs", |_| ran() == "once\n");
+    let pid = first.process().to_string();
+    let killed = std::process::Command::new("kill").args(["-9", &pid]).status();
+    assert!(killed.unwrap().success());
+    first.wait_for("ended with 137");
+    let again = chat(&place, (100, 30), &["--continue"]);
+    again.wait_for("Unknown: the process that ran this call ended");
+    again.send("hello");
+    again.wait_for("Hello!");
+    assert_eq!(ran(), "once\n");
+    let log = log_of(&place);
+    assert_eq!((count(&log, "CallStarted"), count(&log, "CallObserved")), (1, 1));
+}

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use windlass_engine::core::{Observation, ObservationStatus, PATCH_TOOL, diff_lines, result_text};
+use windlass_engine::core::{
+    CallSource, Observation, ObservationStatus, PATCH_TOOL, diff_lines, result_text,
+};
 use windlass_terminal::{Line, Style, Theme};
 
 use crate::present::{first_words, visible};
@@ -12,6 +14,8 @@ use crate::present::{first_words, visible};
 const ARGUMENT_CHARS: usize = 160;
 /// Most lines of an output below a call.
 const OUTPUT_LINES: usize = 4;
+/// Most lines of an output below a command of the person.
+const COMMAND_LINES: usize = 200;
 /// Most lines of an output below a call that failed.
 const FAILURE_LINES: usize = 8;
 /// Most characters of a line of output.
@@ -78,6 +82,7 @@ pub(super) fn one_line(text: &str) -> String {
 /// Returns the lines of a call that ended: itself with its size and time, its change, and the
 /// beginning of its output.
 pub(super) fn ended(
+    source: CallSource,
     (tool, arguments): (&str, &str),
     observation: &Observation,
     took: Option<Duration>,
@@ -101,7 +106,7 @@ pub(super) fn ended(
     let good = observation.status == ObservationStatus::Done;
     let change = if good { change(tool, arguments, theme) } else { Vec::new() };
     if change.is_empty() {
-        lines.extend(output(observation, theme));
+        lines.extend(output(source, observation, theme));
     }
     lines.extend(change);
     lines
@@ -216,14 +221,18 @@ fn line_style(line: &str, theme: &Theme) -> Style {
 }
 
 /// Returns the first lines of an output that a person needs.
-fn output(observation: &Observation, theme: &Theme) -> Vec<Line> {
+fn output(source: CallSource, observation: &Observation, theme: &Theme) -> Vec<Line> {
     let good = observation.status == ObservationStatus::Done;
     let failed = !good || observation.exit_code.is_some_and(|code| code != 0);
     // The size says enough of what was only read.
     if good && observation.exit_code.is_none() {
         return Vec::new();
     }
-    let most = if failed { FAILURE_LINES } else { OUTPUT_LINES };
+    let most = match source {
+        CallSource::User(_) => COMMAND_LINES,
+        CallSource::Sample(_) | CallSource::Program(_) if failed => FAILURE_LINES,
+        CallSource::Sample(_) | CallSource::Program(_) => OUTPUT_LINES,
+    };
     let text = result_text(observation, None);
     // The exit code is said in the call's own line.
     let is_said = |line: &str| line.trim().is_empty() || line.starts_with("[exit code ");

@@ -19,7 +19,7 @@ use windlass_engine::core::{ASK_USER_TOOL, CallId, Seq, SessionId};
 use windlass_interaction::Question;
 use windlass_terminal::{Line, Theme};
 
-use messages::{client_tools, send_message};
+use messages::{client_tools, run_command, send_message};
 pub(super) use types::{Message, OpenAsk, SendAs, SessionInfo, Update};
 
 use super::transcript::{QueuedInput, Signal, Transcript};
@@ -68,7 +68,7 @@ pub(super) struct Conversation {
     /// True while the open questions are requested; then whether to request them once more.
     asking: Option<bool>,
     /// Messages that wait until their session is open.
-    first: VecDeque<Message>,
+    first: VecDeque<(Message, SendAs)>,
     /// Position up to which facts are earlier than this conversation.
     past: Seq,
     /// Options of sessions that are opened.
@@ -263,14 +263,14 @@ impl Conversation {
             Outcome::Opened(Ok(info)) => {
                 self.join(info);
                 self.undeclared = false;
-                for message in std::mem::take(&mut self.first) {
-                    self.send(message, SendAs::Queue);
+                for (message, how) in std::mem::take(&mut self.first) {
+                    self.send(message, how);
                 }
                 vec![Update::Changed]
             }
             Outcome::Opened(Err(failure)) => {
                 let unsent = std::mem::take(&mut self.first).into_iter();
-                let failed = |message| Update::Failed {
+                let failed = |(message, _)| Update::Failed {
                     words: failure.message.clone(),
                     message: Some(message),
                 };
@@ -317,7 +317,9 @@ impl Conversation {
     /// Sends a message; the first one opens a session.
     pub(super) fn send(&mut self, message: Message, how: SendAs) {
         let Some(session) = self.session.clone() else {
-            self.first.push_back(message);
+            // There is no turn to steer.
+            let how = if how == SendAs::Steer { SendAs::Queue } else { how };
+            self.first.push_back((message, how));
             if self.first.len() > 1 {
                 return;
             }
@@ -330,15 +332,20 @@ impl Conversation {
             });
             return;
         };
-        let declared = std::mem::take(&mut self.undeclared);
-        let delivery = match how {
-            SendAs::Steer => "steer",
-            SendAs::Queue => "turn",
-        };
         let (workspace, lost) = (self.workspace.clone(), message.clone());
+        let declared = how != SendAs::Command && std::mem::take(&mut self.undeclared);
         let sent = self.commands.try_send(Box::pin(async move {
-            let sent = send_message(&session, workspace.as_deref(), &message, delivery, declared);
-            Outcome::Update(match sent.await {
+            let workspace = workspace.as_deref();
+            let sent = match how {
+                SendAs::Steer => {
+                    send_message(&session, workspace, &message, "steer", declared).await
+                }
+                SendAs::Queue => {
+                    send_message(&session, workspace, &message, "turn", declared).await
+                }
+                SendAs::Command => run_command(&session, &message.text).await,
+            };
+            Outcome::Update(match sent {
                 Ok(()) => Update::Changed,
                 Err(words) => Update::Failed { words, message: Some(message) },
             })

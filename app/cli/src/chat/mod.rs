@@ -248,10 +248,14 @@ impl Chat {
         }
     }
 
-    /// Acts upon a line of the person: a command, or a message. While a turn runs, a queued command
+    /// Acts upon a line of the person: a command, or a message. One that begins with `!` is run. While a turn runs, a queued command
     /// waits for its end.
     async fn enter(&mut self, message: Message, how: SendAs) -> Result<Vec<Line>, Failure> {
         let mut message = message;
+        if message.images.is_empty() && is_command(&message.text) {
+            self.send(message, SendAs::Command);
+            return Ok(Vec::new());
+        }
         if message.images.is_empty() && !message.text.contains('\n') {
             let line = message.text.trim_end();
             match self.own_commands.expand(line) {
@@ -330,6 +334,11 @@ impl Chat {
     fn continuation(&self, id: &SessionId) -> String {
         format!("windlass chat --resume {id}")
     }
+}
+
+/// Returns true for a line that the person has run: `!` and a command.
+fn is_command(text: &str) -> bool {
+    text.strip_prefix('!').is_some_and(|command| !command.trim().is_empty())
 }
 
 /// Returns the flags that name the provider of a conversation.

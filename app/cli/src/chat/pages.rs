@@ -24,6 +24,7 @@ const KEYS: &[(&str, &str)] = &[
     ("Ctrl+G", "edit the message in $EDITOR"),
     ("Ctrl+R", "search earlier messages"),
     ("@", "name a file"),
+    ("!COMMAND", "run a command in the session; the model reads its output next time"),
     ("Ctrl+C twice, Ctrl+D", "leave; the session can be continued"),
 ];
 

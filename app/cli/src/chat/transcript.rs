@@ -273,24 +273,17 @@ impl Transcript {
     ) {
         match entry {
             InputEntry::Queued(queued) => {
-                signals.push(Signal::Titled(first_words(&queued.text, 80)));
-                self.queue.push(QueuedInput {
-                    id: InputId(recorded.seq.0),
-                    text: queued.text.to_string(),
-                    delivery: queued.delivery,
-                });
-            }
-            InputEntry::Accepted(id) => {
-                if let Some(input) = self.dequeue(id) {
-                    self.end_answer(lines);
-                    lines.extend(user_lines(&input.text, &self.theme));
-                    if self.messages.len() >= MESSAGES {
-                        self.messages.pop_front();
+                let text = match queued.command {
+                    Some(_) => format!("!{}", queued.text),
+                    None => {
+                        signals.push(Signal::Titled(first_words(&queued.text, 80)));
+                        queued.text.to_string()
                     }
-                    let said = SaidMessage { text: input.text, before: self.rest };
-                    self.messages.push_back(said);
-                }
+                };
+                let (id, delivery) = (InputId(recorded.seq.0), queued.delivery);
+                self.queue.push(QueuedInput { id, text, delivery });
             }
+            InputEntry::Accepted(id) => self.accepted(id, lines),
             InputEntry::Blocked(blocked) => {
                 let text = self.dequeue(blocked.input).map(|input| input.text).unwrap_or_default();
                 let words = format!("blocked: {} ({})", first_words(&text, 80), blocked.reason);
@@ -318,6 +311,17 @@ impl Transcript {
                 signals.push(Signal::Dropped { blocked: false });
             }
         }
+    }
+
+    /// Shows an input that a turn has accepted.
+    fn accepted(&mut self, id: InputId, lines: &mut Vec<Line>) {
+        let Some(input) = self.dequeue(id) else { return };
+        self.end_answer(lines);
+        lines.extend(user_lines(&input.text, &self.theme));
+        if self.messages.len() >= MESSAGES {
+            self.messages.pop_front();
+        }
+        self.messages.push_back(SaidMessage { text: input.text, before: self.rest });
     }
 
     fn dequeue(&mut self, id: InputId) -> Option<QueuedInput> {

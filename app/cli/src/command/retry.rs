@@ -74,8 +74,8 @@ impl LastTurn {
     #[expect(clippy::wildcard_enum_match_arm, reason = "few facts concern a retry")]
     fn apply(&mut self, fact: &Fact) {
         match fact {
-            // Results of agents are no prompts.
-            Fact::InputQueued(queued) if queued.result_of.is_none() => {
+            // Results of agents are no prompts, and neither are commands.
+            Fact::InputQueued(queued) if queued.result_of.is_none() && queued.command.is_none() => {
                 self.input = Some(queued.clone());
             }
             Fact::TurnOpened(_) => {

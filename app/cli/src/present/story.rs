@@ -2,7 +2,7 @@
 
 use windlass_engine::agent_session;
 use windlass_engine::core::{
-    ApprovalAnswered, CallEntry, CallId, CompactionEntry, ContentPart, ContextSource,
+    ApprovalAnswered, CallEntry, CallId, CallSource, CompactionEntry, ContentPart, ContextSource,
     GrantLifetime, HookDecided, HookEntry, HookVerdict, InputEntry, InputQueued, InterruptSource,
     Observation, PermissionsNarrowed, ProgramEnd, ProgramRun, RecordedFact, SampleCut, SampleEntry,
     SessionEntry, SessionId, TimelineEntry, TurnEntry, TurnSettled, Verdict, result_text,
@@ -141,6 +141,9 @@ fn describe_input(queued: &InputQueued) -> String {
     if let Some(call) = queued.result_of {
         return format!("result of the agent of call {call}: {}", queued.text);
     }
+    if queued.command.is_some() {
+        return format!("user runs: {}", queued.text);
+    }
     match with.as_slice() {
         [] => format!("user: {}", queued.text),
         with => format!("user, with {}: {}", with.join(", "), queued.text),
@@ -181,9 +184,10 @@ fn content(part: ContentPart<'_>) -> Option<String> {
 fn call(id: CallId, entry: CallEntry<'_>) -> Option<String> {
     Some(match entry {
         CallEntry::Proposed(source, item) => {
-            let of = match source.program() {
-                Some(program) => format!(" of program {program}"),
-                None => String::new(),
+            let of = match source {
+                CallSource::Program(program) => format!(" of program {program}"),
+                CallSource::User(input) => format!(" of the user, input {input}"),
+                CallSource::Sample(_) => String::new(),
             };
             format!("call {id}{of}: {} {}", item.name, item.arguments)
         }

@@ -44,6 +44,16 @@ pub(super) async fn send_message(
     sent.map_err(|failure| failure.message)
 }
 
+/// Runs a command of the person, which begins with `!`.
+///
+/// # Errors
+/// A description of the failure.
+pub(super) async fn run_command(session: &RemoteSession, text: &str) -> Result<(), String> {
+    let body = json!({ "command": text.trim_start_matches('!').trim() });
+    let sent = session.command("POST", "/commands", Some(&body)).await;
+    sent.map_err(|failure| failure.message)
+}
+
 /// Returns the tools that this client runs: the question to the person.
 pub(super) fn client_tools() -> Value {
     let tools = InteractionTools::new().with_questions().tools();

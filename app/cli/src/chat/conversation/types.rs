@@ -63,6 +63,8 @@ pub(in crate::chat) enum SendAs {
     Steer,
     /// In a turn of its own, after those that wait.
     Queue,
+    /// As a command of the person, in a turn of its own after those that wait.
+    Command,
 }
 
 /// Question that a person can answer.

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use windlass_engine::core::{
-    ASK_USER_TOOL, CallEntry, CallId, CallStarted, CallView, CompactionEntry, ContentPart,
-    Observation, RecordedFact, SampleCut, SampleEntry, SessionEntry, TurnEntry, TurnOutcome,
-    TurnSettled,
+    ASK_USER_TOOL, CallEntry, CallId, CallSource, CallStarted, CallView, CompactionEntry,
+    ContentPart, Observation, RecordedFact, SampleCut, SampleEntry, SessionEntry, TurnEntry,
+    TurnOutcome, TurnSettled,
 };
 use windlass_interaction::{Plan, Question, UPDATE_PLAN_TOOL};
 use windlass_terminal::{Line, Style};
@@ -170,6 +170,7 @@ impl Transcript {
                 let took = took.map(Duration::from_millis);
                 lines.extend(self.observed(id, &observed.observation, took));
             }
+            CallEntry::Proposed(CallSource::User(input), _) => self.accepted(input, lines),
             CallEntry::Proposed(..) | CallEntry::Decided(_) | CallEntry::Reconciling => {}
         }
     }
@@ -204,11 +205,11 @@ impl Transcript {
         observation: &Observation,
         took: Option<Duration>,
     ) -> Vec<Line> {
-        let Some((tool, arguments)) =
-            self.find(id).map(|call| (call.item.name.clone(), call.arguments().to_owned()))
-        else {
+        let Some(call) = self.find(id) else {
             return Vec::new();
         };
+        let (source, tool, arguments) =
+            (call.source, call.item.name.clone(), call.arguments().to_owned());
         if tool == UPDATE_PLAN_TOOL
             && let Ok(plan) = Plan::parse(&arguments)
         {
@@ -226,7 +227,7 @@ impl Transcript {
                 line(">", &observation.output, self.theme.user),
             ];
         }
-        calls::ended((&tool, &arguments), observation, took, &self.theme)
+        calls::ended(source, (&tool, &arguments), observation, took, &self.theme)
     }
 
     pub(super) fn session(

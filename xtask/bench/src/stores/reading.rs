@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use windlass_core::SessionId;
 use windlass_ports::{ChainLink, LogStore, SessionFilter};
 
-use super::idle::{self, SESSIONS};
 use super::Kind;
+use super::idle::{self, SESSIONS};
 use crate::kit;
 use crate::meter::{Meter, process_ns};
 use crate::rounds::Spread;

@@ -289,7 +289,7 @@ fn the_image_of_the_clipboard_is_attached() {
     terminal.press(&["C-v"]);
     terminal.wait_for("[image windlass-");
     terminal.send(" hello");
-    terminal.wait_for("Hello!");
+    terminal.wait_for("a script and not a model");
     let sessions = common::lines(&place.run(&["sessions", "--json"]).out);
     let log = place.log(sessions[0]["session"].as_str().unwrap());
     let input = log.iter().find(|fact| fact["kind"] == "InputQueued").unwrap();

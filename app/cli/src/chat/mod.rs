@@ -248,8 +248,8 @@ impl Chat {
         }
     }
 
-    /// Acts upon a line of the person: a command, or a message. One that begins with `!` is run. While a turn runs, a queued command
-    /// waits for its end.
+    /// Acts upon a line of the person: a command, a message, or with `!` a command line to run. While a
+    /// turn runs, a queued command waits for its end.
     async fn enter(&mut self, message: Message, how: SendAs) -> Result<Vec<Line>, Failure> {
         let mut message = message;
         if message.images.is_empty() && is_command(&message.text) {

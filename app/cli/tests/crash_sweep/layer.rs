@@ -15,7 +15,7 @@ use crate::task::{Language, Stood, Task};
 use crate::turn::{Kept, Program, SESSION, Turn, finished};
 
 /// Of the pairs of kills, every so many; all of them with `WINDLASS_CRASH=full`.
-const SAMPLE: u64 = 18;
+const SAMPLE: u64 = 9;
 
 const KILLS: [Fault; 2] = [Fault::KillBefore, Fault::KillAfter];
 
@@ -142,7 +142,7 @@ fn swept_program(language: Language, doubles: u64) {
 }
 
 pub(crate) fn program_ptclisp() {
-    swept_program(Language::PtcLisp, 58);
+    swept_program(Language::PtcLisp, 29);
 }
 
 pub(crate) fn program_javascript() {

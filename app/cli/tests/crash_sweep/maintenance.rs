@@ -53,7 +53,7 @@ const ERRORS: [(&str, &str); 13] = [
 /// Code of a command whose store failed.
 const STORE_FAILED: i32 = 5;
 /// Of the kinds of calls, a command is killed at every so many in the sample.
-const SAMPLE_OF_KILLS: usize = 8;
+const SAMPLE_OF_KILLS: usize = 4;
 /// Of the kinds of errors, a command has every so many in the sample.
 const SAMPLE_OF_ERRORS: usize = 24;
 /// Of the commands, every so many has short reads and writes in the sample.

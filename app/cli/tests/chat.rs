@@ -259,12 +259,25 @@ fn messages_that_are_typed_before_the_session_is_open_are_all_sent_to_it() {
     let slow = "[mcp_servers.slow]\ncommand = \"sh\"\nargs = [\"-c\", \"sleep 2\"]\n";
     std::fs::write(servers, slow).unwrap();
     let terminal = chat(&place, (100, 40), &[]);
-    // All three arrive before the server's end.
+    // They arrive before the server's end, each once the one before is out of the editor.
+    let prompt = |screen: &str| {
+        let last = screen.lines().rev().find(|line| line.trim_start().starts_with('›'));
+        last.map(|line| line.trim().to_owned()).unwrap_or_default()
+    };
     for message in ["write a: 1", "write b: 2", "write c: 3"] {
-        terminal.send(message);
+        terminal.type_text(message);
+        terminal.wait_until("it is typed", |screen| prompt(screen).ends_with(message));
+        std::thread::sleep(std::time::Duration::from_millis(150));
+        terminal.press(&["Enter"]);
+        terminal.wait_until("it is taken", |screen| prompt(screen) == "›");
     }
     terminal.wait_until("all are answered", |_| {
         times("write_file returned", &terminal.scrollback()) == 3
+    });
+    // What is said of the server stands in a line of its own.
+    terminal.wait_until("the server is named", |_| {
+        let all = terminal.scrollback();
+        all.lines().any(|line| line.trim_start().starts_with("the MCP server slow is not used"))
     });
     assert_eq!(place.run(&["sessions", "--json"]).out.lines().count(), 1);
 }

@@ -30,7 +30,7 @@ use crate::args::ChatArgs;
 use crate::attach::RequestFailure;
 use crate::config::TerminalConfig;
 use crate::exit::{ExitKind, Failure};
-use crate::present::visible;
+use crate::present::{hold_notices, take_notices, visible};
 use crate::wiring::{self, Adapters};
 use dialog::{Chosen, Dialog};
 use external::TemporaryFile;
@@ -112,6 +112,7 @@ impl<'a> LiveTerminal<'a> {
         let support = colors(variable, true);
         let background = variable("COLORFGBG").and_then(|value| background_variable(&value));
         let theme = theme(look.theme, background);
+        hold_notices();
         let tmux = variable("TMUX").is_some();
         // A variable of xterm alone, which tmux passes on from where it was started.
         let truncates = !tmux && variable("XTERM_VERSION").is_some();
@@ -433,6 +434,8 @@ impl<'a> LiveTerminal<'a> {
 
     /// Draws what changed, if a frame is due.
     fn draw(&mut self, chat: Option<&Chat>) -> Result<(), Failure> {
+        let notices = take_notices();
+        self.screen.commit(notices.into_iter().map(|words| Line::styled(words, self.theme.dim)));
         // The terminal may have another size before it says so.
         if let Ok((columns, rows)) = self.device.size() {
             self.resize(columns, rows);

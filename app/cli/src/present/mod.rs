@@ -3,6 +3,7 @@
 
 mod human;
 mod json;
+mod notices;
 mod plan;
 mod retries;
 mod sources;
@@ -19,6 +20,7 @@ use windlass_engine::{Event, TurnReport};
 
 pub(crate) use human::HumanPresenter;
 pub(crate) use json::JsonPresenter;
+pub(crate) use notices::{hold_notices, print_notice, release_notices, take_notices};
 pub(crate) use sources::{Sources, search_words};
 pub(crate) use story::{hook as hook_words, mark_rewound, numbered_story, story};
 pub(crate) use streamed_text::StreamedText;
@@ -94,12 +96,6 @@ fn end_status() {
     if HAS_STATUS.swap(false, Ordering::Relaxed) {
         let _ = writeln!(io::stderr());
     }
-}
-
-/// Prints a notice on standard error.
-pub(crate) fn print_notice(words: &str) {
-    end_status();
-    let _ = writeln!(io::stderr(), "{}", visible(words));
 }
 
 /// Standard error for the log: hidden characters of what it says are made visible. The escapes of

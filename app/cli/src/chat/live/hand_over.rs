@@ -6,6 +6,7 @@ use super::external::TemporaryFile;
 use super::{LiveTerminal, clipboard, external, unusable};
 use crate::chat::Chat;
 use crate::exit::{ExitKind, Failure};
+use crate::present::{hold_notices, release_notices};
 use crate::wiring;
 use windlass_engine::ports::Clock as _;
 
@@ -86,10 +87,13 @@ impl LiveTerminal<'_> {
     pub(super) fn release(&mut self) -> Result<(), Failure> {
         let bytes = self.screen.suspend();
         self.device.write(&bytes).map_err(|error| unusable(&error))?;
-        self.device.pause().map_err(|error| unusable(&error))
+        self.device.pause().map_err(|error| unusable(&error))?;
+        release_notices();
+        Ok(())
     }
 
     pub(super) fn reclaim(&mut self) -> Result<(), Failure> {
+        hold_notices();
         self.device.resume().map_err(|error| unusable(&error))?;
         // Ctrl+C in the other program was meant for that one.
         if let Some(interrupts) = &mut self.interrupts {
@@ -106,5 +110,11 @@ impl LiveTerminal<'_> {
         }
         self.screen.resume();
         self.changed = true;
+    }
+}
+
+impl Drop for LiveTerminal<'_> {
+    fn drop(&mut self) {
+        release_notices();
     }
 }

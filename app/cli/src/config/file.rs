@@ -108,11 +108,11 @@ impl Reader<'_> {
 
     /// Checks the MCP servers, which their adapter reads from the text.
     fn mcp_servers(&mut self, value: &Value<'_>) {
-        if self.table("mcp_servers", value).is_none() {
-            return;
-        }
+        let is_table = self.table("mcp_servers", value).is_some();
+        #[cfg(not(feature = "mcp"))]
+        let _ = is_table;
         #[cfg(feature = "mcp")]
-        if let Err(error) = windlass_mcp::parse_toml(self.text) {
+        if is_table && let Err(error) = windlass_mcp::parse_toml(self.text) {
             // The lines before show the text, which may contain a secret.
             let reason = error.to_string();
             let reason = reason.lines().last().unwrap_or_default();

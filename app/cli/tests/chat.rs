@@ -372,16 +372,23 @@ fn log_of(place: &Place) -> Vec<serde_json::Value> {
 
 #[test]
 fn a_command_of_the_person_runs_and_its_output_is_in_the_next_request() {
-    let place = Place::new();
-    let mut command = place.command(&["chat", "--permissions", "ask", "--mode", "plan"]);
-    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    let words = b"!echo from the $((1 + 1))nd; exit 3\nhello\n";
-    child.stdin.take().unwrap().write_all(words).unwrap();
-    let done = done(child.wait_with_output().unwrap());
-    assert_eq!(done.code, 0, "{done:?}");
-    for needle in ["› !echo from", "✗ $ echo from", "exit 3", "  from the 2nd", "Hello!"] {
-        assert!(done.out.contains(needle), "{needle}: {}", done.out);
+    if !Tmux::is_installed() {
+        return;
     }
+    let place = Place::new();
+    let words = ["chat", "--plain", "--permissions", "ask", "--mode", "plan"];
+    let terminal = Tmux::start(100, 40, &place.command(&words));
+    terminal.wait_for("> ");
+    terminal.send("!echo from the $((1 + 1))nd; exit 3");
+    terminal.wait_for("  from the 2nd");
+    terminal.send("hello");
+    terminal.wait_for("Hello!");
+    let all = terminal.scrollback();
+    for needle in ["› !echo from", "✗ $ echo from", "exit 3"] {
+        assert!(all.contains(needle), "{needle}: {all}");
+    }
+    terminal.press(&["C-d"]);
+    terminal.wait_for("ended with 0");
     let log = log_of(&place);
     let kinds: Vec<&str> = log.iter().filter_map(|fact| fact["kind"].as_str()).collect();
     let of_command = ["InputQueued", "TurnOpened", "InputAccepted", "CallDecided", "CallStarted"];
@@ -391,6 +398,22 @@ fn a_command_of_the_person_runs_and_its_output_is_in_the_next_request() {
     assert_eq!(count(&log, "SampleStarted"), 1);
     let replayed = place.run(&["replay", log[0]["session"].as_str().unwrap(), "--verify"]);
     assert_eq!(replayed.code, 0, "{replayed:?}");
+}
+
+#[test]
+fn a_pipe_runs_no_command_and_widens_nothing() {
+    let place = Place::new();
+    let mut command = place.command(&["chat", "--permissions", "ask"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let words = b"!echo no > ran.txt\n/permissions auto\n/plan\n";
+    child.stdin.take().unwrap().write_all(words).unwrap();
+    let done = done(child.wait_with_output().unwrap());
+    assert_eq!(done.code, 0, "{done:?}");
+    assert!(done.out.contains("› !echo no"), "{done:?}");
+    assert_eq!(times("only a person at a terminal", &done.out), 2, "{done:?}");
+    assert!(!place.file("ran.txt").exists());
+    let log = log_of(&place);
+    assert_eq!((count(&log, "SampleStarted"), count(&log, "SettingsChanged")), (1, 0));
 }
 
 #[test]

@@ -27,6 +27,11 @@ impl Chat {
                 self.conversation.change(body);
                 return Ok(say("the next turn uses it", &self.theme));
             }
+            Slash::Permissions(Some(_)) | Slash::Plan if !self.typed => {
+                let words = "only a person at a terminal changes what calls may do: use \
+                             --permissions and --mode";
+                return Ok(say(words, &self.theme));
+            }
             Slash::Permissions(Some(wanted)) => {
                 self.conversation.change(json!({"permissions": wanted.replace('-', "_")}));
             }
@@ -100,8 +105,12 @@ impl Chat {
         let Some(chosen) = chosen else {
             return vec![Line::styled("no message with this number waits", self.theme.dim)];
         };
-        let message = Message { text: chosen.text, images: Vec::new() };
         let edits = matches!(change, QueueChange::Edit(_));
+        if edits && chosen.has_images {
+            let words = "a message with images is not edited: /queue drop withdraws it";
+            return vec![Line::styled(words, self.theme.warning)];
+        }
+        let message = Message { text: chosen.text, images: Vec::new() };
         self.conversation.withdraw(chosen.id, edits.then_some(message));
         Vec::new()
     }

@@ -58,6 +58,8 @@ struct Chat {
     own_commands: OwnCommands,
     /// Commands that run once the turn has ended.
     later: VecDeque<Slash>,
+    /// True if a person types the lines; false for a pipe, whose text others may have written.
+    typed: bool,
     /// Theme that was asked for.
     retheme: Option<String>,
 }
@@ -97,9 +99,10 @@ pub(crate) async fn chat(mut args: ChatArgs, adapters: &Adapters) -> Result<Exit
             let theme = Theme::plain();
             let Connection { server, own } = connect::connect(&args, adapters).await?;
             let mut chat = Chat::new(&args, server, own.as_ref(), theme, 80);
+            chat.typed = typed;
             chat.conversation.announce_calls();
             chat.begin(&args).await?;
-            let ended = plain::PlainTerminal::new(chat, typed, adapters).run().await;
+            let ended = plain::PlainTerminal::new(chat, adapters).run().await;
             if let Some(own) = own {
                 own.leave().await;
             }
@@ -152,6 +155,7 @@ impl Chat {
             copies: false,
             own_commands: OwnCommands::load(prompts.as_deref(), folder.as_deref()),
             later: VecDeque::new(),
+            typed: true,
             retheme: None,
         }
     }
@@ -252,7 +256,7 @@ impl Chat {
     /// turn runs, a queued command waits for its end.
     async fn enter(&mut self, message: Message, how: SendAs) -> Result<Vec<Line>, Failure> {
         let mut message = message;
-        if message.images.is_empty() && is_command(&message.text) {
+        if self.typed && message.images.is_empty() && is_command(&message.text) {
             self.send(message, SendAs::Command);
             return Ok(Vec::new());
         }

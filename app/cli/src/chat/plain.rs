@@ -17,8 +17,6 @@ use crate::wiring::Adapters;
 pub(super) struct PlainTerminal<'a> {
     chat: Chat,
     adapters: &'a Adapters,
-    /// True if a person types; false for a pipe.
-    typed: bool,
     lines: Lines<BufReader<Stdin>>,
     ended: bool,
     /// Question that was printed.
@@ -34,11 +32,10 @@ pub(super) struct PlainTerminal<'a> {
 }
 
 impl<'a> PlainTerminal<'a> {
-    pub(super) fn new(chat: Chat, typed: bool, adapters: &'a Adapters) -> Self {
+    pub(super) fn new(chat: Chat, adapters: &'a Adapters) -> Self {
         Self {
             chat,
             adapters,
-            typed,
             lines: BufReader::new(stdin()).lines(),
             ended: false,
             asked: None,
@@ -140,7 +137,7 @@ impl<'a> PlainTerminal<'a> {
         if self.ended {
             return Ok(Some(self.chat.exit));
         }
-        if self.typed && !self.prompted {
+        if self.chat.typed && !self.prompted {
             self.prompted = true;
             self.write("> ")?;
         }
@@ -162,7 +159,7 @@ impl<'a> PlainTerminal<'a> {
             Handled::Lines(lines) => self.print(&lines),
             Handled::Settled => {
                 self.prompted = false;
-                if self.typed { self.write("\u{7}") } else { Ok(()) }
+                if self.chat.typed { self.write("\u{7}") } else { Ok(()) }
             }
             Handled::Failed { words, message } => {
                 // A message from a pipe is not typed again.
@@ -187,7 +184,7 @@ impl<'a> PlainTerminal<'a> {
             return Ok(());
         }
         let busy = self.chat.conversation.transcript().is_busy() || self.chat.sending;
-        if !self.typed && busy {
+        if !self.chat.typed && busy {
             self.waiting.push_back(line);
             return Ok(());
         }
@@ -229,7 +226,7 @@ impl<'a> PlainTerminal<'a> {
             lines.push(Line::plain(format!("  {number}. {label}")));
         }
         self.print(&lines)?;
-        let bell = if self.typed { "\u{7}" } else { "" };
+        let bell = if self.chat.typed { "\u{7}" } else { "" };
         self.write(&format!("a number, or words: {bell}"))
     }
 

@@ -73,6 +73,7 @@ pub(super) struct QueuedInput {
     pub(super) id: InputId,
     pub(super) text: String,
     pub(super) delivery: Delivery,
+    pub(super) has_images: bool,
 }
 
 /// Turn that is open.
@@ -281,7 +282,8 @@ impl Transcript {
                     }
                 };
                 let (id, delivery) = (InputId(recorded.seq.0), queued.delivery);
-                self.queue.push(QueuedInput { id, text, delivery });
+                let has_images = !queued.images.is_empty();
+                self.queue.push(QueuedInput { id, text, delivery, has_images });
             }
             InputEntry::Accepted(id) => self.accepted(id, lines),
             InputEntry::Blocked(blocked) => {

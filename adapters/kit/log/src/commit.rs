@@ -1,6 +1,7 @@
 //! The commit thread: gathers the appends of all sessions into one commit and answers them once it
 //! is durable.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
@@ -12,13 +13,14 @@ use windlass_ports::{SessionClaim, StoreError, StoreErrorKind, TailRepair};
 
 use crate::backend::{AppendRequest, CommitBackend, LogEnd};
 use crate::claims::{Admission, Claims};
+use crate::hash::Hasher;
 use crate::pipeline::PipelineLimits;
 use crate::queue::{
     PendingAppend, PendingCaller, PipelineRequest, QueuedRequest, ResultSender, SessionRequest,
     StopCause, copy_of,
 };
 use crate::tails::Tails;
-use crate::watchdog::{BackendWatch, DeferredRequest, WatchdogFired};
+use crate::watchdog::{BackendWatch, WatchdogFired};
 
 /// State that the store object shares with the threads of the pipeline.
 #[derive(Debug)]
@@ -73,35 +75,70 @@ impl<B: CommitBackend> Committer<B> {
         }
     }
 
-    /// Serves a request and those behind it, up to the first that is no append.
+    /// Serves a request and those behind it: commits the appends, then runs the requests that were
+    /// deferred.
     fn serve(&mut self, first: QueuedRequest) -> Result<(), WatchdogFired> {
         let shared = self.shared.clone();
+        let mut next = Some(first);
+        while let Some(first) = next.take() {
+            let group = self.gather(first);
+            self.commit(group)?;
+            while next.is_none()
+                && let Some(QueuedRequest { request, at, permits }) = shared.watched.next_deferred()
+            {
+                match request {
+                    PipelineRequest::Append(_) => {
+                        next = Some(QueuedRequest { request, at, permits });
+                    }
+                    PipelineRequest::Session(request) => {
+                        // Freed before the answer, so that a caller that was answered finds room.
+                        shared.room.add_permits(permits as usize);
+                        self.serve_session(request, at)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gathers the appends of a group from the queue. Defers claims and releases until the group is
+    /// committed, and ends the group at the first request that must come after one of them.
+    fn gather(&self, first: QueuedRequest) -> AppendGroup {
+        let watched = &self.shared.watched;
         let now = Instant::now();
         let mut group = AppendGroup::default();
+        let mut deferred = HashSet::<SessionId, Hasher>::default();
         let mut next = Some(first);
-        while let Some(QueuedRequest { request, at, permits }) = next {
-            match request {
-                PipelineRequest::Append(append) => {
-                    group.permits += permits as usize;
-                    self.admit(append, self.check_begin(at, now), &mut group);
+        while let Some(queued) = next {
+            let is_behind = queued.request.session().is_some_and(|it| deferred.contains(it));
+            match queued.request {
+                PipelineRequest::Append(append) if !is_behind => {
+                    group.permits += queued.permits as usize;
+                    self.admit(append, self.check_begin(queued.at, now), &mut group);
                 }
-                PipelineRequest::Session(request) => {
-                    shared.watched.defer(DeferredRequest { request, at, permits });
+                PipelineRequest::Session(
+                    SessionRequest::Claim { ref session, .. }
+                    | SessionRequest::Release { ref session, .. },
+                ) => {
+                    deferred.insert(session.clone());
+                    watched.defer(queued);
+                }
+                PipelineRequest::Append(_)
+                | PipelineRequest::Session(
+                    SessionRequest::Erase { .. } | SessionRequest::Probe { .. },
+                ) => {
+                    watched.defer(queued);
                     break;
                 }
             }
-            next = match self.is_full(&group) {
+            let is_full =
+                self.is_full(&group) || deferred.len() >= self.shared.bounds.group_appends;
+            next = match is_full {
                 true => None,
-                false => shared.watched.try_next(),
+                false => watched.try_next(),
             };
         }
-        self.commit(group)?;
-        if let Some(deferred) = shared.watched.take_deferred() {
-            // Freed before the answer, so that a caller that was answered finds room.
-            shared.room.add_permits(deferred.permits as usize);
-            self.serve_session(deferred)?;
-        }
-        Ok(())
+        group
     }
 
     fn is_full(&self, group: &AppendGroup) -> bool {
@@ -160,8 +197,7 @@ impl<B: CommitBackend> Committer<B> {
         Ok(())
     }
 
-    fn serve_session(&mut self, deferred: DeferredRequest) -> Result<(), WatchdogFired> {
-        let DeferredRequest { request, at, .. } = deferred;
+    fn serve_session(&mut self, request: SessionRequest, at: Instant) -> Result<(), WatchdogFired> {
         let begin = match &request {
             SessionRequest::Claim { .. } | SessionRequest::Probe { .. } => {
                 self.reopen_if_stopped()?

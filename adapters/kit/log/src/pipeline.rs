@@ -59,8 +59,8 @@ impl Default for PipelineLimits {
 /// Commits the appends of many sessions together, on a thread that owns a [`CommitBackend`].
 ///
 /// Appends that arrive while the backend commits a group form the next; no append waits for others
-/// to arrive. Claims, releases and erasures run between groups, in the order of the calls. Every
-/// call returns within three times [`PipelineLimits::timeout`].
+/// to arrive. Claims, releases and erasures run between groups. The calls for one session run in
+/// their order. Every call returns within three times [`PipelineLimits::timeout`].
 ///
 /// Dropping it waits until all requests are served and the backend is dropped, 30 s at most.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ const REOPEN_PAUSE: Duration = Duration::from_secs(1);
 /// Sends the answer to a request that returns no value.
 pub(crate) type ResultSender = oneshot::Sender<Result<(), StoreError>>;
 
-/// A request in the queue. The thread serves the queue in order.
+/// A request in the queue. The thread serves the requests for a session in order.
 #[derive(Debug)]
 pub(crate) struct QueuedRequest {
     pub(crate) request: PipelineRequest,
@@ -48,6 +48,19 @@ pub(crate) enum SessionRequest {
 }
 
 impl PipelineRequest {
+    /// Session of the request; `None` for a probe.
+    pub(crate) fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Append(append) => Some(&append.batch.session),
+            Self::Session(
+                SessionRequest::Claim { session, .. }
+                | SessionRequest::Release { session, .. }
+                | SessionRequest::Erase { session, .. },
+            ) => Some(session),
+            Self::Session(SessionRequest::Probe { .. }) => None,
+        }
+    }
+
     pub(crate) fn refuse(self, error: StoreError) {
         match self {
             Self::Append(append) => PendingCaller::Done(append.answer, Ok(())).refuse(error),

@@ -1,5 +1,6 @@
 //! The watchdog of the commit thread: answers the callers of a backend that hangs.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::commit::PipelineState;
-use crate::queue::{PendingCaller, QueuedRequest, SessionRequest, copy_of};
+use crate::queue::{PendingCaller, QueuedRequest, copy_of};
 
 /// Checks within the time that a call may take.
 const CHECKS: u32 = 8;
@@ -24,16 +25,9 @@ pub(crate) struct BackendWatch {
 struct CurrentCall {
     since: Option<Instant>,
     waiting: Vec<PendingCaller>,
-    deferred: Option<DeferredRequest>,
+    /// Requests that were taken from the queue and run after the current group, in this order.
+    deferred: VecDeque<QueuedRequest>,
     given_up: bool,
-}
-
-/// A request that was taken from the queue and runs after the current group.
-#[derive(Debug)]
-pub(crate) struct DeferredRequest {
-    pub(crate) request: SessionRequest,
-    pub(crate) at: Instant,
-    pub(crate) permits: u32,
 }
 
 /// The watchdog has answered all callers, so the thread must end.
@@ -57,12 +51,13 @@ impl BackendWatch {
     }
 
     /// Stores a request until the current group is committed.
-    pub(crate) fn defer(&self, deferred: DeferredRequest) {
-        self.current().deferred = Some(deferred);
+    pub(crate) fn defer(&self, deferred: QueuedRequest) {
+        self.current().deferred.push_back(deferred);
     }
 
-    pub(crate) fn take_deferred(&self) -> Option<DeferredRequest> {
-        self.current().deferred.take()
+    /// Takes the next deferred request.
+    pub(crate) fn next_deferred(&self) -> Option<QueuedRequest> {
+        self.current().deferred.pop_front()
     }
 
     /// Ends a call and returns its callers.
@@ -96,19 +91,19 @@ impl BackendWatch {
         self.next(Some(Duration::ZERO)).ok()
     }
 
-    /// Abandons the backend if its call is late. Returns the callers and the deferred request,
+    /// Abandons the backend if its call is late. Returns the callers and the deferred requests,
     /// which only the watchdog answers from then on.
     fn abandon_backend(
         &self,
         patience: Duration,
-    ) -> Option<(Vec<PendingCaller>, Option<DeferredRequest>)> {
+    ) -> Option<(Vec<PendingCaller>, VecDeque<QueuedRequest>)> {
         let mut current = self.current();
         let since = current.since?;
         if since.elapsed() <= patience {
             return None;
         }
         current.given_up = true;
-        Some((std::mem::take(&mut current.waiting), current.deferred.take()))
+        Some((std::mem::take(&mut current.waiting), std::mem::take(&mut current.deferred)))
     }
 
     /// Closes the queue of an abandoned backend, whose thread holds no lock.
@@ -129,11 +124,8 @@ pub(crate) fn watch(shared: &PipelineState, ended: &Receiver<()>) {
         stopped.stop(&shared.location, &late);
         shared.room.close();
         waiting.into_iter().for_each(|waiting| waiting.refuse(copy_of(&late)));
-        if let Some(deferred) = deferred {
-            deferred.request.refuse(copy_of(&late));
-        }
         let queue = watched.close();
-        let queued = queue.iter().flat_map(Receiver::try_iter);
+        let queued = deferred.into_iter().chain(queue.iter().flat_map(Receiver::try_iter));
         queued.for_each(|queued| queued.request.refuse(copy_of(&late)));
         return;
     }

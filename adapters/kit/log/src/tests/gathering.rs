@@ -1,6 +1,6 @@
 //! The content and the order of groups.
 
-use windlass_core::{Epoch, Seq};
+use windlass_core::{Epoch, Seq, SessionId};
 use windlass_ports::{ChainLink, StoreErrorKind};
 use windlass_testkit::store::{fact_of_size, numbered_facts};
 
@@ -72,7 +72,7 @@ async fn sizes_of_groups(bounds: PipelineLimits, bytes: usize) -> Vec<usize> {
 }
 
 #[tokio::test]
-async fn claims_releases_and_erasures_come_between_groups_in_the_order_of_asking() {
+async fn claims_releases_and_erasures_come_between_groups_in_the_order_of_their_session() {
     let stage = Stage::new(GATED);
     let (a, b) = (id("a"), id("b"));
     let (of_a, of_b) = (stage.claim(&a).await, stage.claim(&b).await);
@@ -94,9 +94,8 @@ async fn claims_releases_and_erasures_come_between_groups_in_the_order_of_asking
     let after_claims = &told[2..];
     let expected = [
         Call::Commit(vec![at("a", 1)]),
-        Call::Commit(vec![at("a", 2)]),
+        Call::Commit(vec![at("a", 2), at("b", 1)]),
         Call::Release("a".to_owned()),
-        Call::Commit(vec![at("b", 1)]),
         Call::Erase("b".to_owned()),
     ];
     assert_eq!(after_claims, expected);
@@ -108,6 +107,48 @@ async fn claims_releases_and_erasures_come_between_groups_in_the_order_of_asking
         kind(stage.pipeline.append(batch(&b, 1, 1), of_b).await),
         Some(StoreErrorKind::NotClaimed)
     );
+}
+
+#[tokio::test]
+async fn claims_and_releases_of_others_do_not_split_a_group() {
+    let stage = Stage::new(GATED);
+    let (a, b) = (id("a"), id("b"));
+    let (of_a, of_b) = (stage.claim(&a).await, stage.claim(&b).await);
+    let mut answers = vec![stage.ask(batch(&a, 0, 1), of_a).await];
+    stage.begun();
+    let release = |session: &SessionId, epoch| {
+        let (pipeline, session) = (stage.pipeline.clone(), session.clone());
+        async move { pipeline.release(&session, epoch).await }
+    };
+    let claim = |name: &str| {
+        let (pipeline, session) = (stage.pipeline.clone(), id(name));
+        async move { pipeline.claim(&session).await.map(|_| ()) }
+    };
+    answers.push(stage.begin(release(&a, of_a)).await);
+    answers.push(stage.ask(batch(&b, 0, 1), of_b).await);
+    answers.push(stage.begin(claim("c")).await);
+    answers.push(stage.ask(batch(&b, 1, 1), of_b).await);
+    // It comes after the release of its session, so it ends the group.
+    let late = stage.ask(batch(&a, 1, 1), of_a).await;
+    answers.push(stage.ask(batch(&b, 2, 1), of_b).await);
+    answers.push(stage.begin(release(&b, of_b)).await);
+    answers.push(stage.begin(claim("d")).await);
+    (0..3).for_each(|_| stage.go());
+    for answer in answers {
+        answer.await.unwrap().unwrap();
+    }
+    assert_eq!(kind(late.await.unwrap()), Some(StoreErrorKind::NotClaimed));
+    let told = stage.told();
+    let expected = [
+        Call::Commit(vec![at("a", 1)]),
+        Call::Commit(vec![at("b", 1), at("b", 2)]),
+        Call::Release("a".to_owned()),
+        Call::Claim("c".to_owned()),
+        Call::Commit(vec![at("b", 3)]),
+        Call::Release("b".to_owned()),
+        Call::Claim("d".to_owned()),
+    ];
+    assert_eq!(&told[2..], expected);
 }
 
 #[tokio::test]

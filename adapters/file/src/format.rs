@@ -1,5 +1,8 @@
 //! The format of a segment, as pure functions on bytes. The README describes it.
 
+mod compression;
+
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use sha2::{Digest as _, Sha256};
@@ -9,8 +12,12 @@ use windlass_ports::{ChainLink, SessionSummary};
 
 use crate::bytes::{ByteReader, put_summary, put_text};
 
+pub(crate) use compression::find as find_facts;
+
 /// Version of the format that this adapter writes, and the newest that it reads.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
+/// Oldest version that this adapter reads. Its units are not compressed.
+const OLDEST: u32 = 2;
 /// Bytes of a segment before its first unit.
 pub(crate) const FIRST: u64 = 64;
 /// Bytes of a unit before its content.
@@ -142,6 +149,8 @@ pub(crate) struct UnitDraft<'a> {
 pub(crate) enum SegmentHeader {
     /// The expected segment.
     Ours,
+    /// The expected segment, in an older format.
+    Older,
     /// Written by a newer engine, in this format.
     Newer(u32),
     /// Another segment, or none at all.
@@ -150,7 +159,11 @@ pub(crate) enum SegmentHeader {
 
 /// Encodes the first bytes of a segment: a line, padded with zeros.
 pub(crate) fn segment_header(place: SegmentId) -> Vec<u8> {
-    let text = format!("{MAGIC} {FORMAT} {:04x} {:08x}", place.writer, place.number);
+    header_of(FORMAT, place)
+}
+
+fn header_of(format: u32, place: SegmentId) -> Vec<u8> {
+    let text = format!("{MAGIC} {format} {:04x} {:08x}", place.writer, place.number);
     let crc = crc32c::crc32c(text.as_bytes());
     let mut head = format!("{text} {crc:08x}\n").into_bytes();
     head.resize(FIRST as usize, 0);
@@ -161,6 +174,9 @@ pub(crate) fn segment_header(place: SegmentId) -> Vec<u8> {
 pub(crate) fn read_segment_header(place: SegmentId, bytes: &[u8]) -> SegmentHeader {
     if bytes.starts_with(&segment_header(place)) {
         return SegmentHeader::Ours;
+    }
+    if (OLDEST..FORMAT).any(|format| bytes.starts_with(&header_of(format, place))) {
+        return SegmentHeader::Older;
     }
     let other = |what: &str| SegmentHeader::Other(what.to_owned());
     let end = bytes.iter().take(FIRST as usize).position(|byte| *byte == b'\n');
@@ -196,10 +212,12 @@ pub(crate) fn encode_unit(
     if let Some(opening) = &draft.opening {
         encode_opening(out, opening);
     }
+    let facts = out.len();
     for text in draft.texts {
         out.extend_from_slice(text);
         out.push(b'\n');
     }
+    compression::compress(out, start, facts);
     out.resize(start + (out.len() - start).next_multiple_of(4), 0);
     let len = u32::try_from(out.len() - start + TAIL).ok()?;
     let mut flags = u32::try_from(draft.texts.len()).ok()?;
@@ -334,8 +352,16 @@ pub(crate) fn read_header(place: SegmentId, offset: u64, bytes: &[u8]) -> Option
 pub(crate) struct UnitContent<'a> {
     /// Opening of the unit, if it has one.
     pub(crate) opening: Option<SessionOpening>,
+    /// Text forms of the facts, a line each.
+    lines: Cow<'a, [u8]>,
+    count: usize,
+}
+
+impl UnitContent<'_> {
     /// Encoded texts of the facts.
-    pub(crate) texts: Vec<&'a [u8]>,
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        self.lines.split(|byte| *byte == b'\n').take(self.count)
+    }
 }
 
 /// Checks the checksum of a unit's content.
@@ -374,15 +400,18 @@ pub(crate) fn read_unit_content<'a>(head: &UnitHeader, unit: &'a [u8]) -> Option
         true => read_opening(unit).map(|(opening, from)| (Some(opening), from))?,
         false => (None, HEAD),
     };
-    let mut rest = unit.get(from..head.len as usize - TAIL)?;
-    let mut texts = Vec::with_capacity(head.count as usize);
-    for _ in 0..head.count {
-        let end = memchr::memchr(b'\n', rest)?;
-        texts.push(rest.get(..end)?);
-        rest = rest.get(end + 1..)?;
+    let mut lines = compression::decompress(unit.get(from..head.len as usize - TAIL)?)?;
+    let count = head.count as usize;
+    let end = memchr::memchr_iter(b'\n', &lines).nth(count.checked_sub(1)?)? + 1;
+    let filling = lines.get(end..)?;
+    if filling.len() >= 4 || filling.iter().any(|byte| *byte != 0) {
+        return None;
     }
-    let filled = rest.len() < 4 && rest.iter().all(|byte| *byte == 0);
-    filled.then_some(UnitContent { opening, texts })
+    match &mut lines {
+        Cow::Borrowed(lines) => *lines = lines.get(..end)?,
+        Cow::Owned(lines) => lines.truncate(end),
+    }
+    Some(UnitContent { opening, lines, count })
 }
 
 /// Reads the key half of the unit that ends with `bytes` and whose head is damaged.

@@ -386,14 +386,14 @@ impl SessionLogReader<'_> {
             return None;
         }
         let mut link = *before;
-        let links = held.texts.iter().map(|text| {
+        let links = held.texts().map(|text| {
             link = link.next(text);
             link
         });
         let links: Vec<ChainLink> = links.collect();
         (links.last() == Some(&head.link)).then(|| ReadUnit {
             first: head.first,
-            texts: held.texts.iter().map(|text| text.to_vec()).collect(),
+            texts: held.texts().map(<[u8]>::to_vec).collect(),
             links,
             offset,
             len: head.len,

@@ -11,7 +11,7 @@ use windlass_ports::StoreError;
 use crate::catalog::SegmentCatalog;
 use crate::disk::{LogFile, SegmentBytes, most_bytes, read_full_at, read_segment};
 use crate::error;
-use crate::format::{self, FIRST, SegmentId, SessionKey, UnitHeader};
+use crate::format::{self, FIRST, SegmentId, SessionKey, UnitContent, UnitHeader};
 use crate::paths;
 
 /// Most damaged bytes in one piece.
@@ -67,7 +67,7 @@ impl Salvage<'_> {
             read_full_at(&file, &mut bytes, unit.offset).map_err(at)?;
             let head = format::read_header(unit.segment, unit.offset, &bytes);
             let held = head.and_then(|head| format::read_unit_content(&head, &bytes));
-            let texts = held.into_iter().flat_map(|held| held.texts);
+            let texts = held.iter().flat_map(UnitContent::texts);
             for (text, seq) in texts.zip(unit.first.0..) {
                 if self.fact(Seq(seq), text, &mut seen, take).is_break() {
                     return Ok(());

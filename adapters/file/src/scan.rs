@@ -4,8 +4,8 @@
 //! A group is one write at the segment's end. It is acknowledged after its sync, and nothing is
 //! written behind it before. So at most the last group is unacknowledged, and the first unit of
 //! each group is marked. A crash or a power loss leaves a group in few ways: the file ends within
-//! it, or sectors of prepared room are still zeros in any of its units. No encoded fact has a zero
-//! byte. Hence the first unit that does not read is *torn* if no other group follows and
+//! it, or sectors of prepared room are still zeros in any of its units. No content has a sector of
+//! zeros. Hence the first unit that does not read is *torn* if no other group follows and
 //!
 //! - the file ends before the unit does, or
 //!
@@ -74,7 +74,7 @@ pub(crate) fn scan(
         let read = read_full_at(file, &mut first, 0)?;
         let first = first.get(..read).unwrap_or_default();
         match format::read_segment_header(map.segment, first) {
-            SegmentHeader::Ours => {}
+            SegmentHeader::Ours | SegmentHeader::Older => {}
             SegmentHeader::Newer(format) => return Err(ScanError::Newer(format)),
             // The process died as it began the segment: nothing was ever in it.
             SegmentHeader::Other(_)
@@ -231,7 +231,8 @@ impl ScanBuffer<'_> {
                 let Some((opening, _)) = format::read_opening(unit) else {
                     let end = at + head.len as usize;
                     let half = Some(head.key.half());
-                    map.damages.push(self.damage(at, end, half, "a unit does not open"));
+                    let damage = self.damage(map, at, end, half, "a unit does not open");
+                    map.damages.push(damage);
                     return;
                 };
                 Some(opening)
@@ -281,7 +282,8 @@ impl ScanBuffer<'_> {
             Some(_) => "a unit's checksum does not match",
             None => "no unit begins there",
         };
-        map.damages.push(self.damage(at, end, half, what));
+        let damage = self.damage(map, at, end, half, what);
+        map.damages.push(damage);
         Some(end.max(next))
     }
 
@@ -371,26 +373,40 @@ impl ScanBuffer<'_> {
     }
 
     /// Guesses the session of a damaged unit. The id counts only if its hash fits the key.
-    fn guess(&self, at: usize, end: usize, half: u32) -> Option<SessionId> {
+    fn guess(&self, map: &SegmentMap, at: usize, end: usize, half: u32) -> Option<SessionId> {
+        let mut earlier = map.tracks.iter().filter(|(key, _)| key.half() == half);
+        if let (Some((_, track)), None) = (earlier.next(), earlier.next()) {
+            return Some(track.id.clone());
+        }
         let unit = self.bytes.get(at..end.min(self.bytes.len()))?;
         let fits = |id: &SessionId| SessionKey::of(id).half() == half;
         let opened = format::read_opening(unit).map(|(opening, _)| opening.id);
         opened.filter(fits).or_else(|| {
-            let mut lines = unit.get(HEAD..)?.split(|byte| *byte == b'\n');
-            lines.find_map(|line| {
-                let from = line.iter().position(|byte| *byte == b'{')?;
-                let fact = windlass_ports::codec::decode(line.get(from..)?).ok()?;
-                Some(fact.session).filter(fits)
-            })
+            let content = unit.get(HEAD..unit.len().checked_sub(TAIL)?)?;
+            let named = |lines: &[u8]| {
+                lines.split(|byte| *byte == b'\n').find_map(|line| {
+                    let from = line.iter().position(|byte| *byte == b'{')?;
+                    let fact = windlass_ports::codec::decode(line.get(from..)?).ok()?;
+                    Some(fact.session).filter(fits)
+                })
+            };
+            named(content).or_else(|| named(&format::find_facts(content)?))
         })
     }
 
-    fn damage(&self, at: usize, end: usize, half: Option<u32>, what: &str) -> Damage {
+    fn damage(
+        &self,
+        map: &SegmentMap,
+        at: usize,
+        end: usize,
+        half: Option<u32>,
+        what: &str,
+    ) -> Damage {
         Damage {
             offset: self.base + at as u64,
             end: self.base + end as u64,
             half,
-            id: half.and_then(|half| self.guess(at, end, half)),
+            id: half.and_then(|half| self.guess(map, at, end, half)),
             lost: None,
             unreadable: false,
             what: what.to_owned(),

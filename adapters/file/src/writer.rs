@@ -15,9 +15,11 @@ use std::time::{Duration, Instant};
 use windlass_ports::StoreError;
 
 use crate::catalog::SegmentCatalog;
-use crate::disk::{Disk, write_all_at};
+use crate::disk::{Disk, read_full_at, write_all_at};
 use crate::error;
-use crate::format::{FIRST, KeyMap, MOST_SERIES, SegmentId, segment_header};
+use crate::format::{
+    FIRST, KeyMap, MOST_SERIES, SegmentHeader, SegmentId, read_segment_header, segment_header,
+};
 use crate::paths::{self, FileIdentity, MAX_WRITERS};
 use crate::scan;
 use crate::segment_map::{SegmentMap, TornTail};
@@ -161,6 +163,9 @@ impl SegmentWriter {
             // What is damaged stays as it is, and the log goes on in the next segment.
             return Ok((None, None));
         };
+        let mut first = [0; FIRST as usize];
+        read_full_at(&*file, &mut first, 0).map_err(at)?;
+        let older = read_segment_header(place, &first) == SegmentHeader::Older;
         self.series = (map.series + 1) % MOST_SERIES;
         self.segment = Some(OpenSegment {
             id: place,
@@ -168,6 +173,7 @@ impl SegmentWriter {
             room_end: file.len().map_err(at)?.max(map.end),
             path,
             identity,
+            older,
             file,
             unsettled: false,
         });
@@ -244,7 +250,9 @@ impl SegmentWriter {
     pub(crate) fn append(&mut self, units: &[KeyedRequest<'_>]) -> Result<(), StoreError> {
         self.settle()?;
         let bytes: u64 = units.iter().map(|unit| unit.request.batch.bytes as u64 + 128).sum();
-        let full = |segment: &OpenSegment| segment.end > FIRST && segment.end + bytes > self.most;
+        let full = |segment: &OpenSegment| {
+            segment.older || (segment.end > FIRST && segment.end + bytes > self.most)
+        };
         let is_full = self.segment.as_ref().is_some_and(full);
         match is_full || self.segment.is_none() {
             true => self.check_there()?,
@@ -426,6 +434,7 @@ impl SegmentWriter {
             id: place,
             path,
             identity,
+            older: false,
             file,
             end: FIRST,
             room_end: FIRST,

@@ -96,7 +96,8 @@ pub(crate) fn saying(
         .collect()
 }
 
-/// The fact that follows position `after`, with a text form of `bytes` bytes.
+/// The fact that follows position `after`, with a text form of `bytes` bytes. Its text hardly
+/// compresses, so that stores keep about as many bytes.
 ///
 /// `None` when no fact is that small.
 #[must_use]
@@ -104,7 +105,20 @@ pub fn fact_of_size(session: &SessionId, after: Seq, bytes: usize) -> Option<Arc
     let seq = after.next();
     let empty = windlass_ports::codec::encode(&queued(session, seq, String::new())).ok()?;
     let filling = bytes.checked_sub(empty.len())?;
-    Some(Arc::new(queued(session, seq, "x".repeat(filling))))
+    Some(Arc::new(queued(session, seq, letters(seq.0, filling))))
+}
+
+/// Text of `count` letters and digits that look random, the same ones for the same seed.
+pub(crate) fn letters(seed: u64, count: usize) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut state = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        LETTERS.iter().cycle().nth((state >> 58) as usize).map_or('x', |byte| char::from(*byte))
+    };
+    core::iter::repeat_with(next).take(count).collect()
 }
 
 pub(crate) fn queued(session: &SessionId, seq: Seq, text: String) -> RecordedFact {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use windlass_ports::{BlobStore as _, LogStore as _, SessionFilter, StoredCheckpoint};
-use windlass_testkit::store::numbered_facts;
+use windlass_testkit::store::fact_of_size;
 
 use super::*;
 use crate::disk::RealDisk;
@@ -27,7 +27,8 @@ async fn written(dir: &Path, sessions: u64) {
     for session in (0..sessions).map(id) {
         let epoch = store.claim(&session).await.unwrap().epoch;
         for after in (0..20).step_by(4) {
-            let facts = numbered_facts(&session, Seq(after), 4);
+            let facts = (after..after + 4).map(|after| fact_of_size(&session, Seq(after), 300));
+            let facts: Vec<_> = facts.map(Option::unwrap).collect();
             let appended = store.append(&session, epoch, Seq(after), &facts).await;
             appended.unwrap();
         }
@@ -73,7 +74,8 @@ async fn many_are_erased_with_one_pass_that_reads_no_segment_with_an_index() {
         }
     }
     let said = |name: &str| {
-        let needle = format!("\"{name}\"");
+        // As the openings have it, behind its length.
+        let needle = format!("{}{name}", char::from(u8::try_from(name.len()).unwrap()));
         files(dir.path(), ".seg").iter().any(|path| {
             let bytes = fs::read(path).unwrap();
             bytes.windows(needle.len()).any(|at| at == needle.as_bytes())

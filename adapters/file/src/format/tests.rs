@@ -8,9 +8,19 @@ fn id() -> SessionId {
     SessionId::new("s-1").unwrap()
 }
 
+/// Facts of a unit that is stored as it is, and of one that is compressed.
+fn facts() -> [Vec<Vec<u8>>; 2] {
+    let long = |number: u32| format!("{{\"number\":{number},\"text\":\"{}\"}}", "ab ".repeat(50));
+    [vec![b"{}".to_vec(), br#"{"a":1}"#.to_vec()], vec![long(1).into_bytes(), long(2).into_bytes()]]
+}
+
 fn unit(opening: bool) -> Vec<u8> {
+    let [texts, _] = facts();
+    unit_of(opening, &texts)
+}
+
+fn unit_of(opening: bool, texts: &[Vec<u8>]) -> Vec<u8> {
     let mut out = Vec::new();
-    let texts = [b"{}".to_vec(), br#"{"a":1}"#.to_vec()];
     let draft = UnitDraft {
         key: SessionKey::of(&id()),
         first: Seq(5),
@@ -21,7 +31,7 @@ fn unit(opening: bool) -> Vec<u8> {
             summary: None,
         }),
         group: CommitGroup { first: true, series: 0 },
-        texts: &texts,
+        texts,
     };
     let len = encode_unit(&mut out, PLACE, 64, &draft).unwrap();
     assert_eq!(len as usize, out.len());
@@ -30,13 +40,15 @@ fn unit(opening: bool) -> Vec<u8> {
 
 #[test]
 fn a_unit_reads_as_it_was_written() {
-    for opening in [false, true] {
-        let out = unit(opening);
+    for (opening, texts) in
+        [false, true].into_iter().zip(facts()).chain([true, false].into_iter().zip(facts()))
+    {
+        let out = unit_of(opening, &texts);
         let head = read_header(PLACE, 64, &out).unwrap();
         assert_eq!((head.first, head.last()), (Seq(5), Seq(6)));
         assert_eq!((head.opening, head.group.first, head.erased), (opening, true, false));
         let held = read_unit_content(&head, &out).unwrap();
-        assert_eq!(held.texts, [&b"{}"[..], br#"{"a":1}"#]);
+        assert_eq!(held.texts().collect::<Vec<_>>(), texts);
         assert_eq!(held.opening.map(|opening| opening.id), opening.then(id));
         assert_eq!(half_at_the_end(&out), Some(head.key.half()));
     }
@@ -44,13 +56,18 @@ fn a_unit_reads_as_it_was_written() {
 
 #[test]
 fn a_unit_that_is_changed_or_moved_is_none() {
-    let out = unit(true);
-    assert!(read_header(PLACE, 68, &out).is_none());
+    for texts in facts() {
+        changed_or_moved(&unit_of(true, &texts));
+    }
+}
+
+fn changed_or_moved(out: &[u8]) {
+    assert!(read_header(PLACE, 68, out).is_none());
     let elsewhere = SegmentId { writer: 3, number: 8 };
-    assert!(read_header(elsewhere, 64, &out).is_none());
+    assert!(read_header(elsewhere, 64, out).is_none());
     for at in 0..out.len() {
         for bit in 0..8 {
-            let mut changed = out.clone();
+            let mut changed = out.to_vec();
             changed[at] ^= 1 << bit;
             let head = read_header(PLACE, 64, &changed);
             let read = head.as_ref().and_then(|head| read_unit_content(head, &changed));
@@ -75,11 +92,12 @@ fn a_segment_knows_its_place() {
     let head = segment_header(PLACE);
     assert_eq!(head.len() as u64, FIRST);
     assert_eq!(read_segment_header(PLACE, &head), SegmentHeader::Ours);
+    assert_eq!(read_segment_header(PLACE, &header_of(2, PLACE)), SegmentHeader::Older);
     let elsewhere = SegmentId { writer: 2, number: 9 };
     assert!(matches!(read_segment_header(elsewhere, &head), SegmentHeader::Other(_)));
-    let text = "windlass-segment 3 0003 00000009";
+    let text = "windlass-segment 4 0003 00000009";
     let newer = format!("{text} {:08x}\n", crc32c::crc32c(text.as_bytes()));
-    assert_eq!(read_segment_header(PLACE, newer.as_bytes()), SegmentHeader::Newer(3));
+    assert_eq!(read_segment_header(PLACE, newer.as_bytes()), SegmentHeader::Newer(4));
 }
 
 /// The example in the README is the encoded form.

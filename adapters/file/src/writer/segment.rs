@@ -24,6 +24,8 @@ pub(super) struct OpenSegment {
     pub(super) end: u64,
     /// End of the prepared room; the bytes from `end` to here are zeros.
     pub(super) room_end: u64,
+    /// True if its format is an older one, so that the next segment begins with the next append.
+    pub(super) older: bool,
     /// True if the bytes behind `end` are unknown.
     pub(super) unsettled: bool,
 }

@@ -402,7 +402,7 @@ async fn a_file_that_shrinks_under_its_writer_is_damage() {
 #[tokio::test]
 async fn a_newer_format_is_told_from_damage() {
     let log = LogOnDisk::written(&[1]).await;
-    let text = "windlass-segment 3 0000 00000001";
+    let text = "windlass-segment 4 0000 00000001";
     let head = format!("{text} {:08x}\n", crc32c::crc32c(text.as_bytes()));
     let store = log.with(head.as_bytes());
     let all = windlass_ports::SessionFilter::ALL_TENANTS;

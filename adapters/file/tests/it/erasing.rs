@@ -6,7 +6,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use windlass_core::{Seq, SessionId};
 use windlass_file::FileStore;
-use windlass_ports::{LogStore, SessionFilter, StoreErrorKind};
+use windlass_ports::{ChainLink, LogStore, SessionFilter, StoreErrorKind};
 use windlass_testkit::store::numbered_facts;
 
 fn id(name: &str) -> SessionId {
@@ -39,7 +39,9 @@ async fn a_session_is_erased_wherever_it_is_damaged() {
     }
     let name = "lanes/0000/00000001.seg";
     let bytes = fs::read(whole.path().join(name)).unwrap();
-    let said = |bytes: &[u8]| bytes.windows(5).any(|at| at == b"\"s\",\"");
+    // As the opening of its first unit has it.
+    let begun = [b"\x01s".as_slice(), &ChainLink::genesis(&id("s")).0].concat();
+    let said = |bytes: &[u8]| bytes.windows(begun.len()).any(|at| at == begun);
     assert!(said(&bytes));
     for byte in (64..bytes.len()).step_by(37) {
         let dir = TempDir::new().unwrap();

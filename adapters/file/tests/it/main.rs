@@ -6,6 +6,7 @@ mod damage;
 mod erasing;
 mod irregular;
 mod locked;
+mod older;
 mod read_only;
 mod room;
 mod truncate;

@@ -306,7 +306,7 @@ async fn a_log_that_lost_its_end_is_cut_off_and_continues() {
     let dir = written().await;
     let path = segment(dir.path(), 1);
     let len = fs::metadata(&path).unwrap().len();
-    fs::File::options().write(true).open(&path).unwrap().set_len(len - 200).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_len(len - 100).unwrap();
     assert_eq!(damaged(&open(dir.path()), "c").await, Some(1));
     let cut = FileStore::truncate(dir.path(), &id("c"), Seq(1)).unwrap();
     cut.finish().unwrap();

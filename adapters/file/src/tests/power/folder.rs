@@ -15,7 +15,7 @@ use windlass_core::{RecordedFact, Seq, SessionId};
 use windlass_ports::{LogStore, StoreErrorKind};
 use windlass_testkit::power::{Image, Recording, record};
 
-use super::{SEGMENT, images, quick};
+use super::{images, quick};
 use crate::catalog::SegmentCatalog;
 use crate::disk::RealDisk;
 use crate::format::SessionKey;
@@ -28,6 +28,8 @@ use crate::tests::faults::{Faults, FaultyDisk};
 use crate::writer::SegmentWriter;
 use crate::{FileStore, LogTruncation, MaintenancePolicy, witness};
 
+/// So small that several are sealed, although facts are compressed.
+const SEGMENT: u64 = 4 * 1024;
 const PLACE: &str = "WINDLASS_FILE_TEST_PLACE";
 /// Path of the store, below folders that it creates.
 const STORE: &str = "in/folders/store";

@@ -17,7 +17,7 @@ use crate::session::Session;
 ///
 /// Raise it with every change to the fold or to its encoding. Readers then ignore the checkpoints
 /// of older engines. A test of `testkit/golden/snapshots` fails when it must be raised.
-pub const CHECKPOINT_VERSION: u32 = 10;
+pub const CHECKPOINT_VERSION: u32 = 11;
 
 /// A session and its history: the fold of a log.
 ///

@@ -68,24 +68,50 @@ pub struct RewindPoints {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(into = "(Seq, Option<StoredPoint>)", from = "(Seq, Option<StoredPoint>)")]
 struct PointChange {
     from: Seq,
     /// Point from there on; `None` where something is in progress.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     point: Option<RewindPoint>,
 }
 
 /// Control data of the conversation at a position.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct RewindPoint {
     visible: VisiblePart,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     measured: Option<MeasuredRequest>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     start: Option<SessionStart>,
     memory_bytes: u64,
+}
+
+/// A point as checkpoints have it, one for each step: without names of fields, which would take more
+/// than their values.
+type StoredPoint = (StoredVisible, Option<(u64, StoredVisible)>, Option<SessionStart>, u64);
+type StoredVisible = (Digest, u64, u64);
+
+impl From<PointChange> for (Seq, Option<StoredPoint>) {
+    fn from(change: PointChange) -> Self {
+        let stored = |part: VisiblePart| (part.digest, part.bytes, part.items);
+        let point = change.point.map(|RewindPoint { visible, measured, start, memory_bytes }| {
+            let measured = measured.map(|request| (request.tokens, stored(request.visible)));
+            (stored(visible), measured, start, memory_bytes)
+        });
+        (change.from, point)
+    }
+}
+
+impl From<(Seq, Option<StoredPoint>)> for PointChange {
+    fn from((from, point): (Seq, Option<StoredPoint>)) -> Self {
+        let part = |(digest, bytes, items)| VisiblePart { digest, bytes, items };
+        let point = point.map(|(visible, measured, start, memory_bytes)| RewindPoint {
+            visible: part(visible),
+            measured: measured
+                .map(|(tokens, visible)| MeasuredRequest { tokens, visible: part(visible) }),
+            start,
+            memory_bytes,
+        });
+        Self { from, point }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
-//! Snapshots: one file per session. It is a cache, valid only if the log has the recorded link.
+//! Snapshots: one file per session, compressed. It is a cache, valid only if the log has the recorded
+//! link.
 
+use lz4_flex::block::{compress_prepend_size, decompress, uncompressed_size};
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{ChainLink, StoredCheckpoint};
 
@@ -9,7 +11,7 @@ use crate::paths::{self, StorePaths};
 /// Most bytes of a snapshot.
 pub(crate) const MOST: usize = 64 * 1024 * 1024;
 
-const MAGIC: &[u8; 8] = b"wlsnap 1";
+const MAGIC: &[u8; 8] = b"wlsnap 2";
 
 /// Replaces the snapshot of a session. It need not be durable.
 pub(crate) fn write(
@@ -18,13 +20,13 @@ pub(crate) fn write(
     snapshot: &StoredCheckpoint,
     link: ChainLink,
 ) -> std::io::Result<()> {
-    let mut bytes = Vec::with_capacity(snapshot.bytes.len() + 128);
+    let mut bytes = Vec::with_capacity(snapshot.bytes.len() / 4 + 128);
     bytes.extend_from_slice(MAGIC);
     put_text(&mut bytes, session.as_str());
     bytes.extend_from_slice(&snapshot.seq.0.to_le_bytes());
     bytes.extend_from_slice(&link.0);
     put_text(&mut bytes, &snapshot.version);
-    bytes.extend_from_slice(&snapshot.bytes);
+    bytes.extend_from_slice(&compress_prepend_size(&snapshot.bytes));
     let crc = crc32c::crc32c(&bytes);
     bytes.extend_from_slice(&crc.to_le_bytes());
     paths::put(&paths.checkpoint(session), &bytes, false)
@@ -49,11 +51,11 @@ pub(crate) fn read(
     }
     let mut bytes = Vec::new();
     std::io::Read::read_to_end(&mut file, &mut bytes)?;
-    Ok(decode(bytes, session, version))
+    Ok(decode(&bytes, session, version))
 }
 
 fn decode(
-    mut bytes: Vec<u8>,
+    bytes: &[u8],
     session: &SessionId,
     version: &str,
 ) -> Option<(StoredCheckpoint, ChainLink)> {
@@ -65,10 +67,8 @@ fn decode(
     let seq = Seq(taker.u64().filter(|_| ours)?);
     let link = taker.link()?;
     let version = taker.text().filter(|its| *its == version)?.to_owned();
-    let (from, until) = (held.len() - taker.0.len(), held.len());
-    // In place, since a copy of a large one costs more than its checksum.
-    bytes.truncate(until);
-    bytes.drain(..from);
+    let (size, block) = uncompressed_size(taker.0).ok().filter(|(size, _)| *size <= MOST)?;
+    let bytes = decompress(block, size).ok().filter(|bytes| bytes.len() == size)?;
     Some((StoredCheckpoint { seq, version, bytes }, link))
 }
 
@@ -90,7 +90,7 @@ mod tests {
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 4;
-            assert_eq!(decode(changed, &id, "1"), None, "byte {at}");
+            assert_eq!(decode(&changed, &id, "1"), None, "byte {at}");
         }
     }
 }

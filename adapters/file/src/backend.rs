@@ -260,7 +260,9 @@ impl FileBackend {
             let doing = format!("claiming session {session} in");
             error::from_io(error, &doing, paths.root())
         };
-        paths.create().map_err(at)?;
+        if self.writer.is_none() {
+            paths.create().map_err(at)?;
+        }
         match take(&mut self.locks, paths, key).map_err(at)? {
             true => Ok(()),
             false => Err(error::locked(session, paths.root())),
@@ -271,7 +273,9 @@ impl FileBackend {
 impl CommitBackend for FileBackend {
     fn claim(&mut self, session: &SessionId) -> Result<(LogEnd, Option<TailRepair>), StoreError> {
         let key = SessionKey::of(session);
-        self.check_there()?;
+        if let Some(writer) = &mut self.writer {
+            writer.check_lately_there()?;
+        }
         let held = self.claimed.remove(session).is_some();
         if !held {
             // Whoever asks waits for a lock that another holds; here all appends would.

@@ -17,6 +17,7 @@ mod marked;
 mod measures;
 mod meter;
 pub mod peer;
+mod resume;
 mod rounds;
 mod script;
 mod scripted;
@@ -61,6 +62,12 @@ enum Role {
     /// Run one contestant over one course and print the cost
     #[command(hide = true)]
     Contest(Course),
+    /// Run as `bench-peer` does.
+    #[command(hide = true)]
+    Peer {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Measure stores against bare loops over the same medium.
     Stores(stores::Plan),
     /// Measure starts of confined commands against bare ones.
@@ -95,6 +102,7 @@ pub fn main() -> ExitCode {
         Some(Role::Serving(serving)) => clients::serve(&serving).map(|()| true),
         Some(Role::Speaking) => clients::speak().map(|()| true),
         Some(Role::Contest(course)) => contest::run(&course).map(|()| true),
+        Some(Role::Peer { arguments }) => return peer::main(arguments.into_iter()),
         Some(Role::Stores(plan)) => stores::measure(&plan),
         Some(Role::Sandbox(plan)) => confined::measure(&plan),
         Some(Role::Terminal(plan)) => terminal::measure(&plan),

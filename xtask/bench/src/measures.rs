@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use crate::contest::{Course, Took, Who, spawn, spawn_floor};
+use crate::resume::{self, Resumed};
 use crate::rounds::Spread;
 use crate::server::ServerProcess;
 use xtask::say::say;
@@ -55,6 +56,8 @@ enum Sides {
     Steps { who: Who },
     /// The whole time of one contestant's process over another's.
     Process { ours: Who, theirs: Who },
+    /// One cost of a session that goes on over that of the other bare loop, which is needed.
+    Resume { cost: fn(&Resumed) -> f64 },
 }
 
 /// The early steps and the late ones: means of ten around step 10 and step 1,000.
@@ -222,6 +225,30 @@ const MEASURES: &[Measure] = &[
         at_most: None,
         ..START_MEMORY
     },
+    Measure {
+        letter: 'j',
+        title: "CPU to go on with a session of 10,000 items in a new process, file log : other bare loop",
+        unit: "ms",
+        sides: Sides::Resume { cost: |resumed| resumed.cpu_ns as f64 / 1e6 },
+        at_most: Some(1.0),
+        ..START_MEMORY
+    },
+    Measure {
+        letter: 'j',
+        title: "wall time of the same",
+        unit: "ms",
+        sides: Sides::Resume { cost: |resumed| resumed.wall_ns as f64 / 1e6 },
+        at_most: Some(1.0),
+        ..START_MEMORY
+    },
+    Measure {
+        letter: 'j',
+        title: "bytes of its log and checkpoint : log of the other bare loop",
+        unit: "bytes/step",
+        sides: Sides::Resume { cost: Resumed::bytes_a_step },
+        at_most: Some(4.0),
+        ..START_MEMORY
+    },
 ];
 
 const START_MEMORY: Measure = Measure {
@@ -266,6 +293,10 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<bool> {
     let chosen = |measure: &&Measure| only.is_none_or(|only| only.contains(measure.letter));
     let mut met = true;
     for measure in MEASURES.iter().filter(chosen) {
+        if plan.floor.is_none() && matches!(measure.sides, Sides::Resume { .. }) {
+            say(format_args!("({}) {}\n    skipped: no --floor", measure.letter, measure.title));
+            continue;
+        }
         let mut rounds = Vec::new();
         for round in 0..plan.rounds {
             // Beside the program, and not in a folder for temporary files, which may be memory.
@@ -332,6 +363,20 @@ impl Measure {
                         (timed(ours)?, theirs)
                     }
                     false => (timed(ours)?, timed(theirs)?),
+                };
+                Ok(Round { measured, whole: None, floor: None })
+            }
+            Sides::Resume { cost } => {
+                let program = floor.context("a measure beside the other bare loop without one")?;
+                let measured = match swapped {
+                    true => {
+                        let theirs = resume::floor(program, url, dir)?;
+                        (cost(&resume::engine(url, dir)?), cost(&theirs))
+                    }
+                    false => {
+                        let ours = resume::engine(url, dir)?;
+                        (cost(&ours), cost(&resume::floor(program, url, dir)?))
+                    }
                 };
                 Ok(Round { measured, whole: None, floor: None })
             }

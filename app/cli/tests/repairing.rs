@@ -50,12 +50,12 @@ fn a_log_is_cut_off_where_a_person_says_and_what_is_cut_off_is_saved() {
     ok(place.run(&["verify", "s"]));
 }
 
-/// The place of a text in the one segment of the store in the workspace, changed by one bit.
-fn hurt(place: &Place, text: &str) {
+/// Changes one bit in the one segment of the store in the workspace, which has so many bytes.
+fn hurt(place: &Place, at: impl FnOnce(usize) -> usize) {
     let segment = place.stored("lanes/0000/00000001.seg");
     let mut bytes = fs::read(&segment).unwrap();
-    let found = bytes.windows(text.len()).position(|at| at == text.as_bytes());
-    bytes[found.unwrap() + text.len() / 2] ^= 1;
+    let at = at(bytes.len());
+    bytes[at] ^= 1;
     fs::write(segment, bytes).unwrap();
 }
 
@@ -66,21 +66,20 @@ fn a_damaged_log_is_repaired_and_all_that_is_sound_behind_the_damage_is_saved() 
     ok(place.run(&["resume", "s", "hello again"]));
     let whole = ok(place.run(&["log", "s"])).out;
     let facts: Vec<&str> = whole.lines().collect();
-    // The last fact that is a unit of its own, so that others stand behind it.
-    let bad = facts.len() / 2;
-    hurt(&place, facts[bad]);
+    // In the middle, so that others stand before it and behind it.
+    hurt(&place, |bytes| bytes / 2);
     let refused = place.run(&["verify", "s"]);
     assert_eq!(refused.code, 5, "{}", refused.err);
     let (_, after) = refused.err.split_once("after position ").unwrap();
     let at: usize = after.split(':').next().unwrap().parse().unwrap();
-    assert!(at > 0 && at <= bad, "{}", refused.err);
+    assert!(at > 0 && at < facts.len(), "{}", refused.err);
     let number = at.to_string();
     let done = ok(place.run(&["repair", "s", "--truncate-at", &number]));
     assert_eq!(ok(place.run(&["log", "s"])).out.lines().count(), at);
     // All behind the damaged unit is there, in its order, and that unit as bytes.
     let saved = fs::read_to_string(place.file(&format!("s-after-{at}.jsonl"))).unwrap();
     let behind = facts.iter().position(|fact| Some(*fact) == saved.lines().next());
-    assert!(behind.is_some_and(|behind| behind > bad), "{saved}");
+    assert!(behind.is_some_and(|behind| behind > at), "{saved}");
     assert!(saved.lines().eq(facts[behind.unwrap()..].iter().copied()));
     let damaged = place.file(&format!("s-after-{at}.jsonl.damaged"));
     let lines = lines(&fs::read_to_string(&damaged).unwrap());
@@ -253,8 +252,8 @@ fn a_session_that_is_damaged_from_its_beginning_is_erased() {
     let place = Place::new();
     ok(place.run(&["run", LONG, "--session", "s"]));
     ok(place.run(&["run", "hello", "--session", "other"]));
-    let log = ok(place.run(&["log", "s"])).out;
-    hurt(&place, log.lines().next().unwrap());
+    // In the first unit, behind the 64 bytes before it and the 60 of its head.
+    hurt(&place, |_| 140);
     let repair = place.run(&["repair", "s", "--truncate-at", "1"]);
     assert_eq!(repair.code, 5, "{}", repair.err);
     assert!(repair.err.contains("erase"), "{}", repair.err);
@@ -298,8 +297,7 @@ fn what_stands_before_the_damage_is_printed_and_exported() {
     ok(place.run(&["resume", "s", "and once more"]));
     let whole = ok(place.run(&["log", "s"])).out;
     let story = ok(place.run(&["show", "s"])).out;
-    let facts: Vec<&str> = whole.lines().collect();
-    hurt(&place, facts[facts.len() / 2]);
+    hurt(&place, |bytes| bytes / 2);
     let damaged = |words: &[&str]| {
         let done = place.run(words);
         assert_eq!(done.code, 5, "{words:?}: {}", done.err);

@@ -55,8 +55,9 @@ fn read(id: &SessionId, kept: &StoredCheckpoint) -> Result<Box<Checkpoint>, Stri
     if kept.version != *VERSION {
         return Err(format!("it is of another version, {}", kept.version));
     }
-    let folded: Box<Checkpoint> =
-        serde_json::from_slice(&kept.bytes).map_err(|error| error.to_string())?;
+    // Checked once here, and not for each string.
+    let text = std::str::from_utf8(&kept.bytes).map_err(|error| error.to_string())?;
+    let folded: Box<Checkpoint> = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if folded.session.id != *id {
         return Err(format!("it is one of session {}", folded.session.id));
     }

@@ -8,6 +8,19 @@ use serde::ser::{
 };
 use serde::{Serialize, Serializer};
 
+/// Bytes that the escape of each byte of a text adds.
+static ESCAPES: [u8; 256] = {
+    let mut added = [0; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        added[byte] = 5;
+        byte += 1;
+    }
+    [added[0x08], added[0x09], added[0x0a], added[0x0c], added[0x0d]] = [1; 5];
+    [added[b'"' as usize], added[b'\\' as usize]] = [1; 2];
+    added
+};
+
 /// Most bytes of a floating-point number.
 const FLOAT: u64 = 24;
 
@@ -47,8 +60,8 @@ impl<'a> Counter<'a> {
 
     /// Counts `[` or `{`, and the name of an enum's variant with its braces before it.
     fn parts(self, variant: Option<&'static str>) -> Parts<'a> {
-        let name = variant.map_or(0, |name| text(name).saturating_add(2));
-        *self.0 = self.0.saturating_add(name).saturating_add(1);
+        let key = variant.map_or(0, |variant| name(variant).saturating_add(2));
+        *self.0 = self.0.saturating_add(key).saturating_add(1);
         Parts { bytes: self.0, empty: true, end: if variant.is_some() { 2 } else { 1 } }
     }
 }
@@ -69,15 +82,13 @@ impl Parts<'_> {
 
 /// Returns the bytes of a text with its quotation marks.
 fn text(text: &str) -> u64 {
-    text.bytes().fold(2, |bytes: u64, byte| bytes.saturating_add(escaped(byte)))
+    let added = |byte: u8| ESCAPES.get(usize::from(byte)).copied().map_or(0, u64::from);
+    name(text).saturating_add(text.bytes().map(added).sum())
 }
 
-fn escaped(byte: u8) -> u64 {
-    match byte {
-        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
-        0..=0x1f => 6,
-        _ => 1,
-    }
+/// Returns the bytes of a name with its quotation marks. Names in the code have nothing to escape.
+fn name(name: &str) -> u64 {
+    (name.len() as u64).saturating_add(2)
 }
 
 /// Implements the methods for numbers, by the number that each is widened to.
@@ -157,7 +168,7 @@ impl<'a> Serializer for Counter<'a> {
         _: u32,
         variant: &'static str,
     ) -> Result<(), fmt::Error> {
-        self.add(text(variant))
+        self.add(name(variant))
     }
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
@@ -176,7 +187,7 @@ impl<'a> Serializer for Counter<'a> {
         value: &T,
     ) -> Result<(), fmt::Error> {
         let mut parts = self.parts(None);
-        parts.part(text(variant).saturating_add(1), value)?;
+        parts.part(name(variant).saturating_add(1), value)?;
         parts.end()
     }
 
@@ -276,7 +287,7 @@ macro_rules! objects {
                 key: &'static str,
                 value: &T,
             ) -> Result<(), fmt::Error> {
-                self.part(text(key).saturating_add(1), value)
+                self.part(name(key).saturating_add(1), value)
             }
 
             fn end(self) -> Result<(), fmt::Error> {

@@ -84,6 +84,13 @@ impl RecordedFact {
         let blobs = self.fact.blobs().map(|(_, bytes)| bytes);
         blobs.fold(body, u64::saturating_add)
     }
+
+    /// Returns the bytes of the envelope as JSON; `None` if its body is a text of another format. An
+    /// envelope with a floating-point number may have a few bytes less.
+    #[must_use]
+    pub fn envelope_bytes(&self) -> Option<u64> {
+        self.format.body.is_none().then(|| json_size(self))
+    }
 }
 
 /// A fact as an object that has only its body.

@@ -247,6 +247,8 @@ fn the_bytes_of_a_fact_are_those_of_its_json() {
             let body = body.len() as u64;
             let blobs: u64 = recorded.fact.blobs().map(|(_, bytes)| bytes).sum();
             assert_eq!(recorded.bytes(), body + blobs, "{name} {}", recorded.seq);
+            let whole = serde_json::to_vec(&recorded).unwrap().len() as u64;
+            assert_eq!(recorded.envelope_bytes(), Some(whole), "{name} {}", recorded.seq);
         }
     }
 }

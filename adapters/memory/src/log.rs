@@ -64,24 +64,32 @@ impl SessionLog {
 pub(crate) fn measure(session: &SessionId, facts: &[Arc<RecordedFact>]) -> Result<u64, StoreError> {
     let mut total = 0_u64;
     for fact in facts {
-        let text = codec::encode(fact).map_err(|error| {
-            let context = format!("fact {} of {session} has no text form", fact.seq);
-            StoreError::new(StoreErrorKind::Invalid, context).caused_by(error)
-        })?;
-        let counted = counted_bytes(fact, &text);
-        if counted > MAX_FACT_BYTES {
-            return Err(StoreError::new(
-                StoreErrorKind::TooLarge,
-                format!(
-                    "fact {} of {session} has {counted} bytes and a memory store takes \
-                     {MAX_FACT_BYTES}: nothing of the batch was kept",
-                    fact.seq
-                ),
-            ));
-        }
-        total = total.saturating_add(text.len() as u64);
+        total = total.saturating_add(text_bytes(session, fact)?);
     }
     Ok(total)
+}
+
+/// Returns the bytes of a fact's text form. Writes the text only if that may be beyond the limit.
+fn text_bytes(session: &SessionId, fact: &RecordedFact) -> Result<u64, StoreError> {
+    if let Some(bytes) = fact.envelope_bytes().filter(|bytes| *bytes <= MAX_FACT_BYTES as u64) {
+        return Ok(bytes);
+    }
+    let text = codec::encode(fact).map_err(|error| {
+        let context = format!("fact {} of {session} has no text form", fact.seq);
+        StoreError::new(StoreErrorKind::Invalid, context).caused_by(error)
+    })?;
+    let counted = counted_bytes(fact, &text);
+    if counted > MAX_FACT_BYTES {
+        return Err(StoreError::new(
+            StoreErrorKind::TooLarge,
+            format!(
+                "fact {} of {session} has {counted} bytes and a memory store takes \
+                 {MAX_FACT_BYTES}: nothing of the batch was kept",
+                fact.seq
+            ),
+        ));
+    }
+    Ok(text.len() as u64)
 }
 
 /// The last link of the chain over these facts.

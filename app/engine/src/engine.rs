@@ -138,7 +138,7 @@ impl Engine {
         let (engine, session, scope) = (self.clone(), id.clone(), scope.clone());
         // A task of its own: a dropped future must not leave a claim without a driver.
         let opening = async move { engine.open_complete(&session, &scope, start, vetted).await };
-        match tokio::spawn(opening).await {
+        match tokio::spawn(Box::pin(opening)).await {
             Ok(opened) => opened,
             Err(error) => {
                 let context = format!(
@@ -416,9 +416,11 @@ impl Engine {
         let driver = Driver::new(parts);
         let span = info_span!("session", session = %slot.id, epoch = epoch.0);
         let mut stay = DriverGuard::new(slot.clone(), epoch, bus);
+        // In a box, since a task is moved several times before it runs.
+        let run = Box::pin(driver.run(commands).instrument(span));
         tokio::spawn(async move {
             let killed = kill.signal();
-            let run = AssertUnwindSafe(driver.run(commands).instrument(span)).catch_unwind();
+            let run = AssertUnwindSafe(run).catch_unwind();
             let ended = tokio::select! {
                 ended = run => ended,
                 () = killed.cancelled() => Ok(Arc::new(DriverEnd::Abandoned)),

@@ -13,11 +13,11 @@ mod reconcile;
 mod redact;
 mod sample;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::task::{AbortHandle, Id, JoinSet};
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::timeout;
 use tracing::Instrument as _;
 use windlass_core::{EffectKey, Input};
@@ -86,7 +86,6 @@ impl Drop for CancelOnDrop {
 /// The running effects of one session.
 pub(crate) struct Effects {
     running: BTreeMap<EffectKey, RunningEffect>,
-    keys: HashMap<Id, EffectKey>,
     tasks: JoinSet<()>,
     sender: mpsc::Sender<EffectMessage>,
     receiver: mpsc::Receiver<EffectMessage>,
@@ -113,13 +112,7 @@ pub(crate) enum EffectEvent {
 impl Effects {
     pub(crate) fn new() -> Self {
         let (words, heard) = mpsc::channel(MAX_WAITING);
-        Self {
-            running: BTreeMap::new(),
-            keys: HashMap::new(),
-            tasks: JoinSet::new(),
-            sender: words,
-            receiver: heard,
-        }
+        Self { running: BTreeMap::new(), tasks: JoinSet::new(), sender: words, receiver: heard }
     }
 
     /// Starts an effect. `run` receives its reporter and its signals.
@@ -131,8 +124,8 @@ impl Effects {
         let (cancel, give_way) = (CancelSource::new(), CancelSource::new());
         let signals = EffectSignals { cancel: cancel.signal(), steer: give_way.signal() };
         let voice = EffectReporter { key, sender: self.sender.clone() };
-        let abort = self.tasks.spawn(run(voice, signals).in_current_span());
-        self.keys.insert(abort.id(), key);
+        // In a box, since a task is moved several times before it runs.
+        let abort = self.tasks.spawn(Box::pin(run(voice, signals).in_current_span()));
         let running = RunningEffect { cancel, give_way, abort };
         self.running.insert(key, running);
     }
@@ -194,8 +187,8 @@ impl Effects {
                     }
                     return EffectEvent::Message(said);
                 }
-                Some(ended) = self.tasks.join_next_with_id() => {
-                    if let Some(key) = self.reap(ended) {
+                Some(ended) = self.tasks.join_next() => {
+                    if let Some(key) = ended.err().and_then(|error| self.reap(&error)) {
                         return EffectEvent::Panicked(key);
                     }
                 }
@@ -204,12 +197,11 @@ impl Effects {
     }
 
     /// Returns the key of a task that panicked before its final report.
-    fn reap(&mut self, ended: Result<(Id, ()), tokio::task::JoinError>) -> Option<EffectKey> {
-        let (id, panicked) = match ended {
-            Ok((id, ())) => (id, false),
-            Err(error) => (error.id(), error.is_panic()),
-        };
-        let key = self.keys.remove(&id)?;
-        (panicked && self.running.remove(&key).is_some()).then_some(key)
+    fn reap(&mut self, ended: &JoinError) -> Option<EffectKey> {
+        let mut running = self.running.iter().filter(|_| ended.is_panic());
+        let (key, _) = running.find(|(_, effect)| effect.abort.id() == ended.id())?;
+        let key = *key;
+        self.running.remove(&key);
+        Some(key)
     }
 }

@@ -86,6 +86,11 @@ impl<T> AppendList<T> {
         AppendListIter { chunks: self.chunks.get(chunk..).unwrap_or_default(), at: skip }
     }
 
+    /// Returns the elements in reverse order.
+    pub fn iter_reverse(&self) -> impl Iterator<Item = &T> {
+        self.chunks.iter().rev().flat_map(|chunk| chunk.iter().rev())
+    }
+
     /// Returns the last element.
     #[must_use]
     pub fn last(&self) -> Option<&T> {
@@ -192,6 +197,7 @@ mod tests {
                 let seen: Vec<usize> = chain.iter_from(start).copied().collect();
                 assert_eq!(seen, (start..len).collect::<Vec<_>>());
             }
+            assert!(chain.iter_reverse().copied().eq((0..len).rev()));
         }
     }
 

@@ -77,43 +77,39 @@ pub(super) fn failed_before(turn: &Turn, history: &History, id: CallId) -> u32 {
     let Some((call, arguments)) = found else {
         return 0;
     };
-    let mut row = EqualFailures { arguments: &arguments, count: 0 };
-    let items = history.items();
-    let mut open: Vec<(&Arc<str>, &str)> = Vec::new();
-    for item in items.iter_from(items.len().saturating_sub(LOOK_BACK)) {
-        if let PromptItem::Call { sample, id, call: earlier } = item {
-            if sample.0 > turn.id.0 && *earlier.name == *call.tool {
-                open.push((id, &earlier.arguments));
-            }
-        } else if let PromptItem::Result { id, observation, edited } = item
-            && let Some(at) = open.iter().rposition(|(of, _)| *of == id)
-        {
-            let (_, made) = open.swap_remove(at);
-            row.add(edited.as_deref().unwrap_or(made), observation.status);
-        }
-    }
-    for earlier in turn.calls().iter().take_while(|earlier| earlier.id != id) {
+    let fails = |status, made: &str| status == ObservationStatus::Failed && *made == *arguments;
+    // Of the answer at hand, then of earlier ones, each time the latest call first.
+    let mut count = 0_u32;
+    for earlier in turn.calls().iter().rev().skip_while(|earlier| earlier.id != id).skip(1) {
         if earlier.tool == call.tool
             && matches!(earlier.progress, CallProgress::Done { .. })
             && let Some(made) = history.arguments(earlier.id)
             && let Some(observation) = history.observation(earlier.id)
         {
-            row.add(&made, observation.status);
+            if !fails(observation.status, &made) {
+                return count;
+            }
+            count = count.saturating_add(1);
         }
     }
-    row.count
-}
-
-/// Failures in a row of calls with equal arguments.
-struct EqualFailures<'a> {
-    arguments: &'a str,
-    count: u32,
-}
-
-impl EqualFailures<'_> {
-    /// Adds the next call of the tool.
-    fn add(&mut self, arguments: &str, status: ObservationStatus) {
-        let equal = status == ObservationStatus::Failed && arguments == self.arguments;
-        self.count = if equal { self.count.saturating_add(1) } else { 0 };
+    let mut ended = Vec::new();
+    for item in history.items().iter_reverse().take(LOOK_BACK) {
+        if let PromptItem::Result { id, observation, edited } = item {
+            ended.push((id, observation.status, edited.as_ref()));
+        } else if let PromptItem::Call { sample, id, call: earlier } = item {
+            if sample.0 <= turn.id.0 {
+                return count;
+            }
+            let result = ended.iter().rposition(|(of, ..)| *of == id);
+            if let Some((_, status, edited)) = result.map(|at| ended.swap_remove(at))
+                && *earlier.name == *call.tool
+            {
+                if !fails(status, edited.map_or(&*earlier.arguments, |edited| edited)) {
+                    return count;
+                }
+                count = count.saturating_add(1);
+            }
+        }
     }
+    count
 }

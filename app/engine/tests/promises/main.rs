@@ -15,6 +15,7 @@ mod clock;
 mod compaction;
 mod deferred;
 mod ends;
+mod failures;
 mod following;
 mod forks;
 mod hooks;

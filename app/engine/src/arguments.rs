@@ -22,16 +22,22 @@ const MAX_VIOLATIONS: usize = 3;
 /// Longest description of a violation, in characters.
 const MAX_VIOLATION_CHARS: usize = 300;
 
-/// Compiled schemas of one set of tools, and of the answer if the settings have an output schema.
+/// Compiled settings of a session, and where its paths lead. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct Checker {
+    compiled: Arc<CompiledSettings>,
+    workspace: Option<Arc<str>>,
+    /// Executor that tells where paths lead.
+    executor: Option<Arc<dyn ToolExecutor>>,
+}
+
+/// Compiled schemas of one set of tools, and of the answer if the settings have an output schema.
+struct CompiledSettings {
     settings: Arc<Settings>,
     tools: HashMap<String, JsonSchema>,
     formats: HashMap<String, TextFormats>,
     /// Arguments that ask to run outside of the sandbox, by tool.
     outside: HashMap<String, String>,
-    workspace: Option<Arc<str>>,
-    /// Executor that tells where paths lead.
-    executor: Option<Arc<dyn ToolExecutor>>,
     answer: Option<OutputValidator>,
 }
 
@@ -88,15 +94,14 @@ impl Checker {
             }
         }
         let answer = settings.options.output_schema.as_ref();
-        Ok(Self {
+        let compiled = CompiledSettings {
             settings: settings.clone(),
             tools,
             formats,
             outside,
-            workspace: None,
-            executor: None,
             answer: answer.map(OutputValidator::new).transpose()?,
-        })
+        };
+        Ok(Self { compiled: Arc::new(compiled), workspace: None, executor: None })
     }
 
     /// Compares paths in this workspace, as the executor of its tools finds them.
@@ -110,13 +115,13 @@ impl Checker {
 
     /// Returns true if this checker was compiled for these settings.
     pub(crate) fn is_for(&self, settings: &Arc<Settings>) -> bool {
-        Arc::ptr_eq(&self.settings, settings) || self.settings == *settings
+        Arc::ptr_eq(&self.compiled.settings, settings) || self.compiled.settings == *settings
     }
 
     /// Describes the faults of a call's arguments for the model. Returns `None` if they are valid,
     /// or if the tool is unknown, which the core reports itself.
     pub(crate) fn fault(&self, tool: &str, arguments: &str) -> Option<String> {
-        let schema = self.tools.get(tool)?;
+        let schema = self.compiled.tools.get(tool)?;
         let value: Value = match serde_json::from_str(arguments) {
             Ok(value) => value,
             Err(error) => return Some(format!("They are not JSON: {error}.")),
@@ -189,7 +194,7 @@ fn check_agent_tool(
 impl Checker {
     /// Returns the validator of the last answer, if the settings have an output schema.
     pub(crate) fn answer(&self) -> Option<&OutputValidator> {
-        self.answer.as_ref()
+        self.compiled.answer.as_ref()
     }
 
     /// Returns the indexes of the settings' rules that match a call.
@@ -198,7 +203,7 @@ impl Checker {
             true => self.paths(tool, arguments),
             false => Vec::new(),
         };
-        self.compared(&self.settings.rules, tool, arguments, &paths)
+        self.compared(&self.compiled.settings.rules, tool, arguments, &paths)
     }
 
     /// Returns the indexes of other rules that match a call.
@@ -208,7 +213,7 @@ impl Checker {
 
     /// Returns the rules of the settings that allow calls.
     pub(crate) fn allowing_rules(&self) -> impl Iterator<Item = Rule> {
-        let rules = self.settings.rules.iter();
+        let rules = self.compiled.settings.rules.iter();
         rules.filter(|rule| rule.verdict == RuleVerdict::Allow).cloned()
     }
 
@@ -223,7 +228,7 @@ impl Checker {
             paths,
             tool,
             arguments,
-            formats: self.formats.get(tool),
+            formats: self.compiled.formats.get(tool),
             workspace: self.workspace.as_deref(),
         };
         rules::matching_rules(rules, &call)
@@ -241,15 +246,15 @@ impl Checker {
 
     /// Returns true if rules may be about paths of this tool's calls.
     pub(crate) fn compares_paths(&self, tool: &str) -> bool {
-        let formats = self.formats.get(tool);
-        !self.settings.rules.is_empty()
+        let formats = self.compiled.formats.get(tool);
+        !self.compiled.settings.rules.is_empty()
             && formats.is_some_and(|formats| formats.values().any(|it| it.has_paths()))
     }
 
     /// Returns true if the arguments of a call ask to run outside of the sandbox: its tool's schema has
     /// an argument of this format, and it is true.
     pub(crate) fn asks_outside(&self, tool: &str, arguments: &str) -> bool {
-        let Some(name) = self.outside.get(tool) else {
+        let Some(name) = self.compiled.outside.get(tool) else {
             return false;
         };
         let given: Option<Map<String, Value>> = serde_json::from_str(arguments).ok();
@@ -259,10 +264,10 @@ impl Checker {
     /// Returns the call of a user's command line: of the first tool of the executor whose schema has an
     /// argument of the format `shell`.
     pub(crate) fn command(&self, command: &str) -> Option<CallItem> {
-        let mut tools = self.settings.tools.iter();
+        let mut tools = self.compiled.settings.tools.iter();
         let (tool, argument) = tools.find_map(|tool| {
             let runs = !tool.client && tool.agent.is_none();
-            let formats = self.formats.get(&tool.name).filter(|_| runs)?;
+            let formats = self.compiled.formats.get(&tool.name).filter(|_| runs)?;
             let (name, _) = formats.iter().find(|(_, format)| **format == TextFormat::Shell)?;
             Some((tool, name.clone()))
         })?;

@@ -23,8 +23,8 @@ use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, watch};
 use tracing::{Instrument as _, info_span};
 use windlass_core::{
-    CallId, Ceiling, History, Incoming, OpenSession, Reject, Scope, Seq, SessionId, decide_open,
-    evolve_first, open_child,
+    CallId, Ceiling, History, Incoming, OpenSession, Reject, Scope, Seq, SessionId, Settings,
+    decide_open, evolve_first, open_child,
 };
 use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{CancelSource, FileChange, Ports, SessionClaim, StoreError, StoreErrorKind};
@@ -94,6 +94,8 @@ pub(crate) struct Inner {
     pub(crate) deliveries: ResultDeliveries,
     /// Sends the current live state to nodes that begin to subscribe.
     catch_up: CatchUpTask,
+    /// Compiled settings of the session that was opened last: those of the next are often equal.
+    compiled: Mutex<Option<Checker>>,
 }
 
 impl Engine {
@@ -378,9 +380,9 @@ impl Engine {
                 (loaded, vec![first])
             }
         };
-        let checker = Checker::new(&loaded.session.settings)
-            .map_err(StartError::Settings)?
-            .in_workspace(loaded.session.workspace.as_ref(), &self.inner.ports.tools);
+        let checker = self.inner.checker(&loaded.session.settings)?;
+        let checker =
+            checker.in_workspace(loaded.session.workspace.as_ref(), &self.inner.ports.tools);
         Ok(DriverParts {
             ports: self.inner.ports.clone(),
             mailbox: self.inner.peers.as_ref().map(|peers| peers.mailbox.clone()),
@@ -452,6 +454,17 @@ impl Engine {
 }
 
 impl Inner {
+    /// Compiles settings, unless they are those of the last session.
+    fn checker(&self, settings: &Arc<Settings>) -> Result<Checker, StartError> {
+        let last = self.compiled.lock().clone();
+        if let Some(last) = last.filter(|last| last.is_for(settings)) {
+            return Ok(last);
+        }
+        let checker = Checker::new(settings).map_err(StartError::Settings)?;
+        *self.compiled.lock() = Some(checker.clone());
+        Ok(checker)
+    }
+
     fn slots(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Slot>>> {
         self.slots.lock()
     }

@@ -53,6 +53,7 @@ impl Engine {
                 lookups: LookupCache::default(),
                 deliveries: ResultDeliveries::default(),
                 catch_up: CatchUpTask::default(),
+                compiled: Mutex::default(),
             }),
         }
     }

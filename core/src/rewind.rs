@@ -234,7 +234,7 @@ pub(crate) fn on_rewind(plan: &mut Plan, scope: Scope, to: Seq) -> Result<(), Re
 
 /// Returns the notice to the model that something after this position remains, if anything does.
 fn notice(session: &Session, to: Seq) -> Option<Arc<str>> {
-    let RewindPoints { latest_effect, latest_result, .. } = &session.rewind;
+    let RewindPoints { latest_effect, latest_result, .. } = &*session.rewind;
     let agents = *latest_result > Some(to) || !session.detached.is_empty();
     match (*latest_effect > Some(to), agents) {
         (false, false) => None,
@@ -265,7 +265,7 @@ pub(crate) fn on_rewound(
     session.pending.clear();
     session.hold = Hold::Held;
     undo_context(session, fact.to);
-    let rewind = &mut session.rewind;
+    let rewind = Arc::make_mut(&mut session.rewind);
     rewind.memory_bytes = point.memory_bytes;
     rewind.changes = until(&rewind.changes, |change| change.from <= fact.to);
     rewind.turns = until(&rewind.turns, |before| *before < fact.to);
@@ -285,7 +285,7 @@ fn undo_context(session: &mut Session, to: Seq) {
             None => known.remove(&change.name),
         };
     }
-    session.rewind.context = kept;
+    Arc::make_mut(&mut session.rewind).context = kept;
 }
 
 /// Returns the first elements for which the condition holds.
@@ -299,21 +299,24 @@ pub(crate) fn remember(session: &mut Session, recorded: &RecordedFact) {
         FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
             let compacts = matches!(fact.reason, Reason::CompactionRequested { .. });
             let before = session.rewind.between_turns.filter(|_| !compacts);
-            before.into_iter().for_each(|before| session.rewind.turns.push(before));
+            if let Some(before) = before {
+                Arc::make_mut(&mut session.rewind).turns.push(before);
+            }
         }
-        FactGroup::Compaction(CompactionFact::Compacted(_)) => session.rewind.clear(),
+        FactGroup::Compaction(CompactionFact::Compacted(_)) => {
+            Arc::make_mut(&mut session.rewind).clear();
+        }
         FactGroup::Program(ProgramFact::ProgramRun(fact)) => {
-            session.rewind.retain_memory(fact.outcome.memory_bytes());
+            Arc::make_mut(&mut session.rewind).retain_memory(fact.outcome.memory_bytes());
         }
         FactGroup::Run(RunFact::CallStarted(fact)) if changes_something(session, fact) => {
-            session.rewind.latest_effect = Some(recorded.seq);
+            Arc::make_mut(&mut session.rewind).latest_effect = Some(recorded.seq);
         }
         FactGroup::Session(SessionFact::FilesRestored(_)) => {
-            let RewindPoints { latest_effect, .. } = &mut session.rewind;
-            *latest_effect = Some(recorded.seq);
+            Arc::make_mut(&mut session.rewind).latest_effect = Some(recorded.seq);
         }
         FactGroup::Input(InputFact::InputQueued(fact)) if fact.result_of.is_some() => {
-            session.rewind.latest_result = Some(recorded.seq);
+            Arc::make_mut(&mut session.rewind).latest_result = Some(recorded.seq);
         }
         FactGroup::Session(_)
         | FactGroup::Recovery(_)
@@ -335,10 +338,11 @@ pub(crate) fn remember(session: &mut Session, recorded: &RecordedFact) {
         memory_bytes: session.rewind.memory_bytes,
     });
     if session.turn().is_none() && point.is_some() {
-        session.rewind.between_turns = Some(recorded.seq);
+        Arc::make_mut(&mut session.rewind).between_turns = Some(recorded.seq);
     }
-    let changes = &mut session.rewind.changes;
-    if changes.last().map_or(point.is_some(), |last| last.point != point) {
+    let last = session.rewind.changes.last();
+    if last.map_or(point.is_some(), |last| last.point != point) {
+        let changes = &mut Arc::make_mut(&mut session.rewind).changes;
         changes.push(PointChange { from: recorded.seq, point });
     }
 }

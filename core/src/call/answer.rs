@@ -80,9 +80,11 @@ fn detached(turn: &Turn, fact: CallObserved) -> CallObserved {
 /// there: a tool knows only that it was asked to stop.
 fn with_stop_cause(plan: &Plan, mut observation: Observation) -> Observation {
     let interrupted = plan.session.turn().is_some_and(|turn| turn.stopped_by().is_some());
+    if observation.status != ObservationStatus::Aborted || !interrupted {
+        return observation;
+    }
     let words = format!("Stopped: {}.\n", plan.session.stop_cause());
-    let aborted = observation.status == ObservationStatus::Aborted;
-    if aborted && interrupted && !observation.output.starts_with(words.trim_end()) {
+    if !observation.output.starts_with(words.trim_end()) {
         observation.output.insert_str(0, &words);
         observation.output_bytes = observation.output_bytes.saturating_add(words.len() as u64);
     }

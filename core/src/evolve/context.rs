@@ -126,8 +126,8 @@ fn remember(session: &mut Session, at: Seq, name: String, part: ItemFingerprint)
         && !told.contains_key(&name)
         && let Some((evicted, digest)) = told.pop_first()
     {
-        session.rewind.note_context(at, &evicted, Some(digest));
+        Arc::make_mut(&mut session.rewind).note_context(at, &evicted, Some(digest));
     }
     let before = told.insert(name.clone(), part.digest);
-    session.rewind.note_context(at, &name, before);
+    Arc::make_mut(&mut session.rewind).note_context(at, &name, before);
 }

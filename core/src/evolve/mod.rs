@@ -25,7 +25,6 @@ use crate::hook_rounds::HookRounds;
 use crate::id::{InputId, Seq};
 use crate::record::RecordedFact;
 use crate::render::command_text;
-use crate::rewind::RewindPoints;
 use crate::session::{
     Delivery, Hold, Phase, QueuedContext, QueuedInput, Session, SessionTotals, Turn,
 };
@@ -72,7 +71,7 @@ pub fn evolve_first(first: &RecordedFact) -> Result<Session, InvalidFact> {
         hook_rounds: HookRounds::default(),
         latest_sample: Seq::ZERO,
         phase: Phase::Idle,
-        rewind: RewindPoints::default(),
+        rewind: Arc::default(),
     };
     session.hold_if_forked(first.seq);
     rewind::remember(&mut session, first);

@@ -102,7 +102,7 @@ pub struct Session {
     pub phase: Phase,
     /// Positions that a rewind can return to.
     #[serde(default)]
-    pub rewind: RewindPoints,
+    pub rewind: Arc<RewindPoints>,
 }
 
 fn is_empty(names: &Arc<BTreeSet<String>>) -> bool {

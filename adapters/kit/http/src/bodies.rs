@@ -23,6 +23,9 @@ const MOST_SESSIONS: usize = 1_024;
 /// Most bytes that are cached for all sessions together.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
+/// Capacity in bytes that fits the new items of most requests.
+const TYPICAL_BYTES: usize = 1_024;
+
 /// Encodes requests in one protocol. Pure: the same items give the same bytes.
 pub trait Encoder: Send + Sync + 'static {
     /// Writes the part of a body before the conversation, up to the opening of its list.
@@ -132,7 +135,8 @@ impl<E: Encoder> Bodies<E> {
         let new = prompt.items.iter_from(prefix.count);
         let pictures = EncodedImages::of(new, &request.blobs).await?;
         // The preceding byte shows whether a comma is needed; it is not written twice.
-        let mut out = vec![prefix.body.last().unwrap_or(b'[')];
+        let mut out = Vec::with_capacity(TYPICAL_BYTES);
+        out.push(prefix.body.last().unwrap_or(b'['));
         let encoded = self.encoder.items(prompt, prefix.count, &pictures, &mut out)?;
         let mut written = Bytes::from(out);
         let mut rest = written.split_off(encoded.end);

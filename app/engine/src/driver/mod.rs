@@ -241,7 +241,8 @@ impl Driver {
             },
             Ok(()) = self.ceiling.changed() => self.on_ceiling(),
             () = self.slot.changed() => {}
-            () = self.ports.tools.wait_processes(&self.slot.id), if held => {}
+            // The port's future is made only if it is waited for.
+            () = async { self.ports.tools.wait_processes(&self.slot.id).await }, if held => {}
             () = self.program.expired() => {}
             timer = self.timers.next() => self.on_timer(timer),
             kept = self.checkpoints.next() => self.on_checkpoint(&kept),

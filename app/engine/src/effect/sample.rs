@@ -23,6 +23,9 @@ use crate::live_state::StreamingRun;
 /// Longest message of a failure, in bytes; the rest is cut.
 const MESSAGE: usize = 8 * 1_024;
 
+/// Capacity that fits the events of most reads.
+const TYPICAL_EVENTS: usize = 8;
+
 /// Longest recorded name of a model, in characters.
 const MODEL_NAME: usize = 200;
 
@@ -116,7 +119,7 @@ impl SampleEffect {
             reading = AnswerReader::begin(&self.provider, self.request.clone(), &mut answer.request) =>
                 reading?,
         };
-        let mut events = Vec::new();
+        let mut events = Vec::with_capacity(TYPICAL_EVENTS);
         loop {
             let step = tokio::select! {
                 biased;

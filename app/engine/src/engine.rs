@@ -415,7 +415,7 @@ impl Engine {
             watch_parent(self, slot.id.clone(), errand, link.clone());
         }
         let (store, tools) = (parts.ports.store.clone(), parts.ports.tools.clone());
-        let driver = Driver::new(parts);
+        let driver = Box::new(Driver::new(parts));
         let span = info_span!("session", session = %slot.id, epoch = epoch.0);
         let mut stay = DriverGuard::new(slot.clone(), epoch, bus);
         // In a box, since a task is moved several times before it runs.

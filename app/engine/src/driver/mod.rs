@@ -157,8 +157,10 @@ impl Driver {
     }
 
     /// Drives the session until nobody needs it, or until it cannot continue.
+    ///
+    /// The driver is in a box, since a future holds what it is called with twice.
     pub(crate) async fn run(
-        mut self,
+        mut self: Box<Self>,
         mut mailbox: mpsc::Receiver<DriverCommand>,
     ) -> Arc<DriverEnd> {
         self.report_recovered();

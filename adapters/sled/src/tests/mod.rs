@@ -3,3 +3,4 @@
 mod erasing;
 mod half_append;
 mod raw_rows;
+mod segments;

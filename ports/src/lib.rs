@@ -103,7 +103,7 @@ pub use socket::{WireOpenOutcome, WireSocket};
 pub use store::{
     Durability, Fencing, LogStore, LogVerification, MAX_APPEND_BYTES, MAX_FACT_BYTES,
     MAX_STORED_FACT_BYTES, SessionClaim, StoreCapabilities, StoreError, StoreErrorKind,
-    StoredCheckpoint, TailRepair, counted_bytes,
+    StoredCheckpoint, TailRepair, VerifiedLog, counted_bytes,
 };
 pub use summary::{SessionFilter, SessionListing, SessionSummary, Tenants};
 pub use tools::{

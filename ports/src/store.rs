@@ -115,6 +115,29 @@ pub trait LogStore: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<RecordedFact>, StoreError>;
 
+    /// Reads the first `limit` facts of each of several logs, and returns those of these kinds, or
+    /// all of them: for each session, in their order, the result of [`read`](Self::read). All of
+    /// them are in memory at once.
+    ///
+    /// The default implementation reads one log after another. A store that reads many logs with
+    /// fewer calls overrides it.
+    async fn read_logs(
+        &self,
+        sessions: &[SessionId],
+        limit: usize,
+        kinds: Option<&'static [&'static str]>,
+    ) -> Vec<Result<Vec<RecordedFact>, StoreError>> {
+        let mut logs = Vec::with_capacity(sessions.len());
+        for session in sessions {
+            let mut log = self.read(session, Seq::ZERO, limit).await;
+            if let (Ok(facts), Some(kinds)) = (&mut log, kinds) {
+                facts.retain(|fact| kinds.contains(&fact.fact.kind()));
+            }
+            logs.push(log);
+        }
+        logs
+    }
+
     /// Writes a probe where appends are written, at the declared durability, and reads it back.
     ///
     /// The probe is no fact: it changes no session, no claim and no listing, and needs no claim. A
@@ -156,6 +179,25 @@ pub trait LogStore: Send + Sync + 'static {
     /// # Errors
     /// As [`read`](Self::read).
     async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError>;
+
+    /// Verifies several logs as [`verify`](Self::verify) does. Returns with each log its facts, if
+    /// it has at most `limit`, and its checkpoint of this version. All of them are in memory at
+    /// once.
+    ///
+    /// The default implementation verifies one log after another, and then reads it. A store that
+    /// reads each log only once overrides it.
+    async fn verify_logs(
+        &self,
+        sessions: &[SessionId],
+        limit: usize,
+        version: &str,
+    ) -> Vec<Result<VerifiedLog, StoreError>> {
+        let mut logs = Vec::with_capacity(sessions.len());
+        for session in sessions {
+            logs.push(verified(self, session, limit, version).await);
+        }
+        logs
+    }
 
     /// Waits until a session's log extends beyond position `after`, or until `patience` is over,
     /// and returns the last position. Needs no claim.
@@ -213,6 +255,26 @@ pub trait LogStore: Send + Sync + 'static {
     ) -> Result<Option<StoredCheckpoint>, StoreError> {
         Err(StoreError::unsupported(session, "keeping snapshots"))
     }
+}
+
+async fn verified<S: LogStore + ?Sized>(
+    store: &S,
+    session: &SessionId,
+    limit: usize,
+    version: &str,
+) -> Result<VerifiedLog, StoreError> {
+    let verification = store.verify(session).await?;
+    // A writer may have appended since.
+    let facts = match usize::try_from(verification.last.0) {
+        Ok(last) if last <= limit => store.read(session, Seq::ZERO, last).await?,
+        Ok(_) | Err(_) => Vec::new(),
+    };
+    let checkpoint = match store.capabilities().max_checkpoint_bytes {
+        // It is a cache: a store that fails to read it has none.
+        Some(_) => store.read_checkpoint(session, version).await.unwrap_or_default(),
+        None => None,
+    };
+    Ok(VerifiedLog { verification, facts, checkpoint })
 }
 
 /// Promises of a log store.
@@ -305,6 +367,18 @@ pub struct LogVerification {
     pub torn_bytes: u64,
     /// Last link of the log's hash chain.
     pub chain: ChainLink,
+}
+
+/// A log that was checked, with its facts and its checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifiedLog {
+    /// Result of the check.
+    pub verification: LogVerification,
+    /// Facts of the log up to the verified position; none if there are more than were asked for.
+    pub facts: Vec<RecordedFact>,
+    /// Checkpoint of the version that was asked for, as
+    /// [`read_checkpoint`](LogStore::read_checkpoint) returns it; `None` if it cannot be read.
+    pub checkpoint: Option<StoredCheckpoint>,
 }
 
 /// Failure of a log store.

@@ -14,6 +14,35 @@ pub struct SessionListing {
     pub summary: Option<SessionSummary>,
 }
 
+/// Most bytes of a batch.
+const BATCH_BYTES: u64 = 2 * 1024 * 1024;
+
+impl SessionListing {
+    /// Divides listed sessions into batches, to read the first `limit` facts of the logs of a batch
+    /// at once: at most `most` sessions, with 2 MiB of facts together by the average of each log. A
+    /// log with more, or of unknown length, is a batch of its own.
+    pub fn batches(listed: &[Self], most: usize, limit: usize) -> impl Iterator<Item = &[Self]> {
+        let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+        let size = move |listing: &Self| {
+            let summary = listing.summary.as_ref()?;
+            let average = summary.bytes? / summary.last.0.max(1);
+            average.checked_mul(limit.min(summary.last.0))
+        };
+        let mut rest = listed;
+        std::iter::from_fn(move || {
+            let mut bytes = 0_u64;
+            let fits = |listing: &&Self| {
+                bytes = bytes.saturating_add(size(listing).unwrap_or(u64::MAX));
+                bytes <= BATCH_BYTES
+            };
+            let count = rest.iter().take(most).take_while(fits).count();
+            let (batch, behind) = rest.split_at_checked(count.max(1))?;
+            rest = behind;
+            Some(batch)
+        })
+    }
+}
+
 /// Summary of a log: a fold of its facts without rules about turns. A store saves it or folds it
 /// from the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,5 +210,37 @@ impl SessionFilter {
         of.is_none_or(|tenant| summary.tenant.as_deref() == Some(tenant))
             && self.open.is_none_or(|open| summary.is_open() == open)
             && !(self.unclaimed && is_held())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listing((last, bytes): (u64, Option<u64>)) -> SessionListing {
+        let summary = SessionSummary {
+            last: Seq(last),
+            changed_at: Timestamp(0),
+            tenant: None,
+            turn_open: false,
+            waiting_inputs: 0,
+            bytes,
+        };
+        SessionListing { id: SessionId::new("s").unwrap(), summary: Some(summary) }
+    }
+
+    #[test]
+    fn a_batch_has_few_sessions_and_few_bytes() {
+        let half = (4, Some(BATCH_BYTES / 2));
+        let (small, long) = ((1, Some(1)), (100, Some(5 * BATCH_BYTES)));
+        let listed = [half, half, small, small, small, small, (1, None), (1, half.1), long, long];
+        let listed = listed.map(listing);
+        let sizes = |limit| {
+            let batches = SessionListing::batches(&listed, 3, limit).map(<[_]>::len);
+            batches.collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(100), [2, 3, 1, 1, 1, 1, 1]);
+        assert_eq!(sizes(10), [2, 3, 1, 1, 2, 1]);
+        assert_eq!(SessionListing::batches(&[], 3, 10).count(), 0);
     }
 }

@@ -1,6 +1,7 @@
 //! The segment catalog: the segments of the store and the sessions in each. It caches the content
 //! of files; opening a store reads none of them.
 
+mod batch;
 mod changes;
 mod reading;
 
@@ -14,7 +15,7 @@ use windlass_core::{Seq, SessionId};
 use windlass_ports::StoreError;
 use windlass_ports::sync::{Mutex, MutexGuard};
 
-use crate::catalog::reading::{collect, grew, is_unchanged, list, list_entry, of_map, place_parts};
+use crate::catalog::reading::{collect, grew, is_unchanged, list, list_parts, of_map, place_parts};
 use crate::error;
 use crate::format::{SegmentId, SessionKey};
 use crate::index::{self, IndexEntry, SegmentIndex, UnusableIndex};
@@ -22,6 +23,8 @@ use crate::paths::{self, MERGED_WRITER, StorePaths};
 use crate::scan::{ExpectedEnd, ScanError, scan_stored};
 use crate::segment_map::{AddedUnit, Damage, Extent, SegmentMap, UnitLocation, slice};
 use crate::witness::Witness;
+
+pub(crate) use batch::UnitLayout;
 
 /// Attempts to read a segment that looks damaged, with a pause between them. Another process may be
 /// in the middle of a write.
@@ -81,13 +84,11 @@ pub(crate) struct SessionLayout {
     pub(crate) torn_in: Vec<u16>,
 }
 
-/// A session in the listing of a segment, with one part of its log.
-pub(crate) type ListedPart = (SessionId, LogPart);
-
 /// All sessions and damage of all segments.
 #[derive(Debug, Default)]
 pub(crate) struct CatalogListing {
-    pub(crate) parts: Vec<ListedPart>,
+    /// Parts of the log of each session.
+    pub(crate) parts: BTreeMap<SessionId, Vec<LogPart>>,
     pub(crate) damages: Vec<(SegmentId, Damage)>,
 }
 
@@ -178,9 +179,33 @@ impl SegmentCatalog {
     fn find(&self, session: &SessionId, refresh: bool) -> Result<SessionLayout, StoreError> {
         let key = SessionKey::of(session);
         let mut layout = SessionLayout::default();
+        self.each_segment(refresh, &mut |content| {
+            match content {
+                SegmentContent::Map(map, open) => collect(map, key, open, &mut layout),
+                SegmentContent::Index(place, index) => {
+                    place_parts(place, index.find(key)?, &mut layout);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(layout)
+    }
+
+    /// Passes the content of each segment to `visit`, first after a look for new segments and units
+    /// if `refresh` is true. An index that `visit` cannot use is rebuilt, and its segment is passed
+    /// again.
+    fn each_segment(
+        &self,
+        refresh: bool,
+        visit: &mut SegmentVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        // A map has no index to rebuild.
+        let pass = |visit: &mut SegmentVisitor<'_>, map: &SegmentMap, open| {
+            let (Ok(()) | Err(UnusableIndex)) = visit(SegmentContent::Map(map, open));
+        };
         // First the segment at hand: sealed meanwhile, it is found twice and not missed.
         let first = self.with_own(|map| {
-            collect(map, key, false, &mut layout);
+            pass(visit, map, false);
             map.segment
         });
         let mut lanes = self.writers();
@@ -191,27 +216,32 @@ impl SegmentCatalog {
             let mut gone = Vec::new();
             for (number, segment) in &mut view.segments {
                 let place = SegmentId { writer: *lane, number: *number };
-                let at = |refused| self.refused(place, refused);
                 match segment {
                     CatalogSegment::Own if first == Some(place) => {}
                     // It came to hand since.
                     CatalogSegment::Own => {
-                        self.with_own(|map| collect(map, key, false, &mut layout));
+                        self.with_own(|map| pass(visit, map, false));
                     }
-                    CatalogSegment::Open(map) => collect(map, key, true, &mut layout),
-                    CatalogSegment::Mapped(map) => collect(map, key, false, &mut layout),
-                    CatalogSegment::Sealed => match self.entry(place, key, segment).map_err(at)? {
-                        EntryLookup::Gone => gone.push(*number),
-                        EntryLookup::Entry(entry) => place_parts(place, entry, &mut layout),
-                        EntryLookup::Map(map) => collect(&map, key, false, &mut layout),
-                    },
+                    CatalogSegment::Open(map) => pass(visit, map, true),
+                    CatalogSegment::Mapped(map) => pass(visit, map, false),
+                    CatalogSegment::Sealed => {
+                        let index = self.open_index(place);
+                        let used =
+                            index.and_then(|index| visit(SegmentContent::Index(place, &index)));
+                        let Err(UnusableIndex) = used else { continue };
+                        let rebuilt = self.rebuild(place, segment);
+                        match rebuilt.map_err(|refused| self.refused(place, refused))? {
+                            Some(map) => pass(visit, &map, false),
+                            None => gone.push(*number),
+                        }
+                    }
                 }
             }
             for number in gone {
                 view.segments.remove(&number);
             }
         }
-        Ok(layout)
+        Ok(())
     }
 
     /// Returns the units of a part behind position `after` until they hold `limit` facts, and the
@@ -267,40 +297,17 @@ impl SegmentCatalog {
     /// Lists the sessions behind `after`, and all damage.
     pub(crate) fn all(&self, after: Option<&SessionId>) -> Result<CatalogListing, StoreError> {
         let mut all = CatalogListing::default();
-        let first = self.with_own(|map| {
-            list(map, after, &mut all);
-            map.segment
-        });
-        let mut lanes = self.writers();
-        self.refresh(&mut lanes)?;
-        for (lane, view) in lanes.iter_mut() {
-            for (number, segment) in &mut view.segments {
-                let place = SegmentId { writer: *lane, number: *number };
-                match segment {
-                    CatalogSegment::Own if first == Some(place) => {}
-                    CatalogSegment::Own => {
-                        self.with_own(|map| list(map, after, &mut all));
-                    }
-                    CatalogSegment::Open(map) => list(map, after, &mut all),
-                    CatalogSegment::Mapped(map) => list(map, after, &mut all),
-                    CatalogSegment::Sealed => {
-                        let entries = self.open_index(place).and_then(|index| index.all());
-                        if let Ok(entries) = entries {
-                            for (_, entry) in entries {
-                                list_entry(place, entry, after, &mut all.parts);
-                            }
-                            continue;
-                        }
-                        let map = self
-                            .rebuild(place, segment)
-                            .map_err(|refused| self.refused(place, refused))?;
-                        if let Some(map) = map {
-                            list(&map, after, &mut all);
-                        }
+        self.each_segment(true, &mut |content| {
+            match content {
+                SegmentContent::Map(map, _) => list(map, after, &mut all),
+                SegmentContent::Index(place, index) => {
+                    for (_, IndexEntry { id, extents }) in index.all()? {
+                        list_parts(place, &id, extents, after, &mut all);
                     }
                 }
             }
-        }
+            Ok(())
+        })?;
         Ok(all)
     }
 
@@ -336,22 +343,6 @@ impl SegmentCatalog {
             let sealed = known.filter(|sealed| *sealed < len).ok_or(unusable)?;
             SegmentIndex::open(&self.paths, place, sealed)
         })
-    }
-
-    fn entry(
-        &self,
-        place: SegmentId,
-        key: SessionKey,
-        segment: &mut CatalogSegment,
-    ) -> Result<EntryLookup, ScanError> {
-        let found = self.open_index(place).and_then(|index| index.find(key));
-        match found {
-            Ok(entry) => Ok(EntryLookup::Entry(entry)),
-            Err(UnusableIndex) => Ok(match self.rebuild(place, segment)? {
-                Some(map) => EntryLookup::Map(map),
-                None => EntryLookup::Gone,
-            }),
-        }
     }
 
     /// Scans a sealed segment and writes its index if possible.
@@ -480,10 +471,12 @@ impl SegmentCatalog {
     }
 }
 
-/// Result of a lookup in a sealed segment.
-enum EntryLookup {
-    /// The segment was removed.
-    Gone,
-    Entry(Option<IndexEntry>),
-    Map(Arc<SegmentMap>),
+/// Receives the content of segments.
+type SegmentVisitor<'v> = dyn FnMut(SegmentContent<'_>) -> Result<(), UnusableIndex> + 'v;
+
+/// Content of a segment.
+enum SegmentContent<'a> {
+    /// In memory. True if another process may append to the segment.
+    Map(&'a SegmentMap, bool),
+    Index(SegmentId, &'a SegmentIndex),
 }

@@ -49,6 +49,8 @@ impl Disk for RealDisk {
 
 impl LogFile for File {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        #[cfg(test)]
+        calls::count();
         FileExt::read_at(self, buffer, offset)
     }
 
@@ -172,4 +174,25 @@ pub(crate) fn read_segment(
     let len = bytes.len() + zeros;
     bytes.resize(bytes.len() + zeros.min(LAST_ZEROS), 0);
     Ok(SegmentBytes { bytes, len })
+}
+
+/// Counts opened files and reads of this thread.
+#[cfg(test)]
+pub(crate) mod calls {
+    use std::cell::Cell;
+
+    thread_local! {
+        static CALLS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(crate) fn count() {
+        CALLS.set(CALLS.get() + 1);
+    }
+
+    /// Returns the number of calls that `work` makes, with its result.
+    pub(crate) fn of<T>(work: impl FnOnce() -> T) -> (usize, T) {
+        let before = CALLS.get();
+        let result = work();
+        (CALLS.get() - before, result)
+    }
 }

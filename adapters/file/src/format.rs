@@ -360,7 +360,12 @@ pub(crate) struct UnitContent<'a> {
 impl UnitContent<'_> {
     /// Encoded texts of the facts.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &[u8]> {
-        self.lines.split(|byte| *byte == b'\n').take(self.count)
+        let mut from = 0;
+        memchr::memchr_iter(b'\n', &self.lines).take(self.count).filter_map(move |end| {
+            let text = self.lines.get(from..end);
+            from = end + 1;
+            text
+        })
     }
 }
 

@@ -1,8 +1,11 @@
 //! The index of a sealed segment, a file beside it. It is a cache: a missing, damaged or foreign
 //! one is rebuilt from the segment.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::rc::Rc;
 
 use windlass_core::{Seq, SessionId};
 
@@ -115,7 +118,12 @@ pub(crate) struct SegmentIndex {
     pages: u64,
     /// Bytes of the file, at most those of a block.
     most: u64,
+    /// Pages that were read, for the next session that is looked up.
+    read: RefCell<BTreeMap<u64, Rc<[KeyEntry]>>>,
 }
+
+/// Key of a session and the offset of its block.
+type KeyEntry = (SessionKey, u64);
 
 /// A session in a segment, without its units.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,7 +153,7 @@ impl SegmentIndex {
             return Err(UnusableIndex);
         }
         let most = file.metadata()?.len().min(MOST_BLOCK);
-        Ok(Self { file, pages: u64::from(pages), most })
+        Ok(Self { file, pages: u64::from(pages), most, read: RefCell::default() })
     }
 
     /// Finds a session.
@@ -163,17 +171,23 @@ impl SegmentIndex {
         key: SessionKey,
         extent: usize,
     ) -> Result<Vec<UnitLocation>, UnusableIndex> {
-        let at = self.place_of(key)?.ok_or(UnusableIndex)?;
+        let runs = self.runs(key)?;
+        runs.into_iter().nth(extent).map(|run| run.units).ok_or(UnusableIndex)
+    }
+
+    /// Reads the extents of a session with their units; none if the segment has none of it.
+    pub(crate) fn runs(&self, key: SessionKey) -> Result<Vec<UnitRun>, UnusableIndex> {
+        let Some(at) = self.place_of(key)? else {
+            return Ok(Vec::new());
+        };
         let (heads, units) = self.block(at, &self.bytes(at, GLANCE)?, true)?;
         let entry = read_heads(&heads).ok_or(UnusableIndex)?;
         let mut taker = ByteReader(&units);
-        for (number, of) in entry.extents.iter().enumerate() {
-            let units = read_units(&mut taker, of).ok_or(UnusableIndex)?;
-            if number == extent {
-                return Ok(units);
-            }
-        }
-        Err(UnusableIndex)
+        let runs = entry.extents.into_iter().map(|extent| {
+            let units = read_units(&mut taker, &extent).ok_or(UnusableIndex)?;
+            Ok(UnitRun { extent, units })
+        });
+        runs.collect()
     }
 
     /// Reads all sessions.
@@ -181,7 +195,7 @@ impl SegmentIndex {
         let mut all = Vec::new();
         let (mut start, mut window) = (0, Vec::new());
         for page in 0..self.pages {
-            for (key, at) in self.page(page)? {
+            for (key, at) in self.read_page(page)? {
                 // Blocks follow one another in the order of the keys.
                 if at < start || at + GLANCE as u64 > start + window.len() as u64 {
                     (start, window) = (at, self.bytes(at, WINDOW)?);
@@ -222,7 +236,16 @@ impl SegmentIndex {
         Ok(None)
     }
 
-    fn page(&self, number: u64) -> Result<Vec<(SessionKey, u64)>, UnusableIndex> {
+    fn page(&self, number: u64) -> Result<Rc<[KeyEntry]>, UnusableIndex> {
+        if let Some(page) = self.read.borrow().get(&number) {
+            return Ok(page.clone());
+        }
+        let page: Rc<[KeyEntry]> = self.read_page(number)?.into();
+        self.read.borrow_mut().insert(number, page.clone());
+        Ok(page)
+    }
+
+    fn read_page(&self, number: u64) -> Result<Vec<KeyEntry>, UnusableIndex> {
         let mut page = [0; PAGE];
         let read = read_full_at(&self.file, &mut page, FIRST as u64 + number * PAGE as u64)?;
         let (held, crc) = page.split_at(PAGE - 4);

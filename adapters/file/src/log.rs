@@ -1,5 +1,6 @@
 //! A session's log over the segments that hold it: its end, its facts and its links.
 
+mod batch;
 mod copying;
 
 use std::fs::File;
@@ -12,12 +13,14 @@ use windlass_ports::{ChainLink, LogVerification, SessionSummary, StoreError, Sto
 use crate::catalog::{LogPart, SegmentCatalog, SessionLayout};
 use crate::disk::read_full_at;
 use crate::error;
-use crate::format::{self, HEAD, SegmentId, SessionKey};
+use crate::format::{self, HEAD, SegmentId, SessionKey, UnitContent};
 use crate::open_segments::OpenSegments;
 use crate::paths;
 use crate::segment_map::{Damage, UnitLocation};
 use crate::unattributed::UnattributedDamage;
 use crate::window::ReadWindow;
+
+pub(crate) use batch::{BatchScope, BatchedLog, read_logs};
 
 /// Attempts to read a log whose segments change during the read.
 pub(crate) const TRIES: u32 = 8;
@@ -29,9 +32,9 @@ pub(crate) struct SessionLogReader<'a> {
 }
 
 /// A unit that was read and checked.
-struct ReadUnit {
+struct ReadUnit<'a> {
     first: Seq,
-    texts: Vec<Vec<u8>>,
+    content: UnitContent<'a>,
     /// Link of each fact.
     links: Vec<ChainLink>,
     offset: u64,
@@ -294,7 +297,7 @@ impl SessionLogReader<'_> {
         after: Seq,
         limit: usize,
         chain: Option<ChainLink>,
-        take: &mut dyn FnMut(ReadUnit) -> Result<(), StoreError>,
+        take: &mut dyn FnMut(ReadUnit<'_>) -> Result<(), StoreError>,
     ) -> Result<Seq, ReadStop> {
         let (before, units) = self.catalog.units(self.key(), part, after, limit)?;
         let path = self.catalog.path(part.segment);
@@ -365,13 +368,13 @@ impl SessionLogReader<'_> {
     }
 
     /// Checks a unit fully. Returns `None` if it is not the expected one.
-    fn check(
+    fn check<'b>(
         &self,
         place: SegmentId,
         at: &UnitLocation,
-        bytes: &[u8],
+        bytes: &'b [u8],
         before: &ChainLink,
-    ) -> Option<ReadUnit> {
+    ) -> Option<ReadUnit<'b>> {
         let offset = u64::from(at.offset);
         let head = format::read_header(place, offset, bytes)?;
         let unit = bytes.get(..head.len as usize)?;
@@ -391,9 +394,9 @@ impl SessionLogReader<'_> {
             link
         });
         let links: Vec<ChainLink> = links.collect();
-        (links.last() == Some(&head.link)).then(|| ReadUnit {
+        (links.last() == Some(&head.link)).then_some(ReadUnit {
             first: head.first,
-            texts: held.texts().map(<[u8]>::to_vec).collect(),
+            content: held,
             links,
             offset,
             len: head.len,
@@ -404,13 +407,23 @@ impl SessionLogReader<'_> {
     fn facts(
         &self,
         place: SegmentId,
-        unit: &ReadUnit,
+        unit: &ReadUnit<'_>,
         after: Seq,
     ) -> Result<Vec<RecordedFact>, StoreError> {
-        let mut facts = Vec::with_capacity(unit.texts.len());
-        for (text, number) in unit.texts.iter().zip(unit.first.0..) {
+        self.facts_where(place, unit, |seq, _| seq > after)
+    }
+
+    /// Decodes those facts of a unit whose position and text are wanted.
+    fn facts_where(
+        &self,
+        place: SegmentId,
+        unit: &ReadUnit<'_>,
+        wanted: impl Fn(Seq, &[u8]) -> bool,
+    ) -> Result<Vec<RecordedFact>, StoreError> {
+        let mut facts = Vec::with_capacity(unit.links.len());
+        for (text, number) in unit.content.texts().zip(unit.first.0..) {
             let seq = Seq(number);
-            if seq > after {
+            if wanted(seq, text) {
                 facts.push(self.decode(place, text, seq, unit.offset)?);
             }
         }

@@ -228,8 +228,8 @@ impl<'a> MaintenancePass<'a> {
     fn settled(&self, after: Option<Duration>) -> Result<SettledSessions, StoreError> {
         let CatalogListing { parts, damages } = self.catalog.all(None)?;
         let mut settled = SettledSessions::new();
-        for (id, part) in parts {
-            settled.entry(id).or_default().parts.push(part);
+        for (id, parts) in parts {
+            settled.insert(id, SessionLayout { parts, ..SessionLayout::default() });
         }
         for (id, layout) in &mut settled {
             let key = SessionKey::of(id);
@@ -370,7 +370,7 @@ impl<'a> MaintenancePass<'a> {
         let CatalogListing { parts, damages } = self.catalog.all(None)?;
         let mut whole: BTreeMap<&SessionId, &LogPart> = BTreeMap::new();
         let mut of: BTreeMap<SegmentId, Vec<(&SessionId, &LogPart)>> = BTreeMap::new();
-        for (id, part) in &parts {
+        for (id, part) in parts.iter().flat_map(|(id, of)| of.iter().map(move |part| (id, part))) {
             of.entry(part.segment).or_default().push((id, part));
             let farther =
                 |old: &&LogPart| (part.extent.last, part.segment) > (old.extent.last, old.segment);

@@ -1,19 +1,19 @@
 //! Reads of logs, checks and listings. They take no lock.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use windlass_core::{RecordedFact, Retry, Seq, SessionId};
 use windlass_ports::{
-    LogVerification, SessionFilter, SessionListing, SessionSummary, StoreError, StoreErrorKind,
-    StoredCheckpoint,
+    ChainLink, LogVerification, SessionFilter, SessionListing, SessionSummary, StoreError,
+    StoreErrorKind, StoredCheckpoint, VerifiedLog,
 };
 
 use crate::catalog::{CatalogListing, SegmentCatalog, SessionLayout};
 use crate::format::SessionKey;
 use crate::locks::LockLookup;
-use crate::log::{SessionLogReader, TRIES};
+use crate::log::{self, BatchScope, BatchedLog, SessionLogReader, TRIES};
 use crate::open_segments::OpenSegments;
 use crate::paths::StorePaths;
 use crate::{checkpoints, erasing, error, repairs};
@@ -38,6 +38,81 @@ impl StoreReader {
     ) -> Result<Vec<RecordedFact>, StoreError> {
         self.check_exists(session)?;
         self.log(session).read(after, limit)
+    }
+
+    /// Reads the first `limit` facts of each log, as [`Self::read`] does, and returns those of these
+    /// kinds, or all of them.
+    pub(crate) fn read_logs(
+        &self,
+        sessions: &[SessionId],
+        limit: usize,
+        kinds: Option<&'static [&'static str]>,
+    ) -> Vec<Result<Vec<RecordedFact>, StoreError>> {
+        let scope = kinds.map_or(BatchScope::Beginning, BatchScope::Kinds);
+        let batch = self.batch(sessions, limit, scope);
+        let logs = sessions.iter().zip(batch).map(|(session, log)| match log {
+            Some(log) => Ok(log.facts),
+            None => {
+                let mut facts = self.read(session, Seq::ZERO, limit)?;
+                facts.retain(|fact| kinds.is_none_or(|kinds| kinds.contains(&fact.fact.kind())));
+                Ok(facts)
+            }
+        });
+        logs.collect()
+    }
+
+    /// Verifies each log, as [`Self::verify`] does. Returns with it its facts, if it has at most
+    /// `limit`, and its checkpoint.
+    pub(crate) fn verify_logs(
+        &self,
+        sessions: &[SessionId],
+        limit: usize,
+        version: &str,
+    ) -> Vec<Result<VerifiedLog, StoreError>> {
+        let batch = self.batch(sessions, limit, BatchScope::Whole);
+        let logs = sessions.iter().zip(batch).map(|(session, log)| {
+            repairs::check(self.paths(), session)?;
+            let (verification, facts, links) = match log {
+                Some(BatchedLog { facts, links, whole: Some(whole) }) => (whole, facts, links),
+                Some(_) | None => {
+                    let verification = self.verify(session)?;
+                    let last = usize::try_from(verification.last.0).unwrap_or(usize::MAX);
+                    let facts = match last <= limit {
+                        true => self.read(session, Seq::ZERO, last)?,
+                        false => Vec::new(),
+                    };
+                    (verification, facts, Vec::new())
+                }
+            };
+            let checkpoint = self.checkpoint(session, version, &links).unwrap_or_default();
+            Ok(VerifiedLog { verification, facts, checkpoint })
+        });
+        logs.collect()
+    }
+
+    /// Reads logs together, as [`log::read_logs`] does.
+    fn batch(
+        &self,
+        sessions: &[SessionId],
+        limit: usize,
+        scope: BatchScope,
+    ) -> Vec<Option<BatchedLog>> {
+        let erasing = self.notice_erasures().and_then(|()| self.erasing());
+        let read = erasing.and_then(|erasing| {
+            let mut logs = log::read_logs(&self.catalog, sessions, limit, scope)?;
+            for (log, _) in logs.iter_mut().zip(sessions).filter(|(_, id)| erasing.contains(id)) {
+                *log = None;
+            }
+            Ok(logs)
+        });
+        // A read of one log says what is wrong.
+        read.unwrap_or_else(|_| sessions.iter().map(|_| None).collect())
+    }
+
+    /// Lists the sessions that are being erased.
+    fn erasing(&self) -> Result<Vec<SessionId>, StoreError> {
+        let folder = self.paths().root();
+        self.paths().list_erasings().map_err(|error| error::reading(error, folder))
     }
 
     pub(crate) fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
@@ -100,21 +175,32 @@ impl StoreReader {
         version: &str,
     ) -> Result<Option<StoredCheckpoint>, StoreError> {
         self.last(session)?;
+        self.checkpoint(session, version, &[])
+    }
+
+    /// Reads a checkpoint that matches the log. `links` are those of the log from its first position
+    /// on, as far as they are known.
+    fn checkpoint(
+        &self,
+        session: &SessionId,
+        version: &str,
+        links: &[ChainLink],
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
         let path = self.paths().checkpoint(session);
         let kept = checkpoints::read(self.paths(), session, version)
             .map_err(|error| error::reading(error, &path))?;
         let Some((snapshot, link)) = kept else {
             return Ok(None);
         };
-        let borne_out = self.link_at(session, snapshot.seq)? == Some(link);
-        Ok(borne_out.then_some(snapshot))
+        let known = usize::try_from(snapshot.seq.0).ok().and_then(|seq| seq.checked_sub(1));
+        let there = match known.and_then(|at| links.get(at)) {
+            Some(link) => Some(*link),
+            None => self.link_at(session, snapshot.seq)?,
+        };
+        Ok((there == Some(link)).then_some(snapshot))
     }
 
-    fn link_at(
-        &self,
-        session: &SessionId,
-        seq: Seq,
-    ) -> Result<Option<windlass_ports::ChainLink>, StoreError> {
+    fn link_at(&self, session: &SessionId, seq: Seq) -> Result<Option<ChainLink>, StoreError> {
         self.check_exists(session)?;
         self.log(session).link_at(seq)
     }
@@ -129,24 +215,19 @@ impl StoreReader {
         limit: usize,
     ) -> Result<Vec<SessionListing>, StoreError> {
         self.notice_erasures()?;
-        let mut standings: BTreeMap<SessionId, SessionLayout> = BTreeMap::new();
         let wanted = |id: &SessionId| after.is_none_or(|after| id > after);
-        let CatalogListing { parts, damages } = self.catalog.all(after)?;
-        for (id, part) in parts {
-            standings.entry(id).or_default().parts.push(part);
-        }
+        let CatalogListing { parts: mut standings, damages } = self.catalog.all(after)?;
         for (_, damage) in &damages {
             for id in damage.ids().filter(|id| wanted(id)) {
                 standings.entry(id.clone()).or_default();
             }
         }
-        let folder = self.paths().root();
-        let erasing = self.paths().list_erasings();
-        let erasing = erasing.map_err(|error| error::reading(error, folder))?;
+        let erasing = self.erasing()?;
         let mut heads = Vec::new();
         let mut locks = LockLookup::default();
         let mut segments = OpenSegments::default();
-        for (id, mut layout) in standings {
+        for (id, parts) in standings {
+            let mut layout = SessionLayout { parts, ..SessionLayout::default() };
             if heads.len() >= limit {
                 break;
             }

@@ -1,5 +1,6 @@
 //! The content of a segment by session: built by a scan, and extended by its writer.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use windlass_core::{Seq, SessionId};
@@ -268,16 +269,7 @@ impl SegmentMap {
             run.units.push(at);
             return;
         };
-        let track = self
-            .tracks
-            .entry(key)
-            .or_insert_with(|| SessionExtents { id: opening.id.clone(), runs: Vec::new() });
-        if track.id != opening.id {
-            let what = "another session has the same key";
-            self.damages.push(Damage::of_unit(key, &at, what));
-            return;
-        }
-        track.runs.push(UnitRun {
+        let run = UnitRun {
             extent: Extent {
                 base: Seq(at.first.0.saturating_sub(1)),
                 base_link: opening.link,
@@ -290,7 +282,18 @@ impl SegmentMap {
                 latest: at.offset,
             },
             units: vec![at],
-        });
+        };
+        match self.tracks.entry(key) {
+            // Most sessions have one run, and need room for no more.
+            Entry::Vacant(vacant) => {
+                vacant.insert(SessionExtents { id: opening.id, runs: vec![run] });
+            }
+            Entry::Occupied(track) if track.get().id != opening.id => {
+                let what = "another session has the same key";
+                self.damages.push(Damage::of_unit(key, &at, what));
+            }
+            Entry::Occupied(track) => track.into_mut().runs.push(run),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_kit_log::{Batch, Pipeline, PipelineLimits};
 use windlass_ports::{
     Durability, Fencing, LogStore, LogVerification, MAX_FACT_BYTES, SessionClaim, SessionFilter,
-    SessionListing, StoreCapabilities, StoreError, StoreErrorKind, StoredCheckpoint,
+    SessionListing, StoreCapabilities, StoreError, StoreErrorKind, StoredCheckpoint, VerifiedLog,
 };
 
 use crate::backend::FileBackend;
@@ -119,6 +119,11 @@ impl FileStore {
     }
 
     #[cfg(test)]
+    pub(crate) fn reader(&self) -> &StoreReader {
+        &self.reader
+    }
+
+    #[cfg(test)]
     pub(crate) fn tail_poller(&self) -> &TailPoller {
         &self.tail_poller
     }
@@ -132,6 +137,18 @@ impl FileStore {
         let (reader, id) = (self.reader.clone(), session.clone());
         let reading = tokio::task::spawn_blocking(move || read(&reader, &id));
         reading.await.unwrap_or_else(|_| Err(error::gone(session)))
+    }
+
+    /// Runs a read of several logs on a thread that may block.
+    async fn reading_all<T: Send + 'static>(
+        &self,
+        sessions: &[SessionId],
+        read: impl FnOnce(&StoreReader, &[SessionId]) -> Vec<Result<T, StoreError>> + Send + 'static,
+    ) -> Vec<Result<T, StoreError>> {
+        let (reader, ids) = (self.reader.clone(), sessions.to_vec());
+        let reading = tokio::task::spawn_blocking(move || read(&reader, &ids));
+        let gone = |_| sessions.iter().map(|session| Err(error::gone(session))).collect();
+        reading.await.unwrap_or_else(gone)
     }
 }
 
@@ -188,6 +205,15 @@ impl LogStore for FileStore {
         self.reading(session, move |reader, id| reader.read(id, after, limit)).await
     }
 
+    async fn read_logs(
+        &self,
+        sessions: &[SessionId],
+        limit: usize,
+        kinds: Option<&'static [&'static str]>,
+    ) -> Vec<Result<Vec<RecordedFact>, StoreError>> {
+        self.reading_all(sessions, move |reader, ids| reader.read_logs(ids, limit, kinds)).await
+    }
+
     async fn probe(&self) -> Result<(), StoreError> {
         self.pipeline.probe().await
     }
@@ -214,6 +240,18 @@ impl LogStore for FileStore {
 
     async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         self.reading(session, |reader, id| reader.verify(id)).await
+    }
+
+    async fn verify_logs(
+        &self,
+        sessions: &[SessionId],
+        limit: usize,
+        version: &str,
+    ) -> Vec<Result<VerifiedLog, StoreError>> {
+        let version = version.to_owned();
+        let verify =
+            move |reader: &StoreReader, ids: &[_]| reader.verify_logs(ids, limit, &version);
+        self.reading_all(sessions, verify).await
     }
 
     async fn tail(

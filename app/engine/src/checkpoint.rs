@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, LazyLock};
 
 use windlass_core::{CHECKPOINT_VERSION, Checkpoint, RecordedFact, Seq, SessionId};
-use windlass_ports::{LogStore, StoreErrorKind, StoredCheckpoint};
+use windlass_ports::{LogStore, StoreError, StoreErrorKind, StoredCheckpoint, VerifiedLog};
 
 use crate::error::StartError;
 use crate::load::LogFold;
@@ -133,8 +133,18 @@ pub struct CheckpointAudit {
     pub fault: Option<String>,
 }
 
-/// Folds a session's whole log, `page` facts at a time, and compares it with the session's
-/// checkpoint. Passes each fact to `each`.
+/// Verifies logs in their store, and returns each with its checkpoint and, if it has at most `limit`
+/// facts, with its facts: what [`audit`] needs.
+pub async fn verify_logs(
+    store: &dyn LogStore,
+    ids: &[SessionId],
+    limit: usize,
+) -> Vec<Result<VerifiedLog, StoreError>> {
+    store.verify_logs(ids, limit, &VERSION).await
+}
+
+/// Folds a session's whole log and compares it with the session's checkpoint. Reads the facts that
+/// `log` lacks, `page` at a time. Passes each fact to `each`.
 ///
 /// # Errors
 /// As [`load`](crate::load()). A wrong checkpoint is no error: see [`CheckpointAudit::fault`].
@@ -142,39 +152,63 @@ pub async fn audit(
     store: &dyn LogStore,
     id: &SessionId,
     page: usize,
+    log: VerifiedLog,
     each: &mut (dyn FnMut(&RecordedFact) + Send),
 ) -> Result<CheckpointAudit, StartError> {
-    let (mut kept, mut fault) = match find(store, id).await {
-        CheckpointLookup::Valid(kept) => (Some(kept), None),
-        CheckpointLookup::None => (None, None),
-        CheckpointLookup::Unusable { at, why } => {
-            (None, Some(format!("the checkpoint at position {at}: {why}")))
+    let mut audit = Audit { fold: LogFold::new(id), kept: None, agrees: None, fault: None };
+    if let Some(kept) = log.checkpoint {
+        match read(id, &kept) {
+            Ok(kept) => audit.kept = Some(kept),
+            Err(why) => {
+                audit.fault = Some(format!("the checkpoint at position {}: {why}", kept.seq));
+            }
         }
-    };
-    let (mut folding, mut agrees) = (LogFold::new(id), None);
-    let mut more = true;
+    }
+    for fact in &log.facts {
+        audit.add(fact)?;
+        each(fact);
+    }
+    // The log may have grown since, up to the checkpoint.
+    let mut more = log.facts.is_empty() || audit.kept.is_some();
     while more {
-        let position = folding.position();
-        let until = kept.as_ref().map(|kept| kept.last());
-        let left = until.map_or(u64::MAX, |at| at.0.saturating_sub(position.0));
-        let left = usize::try_from(left).unwrap_or(usize::MAX);
-        more = folding.read_each(store, page.max(1).min(left), each).await?;
-        if until.is_some_and(|at| folding.position() == at) {
-            let kept = kept.take();
-            let same = kept.as_deref() == folding.folded();
-            agrees = same.then_some(folding.position());
-            if !same {
-                let at = folding.position();
-                fault =
+        let page = page.max(1);
+        let facts = store.read(id, audit.fold.position(), page).await?;
+        for fact in &facts {
+            audit.add(fact)?;
+            each(fact);
+        }
+        more = facts.len() == page;
+    }
+    if let Some(kept) = audit.kept {
+        let at = kept.last();
+        audit.fault = Some(format!("the log ends before the checkpoint at position {at}"));
+    }
+    Ok(CheckpointAudit { loaded: audit.fold.end()?, checkpoint: audit.agrees, fault: audit.fault })
+}
+
+/// Log that is folded and compared with its checkpoint.
+struct Audit {
+    fold: LogFold,
+    /// The checkpoint, until the fold has reached its position.
+    kept: Option<Box<Checkpoint>>,
+    agrees: Option<Seq>,
+    fault: Option<String>,
+}
+
+impl Audit {
+    fn add(&mut self, fact: &RecordedFact) -> Result<(), StartError> {
+        self.fold.apply(fact)?;
+        let Some(kept) = self.kept.take_if(|kept| kept.last() == fact.seq) else {
+            return Ok(());
+        };
+        match Some(&*kept) == self.fold.folded() {
+            true => self.agrees = Some(fact.seq),
+            false => {
+                let at = fact.seq;
+                self.fault =
                     Some(format!("the checkpoint at position {at} is not what the log folds to"));
             }
-            // The page ended at the checkpoint, so more facts may follow.
-            more = true;
         }
+        Ok(())
     }
-    if let Some(kept) = kept {
-        let at = kept.last();
-        fault = Some(format!("the log ends before the checkpoint at position {at}"));
-    }
-    Ok(CheckpointAudit { loaded: folding.end()?, checkpoint: agrees, fault })
 }

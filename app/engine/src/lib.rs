@@ -66,7 +66,7 @@ pub use append_batcher::AppendBatcher;
 pub use approvals::{PendingApproval, pending};
 pub use arguments::check_parameters;
 pub use changes::{ChangesDiff, FileDiff, MAX_DIFF_BYTES, diff_changes, read_changes};
-pub use checkpoint::{CheckpointAudit, audit};
+pub use checkpoint::{CheckpointAudit, audit, verify_logs};
 pub use child_sessions::{
     ChildSession, ChildSessions, child_session, child_sessions, unfinished_children,
 };

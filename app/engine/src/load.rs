@@ -150,26 +150,16 @@ impl LogFold {
         store: &dyn LogStore,
         page: usize,
     ) -> Result<bool, StartError> {
-        self.read_each(store, page, &mut |_| {}).await
-    }
-
-    /// As [`read`](Self::read), and passes each fact to `each`.
-    pub(crate) async fn read_each(
-        &mut self,
-        store: &dyn LogStore,
-        page: usize,
-        each: &mut (dyn FnMut(&RecordedFact) + Send),
-    ) -> Result<bool, StartError> {
         let page = page.max(1);
         let facts = store.read(&self.id, self.position(), page).await?;
         for fact in &facts {
             self.apply(fact)?;
-            each(fact);
         }
         Ok(facts.len() == page)
     }
 
-    fn apply(&mut self, fact: &RecordedFact) -> Result<(), StartError> {
+    /// Folds the next fact.
+    pub(crate) fn apply(&mut self, fact: &RecordedFact) -> Result<(), StartError> {
         let invalid = |cause| StartError::InvalidFact { session: self.id.clone(), cause };
         match &mut self.checkpoint {
             None => self.checkpoint = Some(Checkpoint::open(fact).map_err(invalid)?),

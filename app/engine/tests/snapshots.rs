@@ -16,7 +16,7 @@ use windlass_engine::ports::{
     LogStore, NoApprover, NoHooks, Ports, StoreCapabilities, StoreError, StoreErrorKind,
     StoredCheckpoint, ToolExecutor as _,
 };
-use windlass_engine::{Config, Engine, NewInput, Start};
+use windlass_engine::{CheckpointAudit, Config, Engine, NewInput, Start};
 use windlass_testkit::Gate;
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
@@ -78,6 +78,20 @@ impl Shelf {
     fn put(&self, snapshot: StoredCheckpoint) {
         *self.kept.lock().unwrap() = Some(snapshot);
     }
+}
+
+/// Audits the log by pages, and with its facts at hand. Both say the same.
+async fn audit(store: &Shelf) -> CheckpointAudit {
+    let audited = async |limit| {
+        let mut logs = windlass_engine::verify_logs(store, &[id()], limit).await;
+        let log = logs.remove(0).unwrap();
+        assert_eq!(log.facts.is_empty(), limit == 0);
+        windlass_engine::audit(store, &id(), 7, log, &mut |_| {}).await.unwrap()
+    };
+    let (paged, whole) = (audited(0).await, audited(usize::MAX).await);
+    assert_eq!(paged.loaded, whole.loaded);
+    assert_eq!((paged.checkpoint, &paged.fault), (whole.checkpoint, &whole.fault));
+    paged
 }
 
 #[async_trait]
@@ -277,7 +291,7 @@ async fn whatever_is_wrong_with_one_the_log_is_what_counts() {
         store.put(snapshot);
         let loaded = windlass_engine::load(&store, &id(), 7).await.unwrap();
         assert_eq!(loaded, whole, "case {case}");
-        let audited = windlass_engine::audit(&store, &id(), 7, &mut |_| {}).await.unwrap();
+        let audited = audit(&store).await;
         assert_eq!(audited.loaded, whole, "case {case}");
         assert!(audited.fault.is_some() && audited.checkpoint.is_none(), "case {case}");
         // And a session goes on.
@@ -287,7 +301,7 @@ async fn whatever_is_wrong_with_one_the_log_is_what_counts() {
         assert_eq!(store.logs.log(&id()).len(), before, "case {case}");
     }
     store.put(good.clone());
-    let audited = windlass_engine::audit(&store, &id(), 7, &mut |_| {}).await.unwrap();
+    let audited = audit(&store).await;
     assert_eq!((audited.checkpoint, audited.fault), (Some(good.seq), None));
     for kind in [StoreErrorKind::Io, StoreErrorKind::Unavailable] {
         let failing = Shelf { fails: Some(kind), ..store.clone() };
@@ -307,7 +321,7 @@ async fn an_audit_finds_a_snapshot_of_another_state() {
     assert_ne!(kept.bytes, text.into_bytes());
     let at = kept.seq;
     store.put(kept);
-    let audited = windlass_engine::audit(&store, &id(), 7, &mut |_| {}).await.unwrap();
+    let audited = audit(&store).await;
     let fault = audited.fault.unwrap();
     assert!(fault.contains(&format!("at position {at} is not what the log folds to")), "{fault}");
     assert_eq!(audited.checkpoint, None);

@@ -192,6 +192,7 @@ macro_rules! log_store_cases {
             an_unknown_session_is_unknown,
             reading_needs_no_claim,
             verifying_tells_the_end,
+            many_logs_at_once_are_as_each_alone,
             sessions_are_listed_in_order,
             sessions_are_paged,
             a_reader_sees_whole_batches_and_all_that_was_acknowledged,

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use windlass_core::Seq;
-use windlass_ports::{SessionFilter, StoreErrorKind};
+use windlass_ports::{SessionFilter, StoreErrorKind, VerifiedLog};
 
 use super::StoreFixture;
-use super::violation::{Checked, done, ensure, refused, run};
+use super::violation::{Checked, Violation, done, ensure, refused, run};
 use super::writer::{Writer, check_facts, session};
 
 /// A read gives the facts after its cursor, as many as asked for while there are any.
@@ -109,5 +109,52 @@ pub fn verifying_tells_the_end(at: &dyn StoreFixture) -> Checked {
             earlier = Some((verified.bytes, verified.chain));
         }
         writer.check().await
+    })
+}
+
+/// Several logs that are read or verified at once give what each of them gives alone.
+pub fn many_logs_at_once_are_as_each_alone(at: &dyn StoreFixture) -> Checked {
+    run(async {
+        let store = at.open().await;
+        let (mut one, mut two) = (Writer::new(&store, "a").await?, Writer::new(&store, "b").await?);
+        for _ in 0..3 {
+            one.append(one.next(2)).await?;
+            two.append(two.next(3)).await?;
+        }
+        let ids = [two.id.clone(), session("unknown")?, one.id.clone(), two.id.clone()];
+        let none = store.read_logs(&ids, usize::MAX, Some(&["GoalSet"])).await;
+        let found = none.iter().flatten().flatten().count();
+        ensure!(found == 0, "{found} facts of another kind are read");
+        let kind = one.log.first().map(|fact| fact.fact.kind());
+        let kinds: [Option<&'static [&'static str]>; 2] = match kind {
+            Some("InputQueued") => [None, Some(&["GoalSet", "InputQueued"])],
+            kind => return Err(Violation::new(format!("the case has facts of kind {kind:?}"))),
+        };
+        for (limit, kinds) in [0, 1, 4, 6, 7, usize::MAX].into_iter().zip(kinds.into_iter().cycle())
+        {
+            let read = store.read_logs(&ids, limit, kinds).await;
+            ensure!(read.len() == ids.len(), "reading {} logs gave {}", ids.len(), read.len());
+            for (id, read) in ids.iter().zip(read) {
+                let (alone, what) = (store.read(id, Seq::ZERO, limit).await, "is read at once as");
+                let (read, alone) = (read.map_err(|e| e.kind), alone.map_err(|e| e.kind));
+                ensure!(read == alone, "{id}, limit {limit}, {what} {read:?}, alone as {alone:?}");
+            }
+            let verified = store.verify_logs(&ids, limit, "1").await;
+            ensure!(verified.len() == ids.len(), "verifying {} logs gave {verified:?}", ids.len());
+            for (id, log) in ids.iter().zip(verified) {
+                let alone = match store.verify(id).await {
+                    Ok(verification) => {
+                        let all = store.read(id, Seq::ZERO, usize::MAX).await;
+                        let all = done(all, "reading a verified log")?;
+                        let facts = if all.len() <= limit { all } else { Vec::new() };
+                        Ok(VerifiedLog { verification, facts, checkpoint: None })
+                    }
+                    Err(error) => Err(error.kind),
+                };
+                let log = log.map_err(|error| error.kind);
+                ensure!(log == alone, "{id} is verified at once as {log:?}, alone as {alone:?}");
+            }
+        }
+        Ok(())
     })
 }

@@ -45,6 +45,9 @@ const BITES: &[(&str, Fault, &str)] = &[
     ("reading_needs_no_claim", Fault::ReadsOnlyWhenClaimed, "NotClaimed"),
     ("verifying_tells_the_end", Fault::VerifiesWithoutLooking, "that ends at 5 says"),
     ("verifying_tells_the_end", Fault::ChainsNothing, "its chain still ends in"),
+    ("many_logs_at_once_are_as_each_alone", Fault::MixesUpLogs, "is read at once as"),
+    ("many_logs_at_once_are_as_each_alone", Fault::ReadsAllKinds, "facts of another kind are read"),
+    ("many_logs_at_once_are_as_each_alone", Fault::VerifiesEachLogAsTheLast, "is verified at once"),
     ("sessions_are_listed_in_order", Fault::ListsInOrderOfFileNames, "sessions after None gave"),
     ("sessions_are_paged", Fault::ListsTheCursorToo, "sessions after Some"),
     (

@@ -4,11 +4,11 @@ use std::io;
 
 use windlass_core::{Seq, SessionId};
 
-use crate::catalog::{CatalogListing, ListedPart, LogPart, SessionLayout};
+use crate::catalog::{CatalogListing, LogPart, SessionLayout};
 use crate::disk::{LogFile, read_full_at};
 use crate::format::{self, HEAD, SegmentId, SessionKey, UnitHeader};
 use crate::index::IndexEntry;
-use crate::segment_map::{SegmentMap, TornTail, UnitLocation};
+use crate::segment_map::{Extent, SegmentMap, TornTail, UnitLocation};
 
 /// Returns true if a segment still has the cached content. Its writer may have cut it off.
 pub(super) fn is_unchanged(file: &dyn LogFile, map: &SegmentMap) -> io::Result<bool> {
@@ -73,27 +73,32 @@ pub(super) fn place_parts(place: SegmentId, entry: Option<IndexEntry>, layout: &
 }
 
 pub(super) fn list(map: &SegmentMap, after: Option<&SessionId>, all: &mut CatalogListing) {
-    let tracks = map.tracks.values();
-    for track in tracks.filter(|track| after.is_none_or(|after| track.id > *after)) {
-        let extents = track.runs.iter().map(|run| run.extent.clone()).collect();
-        let entry = IndexEntry { id: track.id.clone(), extents };
-        list_entry(map.segment, entry, after, &mut all.parts);
+    for track in map.tracks.values() {
+        let extents = track.runs.iter().map(|run| run.extent.clone());
+        list_parts(map.segment, &track.id, extents, after, all);
     }
     all.damages.extend(map.damages.iter().map(|damage| (map.segment, damage.clone())));
 }
 
-pub(super) fn list_entry(
-    place: SegmentId,
-    entry: IndexEntry,
+pub(super) fn list_parts(
+    segment: SegmentId,
+    id: &SessionId,
+    extents: impl IntoIterator<Item = Extent>,
     after: Option<&SessionId>,
-    all: &mut Vec<ListedPart>,
+    all: &mut CatalogListing,
 ) {
-    if after.is_some_and(|after| entry.id <= *after) {
+    if after.is_some_and(|after| id <= after) {
         return;
     }
-    for (number, extent) in entry.extents.into_iter().enumerate() {
-        let part = LogPart { segment: place, number, extent, open: false };
-        all.push((entry.id.clone(), part));
+    for (number, extent) in extents.into_iter().enumerate() {
+        let part = LogPart { segment, number, extent, open: false };
+        match all.parts.get_mut(id) {
+            Some(parts) => parts.push(part),
+            // Most sessions have one part, and need room for no more.
+            None => {
+                all.parts.insert(id.clone(), vec![part]);
+            }
+        }
     }
 }
 

@@ -24,13 +24,13 @@ impl SessionLogReader<'_> {
             let (after, chain) = (end.last, Some(end.link));
             let read = self.read_part(part, after, 4_096, chain, &mut |unit| {
                 let facts = self.facts(part.segment, &unit, end.last)?;
-                let behind = unit.texts.len() - facts.len();
+                let behind = unit.links.len() - facts.len();
                 let wanted = facts.iter().take_while(|fact| fact.seq <= at).count();
                 let Some(link) = (behind + wanted).checked_sub(1).filter(|_| wanted > 0) else {
                     return Ok(());
                 };
                 let before = end.clone();
-                let (_, texts) = unit.texts.split_at(behind);
+                let texts = unit.content.texts().skip(behind);
                 end = LogEnd {
                     last: before.last.plus(wanted as u64),
                     link: unit.links.get(link).copied().unwrap_or(before.link),
@@ -42,7 +42,7 @@ impl SessionLogReader<'_> {
                 up_to = LogPrefix {
                     last: end.last,
                     before,
-                    texts: texts.iter().take(wanted).cloned().collect(),
+                    texts: texts.take(wanted).map(<[u8]>::to_vec).collect(),
                 };
                 Ok(())
             });
@@ -72,7 +72,7 @@ impl SessionLogReader<'_> {
         while wanted && let Some(part) = covering(&layout.parts, last) {
             let (after, before) = (last, Some(chain));
             let read = self.read_part(part, after, 1_024, before, &mut |unit| {
-                let facts = unit.texts.iter().zip(&unit.links).zip(unit.first.0..);
+                let facts = unit.content.texts().zip(&unit.links).zip(unit.first.0..);
                 for ((text, link), seq) in facts {
                     if wanted && seq > last.0 {
                         wanted = take(text, *link);

@@ -50,6 +50,9 @@ mod undo;
 mod vacuum;
 mod verify;
 
+#[cfg(test)]
+mod batch_tests;
+
 pub(crate) use turn::TurnRequest;
 use windlass_engine::core::{Scope, Seq, SessionId};
 use windlass_engine::ports::{LogStore, StoreErrorKind};

@@ -4,7 +4,7 @@ use serde_json::json;
 use windlass_engine::core::{
     BudgetUsage, Fact, Lineage, RecordedFact, Seq, SessionId, TurnOutcome,
 };
-use windlass_engine::ports::{LogStore, SessionFilter, SessionListing};
+use windlass_engine::ports::{LogStore, SessionFilter, SessionListing, StoreError};
 
 use super::closed;
 use crate::args::SessionsArgs;
@@ -18,10 +18,15 @@ const SESSIONS: usize = 10_000;
 const PAGE: usize = 1_000;
 /// Facts of the first read: all of most sessions, and few of those of other workspaces.
 const FIRST_PAGE: usize = 32;
+/// Sessions of the first read.
+const BATCH: usize = 128;
+
+/// Kinds of the facts that a row shows.
+const KINDS: &[&str] = &["SessionOpened", "InputQueued", "TurnOpened", "TurnSettled"];
 
 /// One session in a list.
 #[derive(Default)]
-struct SessionRow {
+pub(super) struct SessionRow {
     turns: u64,
     facts: u64,
     open: bool,
@@ -47,19 +52,35 @@ pub(super) async fn sessions(args: SessionsArgs, adapters: &Adapters) -> Result<
         // One more than are printed, since ids are shown as far as they differ from the next.
         let limit = SESSIONS.saturating_add(1);
         let heads = store.sessions(SessionFilter::ALL_TENANTS, after.as_ref(), limit).await?;
-        for (at, head) in heads.iter().take(SESSIONS).enumerate() {
-            let before = at.checked_sub(1).and_then(|at| heads.get(at)).map(|head| &head.id);
-            let next = heads.get(at.saturating_add(1)).map(|head| &head.id);
-            let id = short_id(&head.id, [before.or(after.as_ref()), next]);
-            let Some(summary) = summary(store.as_ref(), head, only).await else {
-                elsewhere += 1;
+        let shown = heads.get(..SESSIONS).unwrap_or(&heads);
+        let mut first = 0_usize;
+        for batch in SessionListing::batches(shown, BATCH, FIRST_PAGE) {
+            let mut lines = Vec::with_capacity(batch.len());
+            let read = summaries(store.as_ref(), batch, only).await;
+            let numbered = batch.iter().zip(read).zip(first..);
+            first = first.saturating_add(batch.len());
+            for ((head, summary), at) in numbered {
+                let before = at.checked_sub(1).and_then(|at| heads.get(at)).map(|head| &head.id);
+                let next = heads.get(at.saturating_add(1)).map(|head| &head.id);
+                let id = short_id(&head.id, [before.or(after.as_ref()), next]);
+                let Some(summary) = summary else {
+                    elsewhere += 1;
+                    continue;
+                };
+                listed += 1;
+                lines.push(match (args.json, args.all) {
+                    (true, _) => object(&head.id, &summary),
+                    (false, false) => row(id, &summary),
+                    (false, true) => row(id, &summary) + &place(&summary),
+                });
+            }
+            if lines.is_empty() {
                 continue;
-            };
-            listed += 1;
-            let printed = match (args.json, args.all) {
-                (true, _) => print_json(&object(&head.id, &summary)),
-                (false, false) => print_line(&row(id, &summary)),
-                (false, true) => print_line(&format!("{}{}", row(id, &summary), place(&summary))),
+            }
+            let lines = lines.join("\n");
+            let printed = match args.json {
+                true => print_json(&lines),
+                false => print_line(&lines),
             };
             printed.map_err(closed)?;
         }
@@ -87,43 +108,63 @@ fn notice(site: &Workspace, listed: u64, elsewhere: u64) {
     }
 }
 
-/// Summarises a session up to the position of its listing. One with an unreadable log is listed
-/// with its error. Returns `None` for a session of another workspace than the given one.
-async fn summary(
+/// Summarises sessions up to the positions of their listings. One with an unreadable log has the
+/// error; one of another workspace than the given one is `None`.
+pub(super) async fn summaries(
     store: &dyn LogStore,
-    head: &SessionListing,
+    heads: &[SessionListing],
     only: Option<&str>,
-) -> Option<SessionRow> {
-    let mut summary = SessionRow::default();
-    let mut after = Seq::ZERO;
-    let last = head.summary.as_ref().map_or(Seq(u64::MAX), |summary| summary.last);
-    let mut page = FIRST_PAGE;
-    while after < last {
-        let left = usize::try_from(last.0.saturating_sub(after.0)).unwrap_or(page);
-        let limit = page.min(left);
-        let facts = match store.read(&head.id, after, limit).await {
-            Ok(facts) => facts,
-            Err(error) => {
-                summary.trouble = Some(error.to_string());
-                return Some(summary);
-            }
+) -> Vec<Option<SessionRow>> {
+    let ids: Vec<SessionId> = heads.iter().map(|head| head.id.clone()).collect();
+    let logs = store.read_logs(&ids, FIRST_PAGE, Some(KINDS)).await;
+    let mut rows = Vec::with_capacity(heads.len());
+    for (head, log) in heads.iter().zip(logs) {
+        let mut row = SessionRow::default();
+        let read = match log {
+            Ok(facts) => row.add_all(store, head, facts, only).await,
+            Err(error) => Err(error),
         };
-        for fact in &facts {
-            after = fact.seq;
-            summary.add(fact);
-        }
-        if only.is_some() && summary.workspace.as_deref().is_some_and(|of| Some(of) != only) {
-            return None;
-        }
-        if facts.len() < limit {
-            break;
-        }
-        page = PAGE;
+        rows.push(match read {
+            Ok(true) => Some(row),
+            Ok(false) => None,
+            Err(error) => {
+                row.trouble = Some(error.to_string());
+                Some(row)
+            }
+        });
     }
-    Some(summary)
+    rows
 }
 
 impl SessionRow {
+    /// Adds the facts of a log, of which the first ones are read. Returns false for a session of
+    /// another workspace than the given one.
+    async fn add_all(
+        &mut self,
+        store: &dyn LogStore,
+        head: &SessionListing,
+        mut facts: Vec<RecordedFact>,
+        only: Option<&str>,
+    ) -> Result<bool, StoreError> {
+        let last = head.summary.as_ref().map_or(Seq(u64::MAX), |summary| summary.last);
+        let (mut position, mut more) = (Seq(FIRST_PAGE as u64), true);
+        loop {
+            facts.iter().filter(|fact| fact.seq <= last).for_each(|fact| self.add(fact));
+            if only.is_some() && self.workspace.as_deref().is_some_and(|of| Some(of) != only) {
+                return Ok(false);
+            }
+            if !more || position >= last {
+                break;
+            }
+            facts = store.read(&head.id, position, PAGE).await?;
+            more = facts.len() == PAGE;
+            position = facts.last().map_or(position, |fact| fact.seq);
+        }
+        // Facts of other kinds follow the last one that was read.
+        self.facts = head.summary.as_ref().map_or(self.facts, |summary| summary.last.0);
+        Ok(true)
+    }
+
     fn add(&mut self, fact: &RecordedFact) {
         self.facts = fact.seq.0;
         if let Fact::SessionOpened(opened) = &fact.fact {

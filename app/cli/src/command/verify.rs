@@ -1,9 +1,9 @@
 //! `windlass verify`: verifies session logs.
 
-use std::sync::Arc;
-
 use windlass_engine::core::{Fact, Lineage, RecordedFact, Seq, Session, SessionId};
-use windlass_engine::ports::{BlobErrorKind, BlobStore, LogStore, SessionFilter};
+use windlass_engine::ports::{
+    BlobErrorKind, BlobStore, LogStore, SessionFilter, SessionListing, VerifiedLog,
+};
 
 use super::{closed, damage};
 use crate::args::VerifyArgs;
@@ -11,35 +11,39 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, print_notice, visible};
 use crate::wiring::{Adapters, StoreHandle};
 
-/// Sessions or facts of one read.
+/// Sessions of one listing.
+const SESSIONS: usize = 10_000;
+/// Sessions that are verified together, and most facts of a log that stay in memory meanwhile.
+const BATCH: usize = 64;
+const BATCH_FACTS: usize = 64;
+/// Facts of one read of a longer log.
 const PAGE: usize = 1_000;
 
 pub(super) async fn verify(args: VerifyArgs, adapters: &Adapters) -> Result<ExitKind, Failure> {
     let site = adapters.workspace(&args.place)?;
     let StoreHandle { store, blobs, .. } = site.open_to_read().await?;
     if let Some(name) = &args.session {
-        let id = &name.resolve(&site, &*store).await?;
-        print_line(&visible(&check(&store, blobs.as_ref(), id).await?)).map_err(closed)?;
+        let id = name.resolve(&site, &*store).await?;
+        for log in windlass_engine::verify_logs(&*store, std::slice::from_ref(&id), 0).await {
+            let words = check(&*store, blobs.as_ref(), &id, log?).await?;
+            print_line(&visible(&words)).map_err(closed)?;
+        }
         return Ok(ExitKind::Completed);
     }
     let mut after: Option<SessionId> = None;
     let mut bad = 0_u64;
     loop {
-        let heads = store.sessions(SessionFilter::ALL_TENANTS, after.as_ref(), PAGE).await?;
-        for head in &heads {
-            match check(&store, blobs.as_ref(), &head.id).await {
-                Ok(words) => print_line(&visible(&words)).map_err(closed)?,
-                Err(failure) => {
-                    bad += 1;
-                    print_error(&failure.message);
-                }
-            }
+        let heads = store.sessions(SessionFilter::ALL_TENANTS, after.as_ref(), SESSIONS).await?;
+        for batch in SessionListing::batches(&heads, BATCH, BATCH_FACTS) {
+            bad += check_all(&*store, blobs.as_ref(), batch).await?;
         }
         if after.is_none() && heads.is_empty() {
             print_notice(&format!("there are no sessions in {}", site.store));
         }
-        let Some(last) = heads.last() else { break };
-        after = Some(last.id.clone());
+        if heads.len() < SESSIONS {
+            break;
+        }
+        after = heads.last().map(|head| head.id.clone());
     }
     bad += damage::report_unfinished(&site).await?;
     let stretches = damage::report_damage(&site).await?;
@@ -52,14 +56,53 @@ pub(super) async fn verify(args: VerifyArgs, adapters: &Adapters) -> Result<Exit
     Err(damage::verdict(sessions, stretches))
 }
 
-/// Checks one session: the store's own checks, the fold of its facts, that a fork is complete, the
+/// Checks sessions, prints what was found, and returns the number of those that are not in order.
+pub(super) async fn check_all(
+    store: &dyn LogStore,
+    blobs: &dyn BlobStore,
+    heads: &[SessionListing],
+) -> Result<u64, Failure> {
+    let ids: Vec<SessionId> = heads.iter().map(|head| head.id.clone()).collect();
+    let mut bad = 0;
+    let mut sound = Vec::with_capacity(ids.len());
+    let logs = windlass_engine::verify_logs(store, &ids, BATCH_FACTS).await;
+    for (id, log) in ids.iter().zip(logs) {
+        let checked = match log {
+            Ok(log) => check(store, blobs, id, log).await,
+            Err(error) => Err(error.into()),
+        };
+        match checked {
+            Ok(words) => sound.push(visible(&words)),
+            Err(failure) => {
+                bad += 1;
+                print_all(&mut sound)?;
+                print_error(&failure.message);
+            }
+        }
+    }
+    print_all(&mut sound)?;
+    Ok(bad)
+}
+
+/// Prints lines at once, and removes them.
+fn print_all(lines: &mut Vec<String>) -> Result<(), Failure> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let printed = print_line(&lines.join("\n")).map_err(closed);
+    lines.clear();
+    printed
+}
+
+/// Checks one session that its store verified: the fold of its facts, that a fork is complete, the
 /// checkpoint against that fold, and the outputs and images that the facts name.
 async fn check(
-    store: &Arc<dyn LogStore>,
+    store: &dyn LogStore,
     blobs: &dyn BlobStore,
     id: &SessionId,
+    log: VerifiedLog,
 ) -> Result<String, Failure> {
-    let verified = store.verify(id).await?;
+    let verified = log.verification.clone();
     let mut named = Vec::new();
     let mut each = |fact: &RecordedFact| {
         let is_input = matches!(fact.fact, Fact::InputQueued(_));
@@ -70,7 +113,7 @@ async fn check(
             bytes,
         }));
     };
-    let audited = windlass_engine::audit(store.as_ref(), id, PAGE, &mut each).await?;
+    let audited = windlass_engine::audit(store, id, PAGE, log, &mut each).await?;
     let last = audited.loaded.last();
     if last < verified.last {
         let words =

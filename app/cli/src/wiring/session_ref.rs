@@ -18,7 +18,7 @@ const CANDIDATES: usize = 10;
 /// Facts of a session that are read for its first prompt.
 const OPENING: usize = 20;
 /// Sessions of one read.
-const PAGE: usize = 1_000;
+const PAGE: usize = 10_000;
 /// Fewest characters of an id that a list shows. Fewer would soon be those of later sessions too.
 const SHORT: usize = 8;
 /// Word for the last session of the workspace.

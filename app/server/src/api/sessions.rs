@@ -34,13 +34,17 @@ use crate::tenant::{SessionOptions, Tenant};
 
 /// Sessions of a listing that are read at the same time.
 const PARALLEL_READS: usize = 8;
+/// Sessions whose first facts are read at once, and the number of these facts: the opening and,
+/// in most logs, the first input.
+const BATCH: usize = 64;
+const BEGINNING: usize = 4;
 
 /// Sessions of a listing by change, and those that are examined for it: a tenant may not serve all
 /// of them.
 const MAX_LATEST: usize = 100;
 const MAX_EXAMINED: usize = 2_000;
 /// Heads of one read of the store.
-const HEADS: usize = 1_000;
+const HEADS: usize = 10_000;
 
 /// Longest wait for the session of an equal request, and the pause between two looks.
 const RACE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -300,18 +304,24 @@ pub(crate) async fn list(
     let heads = heads.map_err(|error| failure::store(&error))?;
     let full = heads.len() >= limit;
     let next = heads.last().filter(|_| full).map(|head| head.id.clone());
-    let looking = stream::iter(heads).map(|head| {
-        let (app, tenant) = (app.clone(), tenant.clone());
-        async move {
-            match &head.summary {
-                Some(summary) => app.views.listed(&tenant, &head.id, summary).await,
-                None => Ok(None),
+    let mut sessions = Vec::with_capacity(heads.len());
+    for batch in SessionListing::batches(&heads, BATCH, BEGINNING) {
+        let ids: Vec<SessionId> = batch.iter().map(|head| head.id.clone()).collect();
+        let read = tenant.store.read_logs(&ids, BEGINNING, None).await;
+        let looking = stream::iter(batch.iter().cloned().zip(read)).map(|(head, read)| {
+            let (app, tenant) = (app.clone(), tenant.clone());
+            async move {
+                match &head.summary {
+                    Some(summary) => app.views.listed(&tenant, &head.id, summary, read).await,
+                    None => Ok(None),
+                }
             }
+        });
+        let mut looking = pin!(looking.buffered(PARALLEL_READS));
+        while let Some(found) = looking.next().await {
+            sessions.extend(found?);
         }
-    });
-    let looked: Vec<_> = looking.buffered(PARALLEL_READS).collect().await;
-    let sessions: Result<Vec<_>, _> = looked.into_iter().filter_map(Result::transpose).collect();
-    let sessions = sessions?;
+    }
     Ok(Json(Sessions { sessions, next }))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_engine::core::{Fact, Seq, SessionId};
+use windlass_engine::core::{Fact, RecordedFact, Seq, SessionId};
 use windlass_engine::ports::LogStore;
 
 use super::failure;
@@ -20,6 +20,11 @@ pub(super) async fn read(
 ) -> Result<Option<Arc<str>>, Problem> {
     let facts = store.read(id, Seq::ZERO, TITLE_SEARCH).await;
     let facts = facts.map_err(|error| failure::store(&error))?;
+    Ok(of(&facts))
+}
+
+/// Returns the first words of the first input of these facts.
+pub(super) fn of(facts: &[RecordedFact]) -> Option<Arc<str>> {
     let mut said = facts.iter().filter_map(|fact| {
         if let Fact::InputQueued(queued) = &fact.fact
             && queued.command.is_none()
@@ -28,7 +33,7 @@ pub(super) async fn read(
         }
         None
     });
-    Ok(said.next().map(|text| first_words(text).into()))
+    said.next().map(|text| first_words(text).into())
 }
 
 /// Returns the first words of a text, on one line.

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use windlass_engine::core::{
     Hold, Lineage, Mode, Permissions, RecordedFact, Seq, Session, SessionId, Timestamp, TurnUsage,
 };
-use windlass_engine::ports::{LogStore, SessionSummary, StoreErrorKind};
+use windlass_engine::ports::{LogStore, SessionSummary, StoreError, StoreErrorKind};
 use windlass_engine::{Loaded, StartError};
 
 use super::approvals::{self, Approval};
@@ -244,19 +244,21 @@ impl ViewCache {
         Ok(Some(self.get(tenant, &first).await?.view.clone()))
     }
 
-    /// Returns a session of a listing, unless it is not served. Folds the log only if a turn is open or an input waits.
+    /// Returns a session of a listing, of which the first facts were `read`, unless it is not served.
+    /// Folds the log only if a turn is open or an input waits.
     pub(crate) async fn listed(
         &self,
         tenant: &Tenant,
         id: &SessionId,
         summary: &SessionSummary,
+        read: Result<Vec<RecordedFact>, StoreError>,
     ) -> Result<Option<SessionView>, Problem> {
-        let first = first(tenant.store.as_ref(), id).await?;
-        let Some(first) = first.filter(|first| tenant.serves(first)) else {
+        let beginning = beginning(read)?;
+        let Some(first) = beginning.first().filter(|first| tenant.serves(first)) else {
             return Ok(None);
         };
         if summary.is_open() {
-            let whole = self.get(tenant, &first).await?;
+            let whole = self.get(tenant, first).await?;
             return Ok(Some(whole.view.clone()));
         }
         let kept = self.views.get(&tenant.name, id);
@@ -270,7 +272,7 @@ impl ViewCache {
             state: SessionState::Idle,
             last: summary.last,
             changed: summary.changed_at,
-            title: self.first_words(tenant, &first).await?,
+            title: self.first_words(tenant, first, &beginning).await?,
             waiting: Some(0),
             held: Some(false),
             asking: Some(0),
@@ -281,7 +283,7 @@ impl ViewCache {
             mode: None,
             permissions: None,
             program: None,
-            lineage: opening_fact(&first).map(|opened| opened.lineage.clone()),
+            lineage: opening_fact(first).map(|opened| opened.lineage.clone()),
             turns: None,
             spent: None,
             cost_micros: None,
@@ -310,21 +312,27 @@ impl ViewCache {
     ) -> Result<Option<Arc<str>>, Problem> {
         match &session.title {
             Some(name) => Ok(Some(name.clone())),
-            None => self.first_words(tenant, first).await,
+            None => self.first_words(tenant, first, &[]).await,
         }
     }
 
+    /// Returns the title of a session that nobody named. Reads the log only if the facts at its
+    /// `beginning` have none.
     async fn first_words(
         &self,
         tenant: &Tenant,
         first: &RecordedFact,
+        beginning: &[RecordedFact],
     ) -> Result<Option<Arc<str>>, Problem> {
         let id = &first.session;
         let known = self.titles.get(&tenant.name, id);
         if let Some((_, title)) = known.filter(|(began, _)| *began == first.ts) {
             return Ok(Some(title));
         }
-        let title = title::read(tenant.store.as_ref(), id).await?;
+        let title = match title::of(beginning) {
+            Some(title) => Some(title),
+            None => title::read(tenant.store.as_ref(), id).await?,
+        };
         if let Some(title) = &title {
             let kept = (first.ts, title.clone());
             self.titles.insert(&tenant.name, id, kept);
@@ -359,13 +367,18 @@ async fn changed_at(store: &dyn LogStore, id: &SessionId, at: Seq) -> Result<Tim
 
 /// Reads the first fact of a session; `None` if it was erased or is unreadable.
 async fn first(store: &dyn LogStore, id: &SessionId) -> Result<Option<RecordedFact>, Problem> {
-    match store.read(id, Seq::ZERO, 1).await {
-        Ok(facts) => Ok(facts.into_iter().next()),
+    Ok(beginning(store.read(id, Seq::ZERO, 1).await)?.into_iter().next())
+}
+
+/// Returns the first facts of a session; none if it was erased or is unreadable.
+fn beginning(read: Result<Vec<RecordedFact>, StoreError>) -> Result<Vec<RecordedFact>, Problem> {
+    match read {
+        Ok(facts) => Ok(facts),
         Err(error) => match error.kind {
             StoreErrorKind::Unknown
             | StoreErrorKind::Corrupt { .. }
             | StoreErrorKind::Newer
-            | StoreErrorKind::WrongKey => Ok(None),
+            | StoreErrorKind::WrongKey => Ok(Vec::new()),
             StoreErrorKind::Locked
             | StoreErrorKind::NotClaimed
             | StoreErrorKind::Conflict { .. }

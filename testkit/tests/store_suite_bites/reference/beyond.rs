@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::{
-    ChainLink, SessionFilter, SessionListing, SessionSummary, StoreError, StoreErrorKind,
-    StoredCheckpoint,
+    ChainLink, LogStore, SessionFilter, SessionListing, SessionSummary, StoreError, StoreErrorKind,
+    StoredCheckpoint, VerifiedLog,
 };
 
 use super::{Fault, Kept, Log, MAX_SNAPSHOT_BYTES, Reference, error};
@@ -43,6 +43,58 @@ impl Reference {
             Some(Fault::RecognisesByTheFirstFact) => stands.next().is_some_and(|(a, b)| a == b),
             _ => stands.len() == facts.len() && stands.all(|(a, b)| a == b),
         }
+    }
+
+    /// Reads the beginnings of several logs.
+    pub(super) async fn read_together(
+        &self,
+        sessions: &[SessionId],
+        limit: usize,
+        kinds: Option<&'static [&'static str]>,
+    ) -> Vec<Result<Vec<RecordedFact>, StoreError>> {
+        let mut logs = Vec::new();
+        for id in sessions {
+            let mut log = self.read(id, Seq::ZERO, limit).await;
+            if let (Ok(facts), Some(kinds)) = (&mut log, kinds) {
+                facts.retain(|fact| {
+                    kinds.contains(&fact.fact.kind()) || self.is(Fault::ReadsAllKinds)
+                });
+            }
+            logs.push(log);
+        }
+        if self.is(Fault::MixesUpLogs) {
+            logs.reverse();
+        }
+        logs
+    }
+
+    /// Verifies several logs and returns their facts and checkpoints.
+    pub(super) async fn verify_together(
+        &self,
+        sessions: &[SessionId],
+        limit: usize,
+        version: &str,
+    ) -> Vec<Result<VerifiedLog, StoreError>> {
+        let mut logs = Vec::new();
+        for id in sessions {
+            let id = match self.is(Fault::VerifiesEachLogAsTheLast) {
+                true => sessions.last().unwrap(),
+                false => id,
+            };
+            logs.push(self.verify(id).await.map(|verification| VerifiedLog {
+                verification,
+                facts: Vec::new(),
+                checkpoint: self.cached(id, version).unwrap_or_default(),
+            }));
+        }
+        for (id, log) in sessions.iter().zip(&mut logs) {
+            if let (Ok(log), Ok(facts)) = (log, self.read(id, Seq::ZERO, usize::MAX).await)
+                && facts.len() <= limit
+            {
+                log.facts = facts;
+            }
+        }
+        logs
     }
 
     /// Up to so many of these sessions that a filter takes.

@@ -20,7 +20,7 @@ use windlass_core::{Epoch, FactFormat, RecordedFact, Seq, SessionId};
 use windlass_ports::{
     ChainLink, Durability, Fencing, LogStore, LogVerification, MAX_FACT_BYTES, SessionClaim,
     SessionFilter, SessionListing, StoreCapabilities, StoreError, StoreErrorKind, StoredCheckpoint,
-    codec,
+    VerifiedLog, codec,
 };
 use windlass_testkit::store::FactDamageKind;
 
@@ -416,6 +416,24 @@ impl LogStore for Reference {
             torn_bytes: 0,
             chain,
         })
+    }
+
+    async fn read_logs(
+        &self,
+        sessions: &[SessionId],
+        limit: usize,
+        kinds: Option<&'static [&'static str]>,
+    ) -> Vec<Result<Vec<RecordedFact>, StoreError>> {
+        self.read_together(sessions, limit, kinds).await
+    }
+
+    async fn verify_logs(
+        &self,
+        sessions: &[SessionId],
+        limit: usize,
+        version: &str,
+    ) -> Vec<Result<VerifiedLog, StoreError>> {
+        self.verify_together(sessions, limit, version).await
     }
 
     async fn tail(

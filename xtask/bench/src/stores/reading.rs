@@ -3,7 +3,8 @@
 //! The baselines are a scan of a folder with a file for each session, and a scan of the same facts:
 //! their hash chain, and their JSON without a meaning. Each side runs in a process of its own.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -11,8 +12,8 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use windlass_core::SessionId;
-use windlass_ports::{ChainLink, LogStore, SessionFilter};
+use windlass_core::{Seq, SessionId};
+use windlass_ports::{ChainLink, LogStore, SessionFilter, SessionListing, codec};
 
 use super::Kind;
 use super::idle::{self, SESSIONS};
@@ -26,6 +27,8 @@ const LISTING_AT_MOST: f64 = 5.0;
 /// Highest ratio of a verification to a scan of the facts. The logs are short, so most of it is what
 /// one more session costs.
 const VERIFYING_AT_MOST: f64 = 10.0;
+/// Sessions that are verified at once, and most facts of each.
+const BATCH: usize = 64;
 /// Most memory of a process that lists all sessions, in KiB.
 const LISTING_AT_MOST_KB: u64 = 40 * 1024;
 
@@ -77,23 +80,26 @@ pub(crate) fn run(reading: &Reading) -> anyhow::Result<()> {
         })?,
         Task::Verify => runtime.block_on(async {
             let store = kit::store(*kind, &dir.join("store")).await?;
+            let listed = list(&*store).await?;
             let mut facts = 0;
-            for id in list(&*store).await? {
-                facts += store.verify(&id).await?.last.0;
+            for batch in SessionListing::batches(&listed, BATCH, BATCH) {
+                let ids: Vec<SessionId> = batch.iter().map(|head| head.id.clone()).collect();
+                for log in store.verify_logs(&ids, BATCH, "none").await {
+                    facts += log?.facts.len() as u64;
+                }
             }
             anyhow::Ok(facts)
         })?,
         Task::ScanFolder => scan_folder(&dir.join("files"))?,
-        Task::ScanFacts => scan_facts(&dir.join("store/lanes/0000"))?,
+        Task::ScanFacts => scan_facts(&dir.join("facts"))?,
     };
     let cpu_ns = process_ns()?.saturating_sub(before);
     say(serde_json::to_string(&Took { cpu_ns, peak_kb: meter.read()?.hwm_kb, count })?);
     Ok(())
 }
 
-async fn list(store: &dyn LogStore) -> anyhow::Result<Vec<SessionId>> {
-    let listed = store.sessions(SessionFilter::ALL_TENANTS, None, SESSIONS).await?;
-    Ok(listed.into_iter().map(|listed| listed.id).collect())
+async fn list(store: &dyn LogStore) -> anyhow::Result<Vec<SessionListing>> {
+    Ok(store.sessions(SessionFilter::ALL_TENANTS, None, SESSIONS).await?)
 }
 
 fn scan_folder(folder: &Path) -> anyhow::Result<u64> {
@@ -104,22 +110,33 @@ fn scan_folder(folder: &Path) -> anyhow::Result<u64> {
     Ok(count)
 }
 
-fn scan_facts(folder: &Path) -> anyhow::Result<u64> {
+/// Writes the facts of a store to a file, one a line: the segments have them compressed.
+fn write_facts(kind: Kind, dir: &Path) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut file = BufWriter::new(File::create(dir.join("facts"))?);
+    runtime.block_on(async {
+        let store = kit::store(kind, &dir.join("store")).await?;
+        for head in list(&*store).await? {
+            for fact in store.read(&head.id, Seq::ZERO, usize::MAX).await? {
+                file.write_all(&codec::encode(&fact)?)?;
+                file.write_all(b"\n")?;
+            }
+        }
+        anyhow::Ok(())
+    })?;
+    file.flush()?;
+    Ok(())
+}
+
+fn scan_facts(path: &Path) -> anyhow::Result<u64> {
     let (mut count, mut link) = (0, ChainLink([0; ChainLink::BYTES]));
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.extension().is_none_or(|extension| extension != "seg") {
-            continue;
-        }
-        for line in fs::read(path)?.split(|byte| *byte == b'\n') {
-            let from = line.windows(5).position(|bytes| bytes == br#"{"v":"#);
-            let Some(text) = from.and_then(|from| line.get(from..)) else {
-                continue;
-            };
-            link = link.next(text);
-            let IgnoredAny = serde_json::from_slice(text)?;
-            count += 1;
-        }
+    let (mut file, mut line) = (BufReader::new(File::open(path)?), Vec::new());
+    while file.read_until(b'\n', &mut line)? > 0 {
+        let text = line.strip_suffix(b"\n").unwrap_or(&line);
+        link = link.next(text);
+        let IgnoredAny = serde_json::from_slice(text)?;
+        count += 1;
+        line.clear();
     }
     std::hint::black_box(link);
     Ok(count)
@@ -129,6 +146,7 @@ fn scan_facts(folder: &Path) -> anyhow::Result<u64> {
 pub(super) fn measure(kind: Kind, beside: &Path, rounds: u16) -> anyhow::Result<bool> {
     let dir = tempfile::tempdir_in(beside).context("making a folder for the logs")?;
     idle::spawn(kind, &dir.path().join("store"))?;
+    write_facts(kind, dir.path())?;
     fs::create_dir(dir.path().join("files"))?;
     for number in 0..SESSIONS {
         fs::write(dir.path().join(format!("files/{number:05}")), b"a session")?;

@@ -29,11 +29,7 @@ use crate::record::STORE_KEY;
 use crate::scan::{self, PageLimits};
 use crate::watchdog::{WatchdogError, within};
 
-/// Bytes of a segment of a new database. Opening reads the last segment and writes what is free in
-/// it, so that a large one costs most of a start.
-pub(crate) const SEGMENT_BYTES: usize = 1024 * 1024;
-/// Bytes of a segment of a database of an earlier release.
-pub(crate) const MOST_SEGMENT_BYTES: usize = 8 * 1024 * 1024;
+const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Longest time of opening, and the extra time per bytes of the database.
@@ -198,9 +194,8 @@ fn open_database(folder: &StoreFolder, path: PathBuf) -> Result<Db, StoreError> 
 /// Waits for one that is held: the caller holds the folder's lock, so the holder is an object of
 /// this process that is being dropped. Sled releases its file a moment after its last handle.
 pub(crate) fn database(path: &Path) -> sled::Result<Db> {
-    let segment_bytes = segment_bytes(path).unwrap_or(SEGMENT_BYTES);
     let config =
-        sled::Config::new().path(path).segment_size(segment_bytes).cache_capacity(CACHE_BYTES);
+        sled::Config::new().path(path).segment_size(SEGMENT_BYTES).cache_capacity(CACHE_BYTES);
     let begun = Instant::now();
     loop {
         match config.open() {
@@ -210,18 +205,6 @@ pub(crate) fn database(path: &Path) -> sled::Result<Db> {
             opened => return opened,
         }
     }
-}
-
-/// Returns the bytes of a segment of an existing database, which stay as they were when it was
-/// created; `None` if sled's record of them is missing or does not read, which sled reports.
-fn segment_bytes(path: &Path) -> Option<usize> {
-    let conf = std::fs::read(path.join("conf")).ok()?;
-    let mut lines = conf.split(|byte| *byte == b'\n');
-    let size = lines.find_map(|line| line.strip_prefix(b"segment_size: "))?;
-    let bytes = std::str::from_utf8(size).ok()?.parse().ok()?;
-    let fits =
-        usize::is_power_of_two(bytes) && (SEGMENT_BYTES..=MOST_SEGMENT_BYTES).contains(&bytes);
-    fits.then_some(bytes)
 }
 
 /// Returns true for the error of a held file, which has no kind in sled.

@@ -1,6 +1,6 @@
 //! Rows: the encoding of facts in the database. Pure.
 //!
-//! A fact has one row per [`CHUNK`] bytes of its text, or per 64 KiB if an earlier release wrote it. The key is the session's id, a zero byte
+//! A fact has one row per [`CHUNK`] bytes of its text. The key is the session's id, a zero byte
 //! (which no id has), the position and the chunk's number, both big-endian, so that rows are sorted
 //! by session and position. Chunk 0 begins with the header and, in the last fact of an append, the
 //! summary of the log.
@@ -11,10 +11,8 @@ use windlass_ports::{ChainLink, MAX_STORED_FACT_BYTES, SessionSummary};
 use crate::note;
 
 /// Bytes of text per row. A leaf of the database has up to 18 rows and must stay below a quarter of
-/// a segment (256 KiB of 1 MiB), or sled moves it to a file that is never synced.
-pub(crate) const CHUNK: usize = 8 * 1024;
-/// Bytes of text per row of [`LONG_FORMAT`], in databases with segments of 8 MiB.
-pub(crate) const LONG_CHUNK: usize = 64 * 1024;
+/// a segment (2 MiB), or sled moves it to a file that is never synced.
+pub(crate) const CHUNK: usize = 64 * 1024;
 
 /// Key of the row that names the store. No session's key begins with a zero byte.
 pub(crate) const STORE_KEY: &[u8] = b"\0store";
@@ -24,9 +22,7 @@ pub(crate) const PROBE_KEY: &[u8] = b"\0probe";
 const HEADER: usize = 1 + 4 + 4 + 4 + 32 + 4;
 
 /// First byte of each record.
-const FORMAT: u8 = 3;
-/// First byte of a record of an earlier release.
-const LONG_FORMAT: u8 = 2;
+const FORMAT: u8 = 2;
 
 /// Header of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,21 +36,12 @@ pub(crate) struct RecordHeader {
     /// Link of the fact.
     pub(crate) link: ChainLink,
     crc: u32,
-    /// Bytes of text per row.
-    chunk: usize,
 }
 
 impl RecordHeader {
     /// Number of rows of this fact.
     pub(crate) fn chunks(&self) -> usize {
-        (self.len as usize).div_ceil(self.chunk).max(1)
-    }
-
-    fn format(&self) -> u8 {
-        match self.chunk {
-            LONG_CHUNK => LONG_FORMAT,
-            _ => FORMAT,
-        }
+        chunks_of(self.len as usize)
     }
 }
 
@@ -121,16 +108,6 @@ pub(crate) fn rows(
     seq: Seq,
     writing: RecordDraft<'_>,
 ) -> Vec<(Vec<u8>, Vec<u8>)> {
-    rows_of(session, seq, writing, CHUNK)
-}
-
-/// Encodes a fact as rows of `chunk` bytes of text.
-pub(crate) fn rows_of(
-    session: &SessionId,
-    seq: Seq,
-    writing: RecordDraft<'_>,
-    chunk: usize,
-) -> Vec<(Vec<u8>, Vec<u8>)> {
     let RecordDraft { position: (index, count), link, summary, text } = writing;
     let note = summary.map_or_else(Vec::new, note::encode);
     let mut header = RecordHeader {
@@ -139,12 +116,11 @@ pub(crate) fn rows_of(
         len: u32::try_from(text.len()).unwrap_or(u32::MAX),
         link,
         crc: 0,
-        chunk,
     };
     header.crc = crc(session, seq, &header, &note, text);
-    let (first, rest) = text.split_at(text.len().min(chunk));
+    let (first, rest) = text.split_at(text.len().min(CHUNK));
     let mut value = Vec::with_capacity(HEADER + 2 + note.len() + first.len());
-    value.push(header.format());
+    value.push(FORMAT);
     value.extend_from_slice(&header.index.to_le_bytes());
     value.extend_from_slice(&header.count.to_le_bytes());
     value.extend_from_slice(&header.len.to_le_bytes());
@@ -155,8 +131,8 @@ pub(crate) fn rows_of(
     value.extend_from_slice(&note);
     value.extend_from_slice(first);
     let mut rows = vec![(key(session, seq, 0), value)];
-    for (number, part) in (1..).zip(rest.chunks(chunk)) {
-        rows.push((key(session, seq, number), part.to_vec()));
+    for (chunk, part) in (1..).zip(rest.chunks(CHUNK)) {
+        rows.push((key(session, seq, chunk), part.to_vec()));
     }
     rows
 }
@@ -165,14 +141,9 @@ pub(crate) fn rows_of(
 pub(crate) fn parse(value: &[u8]) -> Result<DecodedRecord<'_>, String> {
     let short = || "a record is too short".to_owned();
     let (format, rest) = value.split_first().ok_or_else(short)?;
-    let chunk = match *format {
-        FORMAT => CHUNK,
-        LONG_FORMAT => LONG_CHUNK,
-        other => {
-            let read = format!("{LONG_FORMAT} and {FORMAT}");
-            return Err(format!("a record has format {other} and this store reads {read}"));
-        }
-    };
+    if *format != FORMAT {
+        return Err(format!("a record has format {format} and this store reads {FORMAT}"));
+    }
     let (index, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
     let (count, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
     let (len, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
@@ -187,7 +158,6 @@ pub(crate) fn parse(value: &[u8]) -> Result<DecodedRecord<'_>, String> {
         len: u32::from_le_bytes(*len),
         link: ChainLink(*link),
         crc: u32::from_le_bytes(*crc),
-        chunk,
     };
     if header.len as usize > MAX_STORED_FACT_BYTES || header.index >= header.count {
         return Err("a record's header makes no sense".to_owned());
@@ -206,14 +176,14 @@ pub(crate) fn check(
     text.len() == header.len as usize && crc(session, seq, header, note, text) == header.crc
 }
 
+fn chunks_of(len: usize) -> usize {
+    len.div_ceil(CHUNK).max(1)
+}
+
 fn crc(session: &SessionId, seq: Seq, header: &RecordHeader, note: &[u8], text: &[u8]) -> u32 {
     let mut crc = crc32c::crc32c(&key(session, seq, 0));
     for part in [header.index, header.count, header.len] {
         crc = crc32c::crc32c_append(crc, &part.to_le_bytes());
-    }
-    // An earlier format has no checksum of its number.
-    if header.format() != LONG_FORMAT {
-        crc = crc32c::crc32c_append(crc, &[header.format()]);
     }
     crc = crc32c::crc32c_append(crc, &header.link.0);
     crc = crc32c::crc32c_append(crc, note);
@@ -269,16 +239,12 @@ mod tests {
 
     #[test]
     fn rows_are_put_together_again_at_every_size_around_a_chunk() {
-        let around = |chunk: usize| {
-            [0, 1, chunk - 1, chunk, chunk + 1, 3 * chunk, MAX_STORED_FACT_BYTES]
-                .map(|len| (chunk, len))
-        };
-        for (chunk, len) in around(CHUNK).into_iter().chain(around(LONG_CHUNK)) {
+        for len in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, MAX_STORED_FACT_BYTES] {
             let text = vec![b'x'; len];
             let summary = summary();
             let writing = RecordDraft { summary: Some(&summary), ..writing(&text) };
-            let rows = rows_of(&id("s"), Seq(7), writing, chunk);
-            let most = chunk + HEADER + 2 + note::MOST;
+            let rows = rows(&id("s"), Seq(7), writing);
+            let most = CHUNK + HEADER + 2 + note::MOST;
             assert!(rows.iter().all(|(_, value)| value.len() <= most));
             let parsed = parse(&rows[0].1).unwrap();
             let (header, note) = (parsed.header, parsed.note);
@@ -293,20 +259,12 @@ mod tests {
     }
 
     #[test]
-    fn a_leaf_of_the_database_stays_in_its_segment() {
-        let key = key(&id(&"s".repeat(64)), Seq(1), 0).len();
-        let row = key + CHUNK + HEADER + 2 + note::MOST;
-        // Beside each row sled has its lengths, and beside a page its header.
-        assert!(18 * (row + 64) + 1024 < crate::open::SEGMENT_BYTES / 4);
-    }
-
-    #[test]
     fn no_flipped_bit_in_a_row_passes() {
         let summary = summary();
         let text = b"{\"v\":1}";
         let now = RecordDraft { summary: Some(&summary), ..writing(text) };
-        for (writing, chunk) in [(writing(text), CHUNK), (now, CHUNK), (now, LONG_CHUNK)] {
-            let sound = rows_of(&id("s"), Seq(1), writing, chunk);
+        for writing in [writing(text), now] {
+            let sound = rows(&id("s"), Seq(1), writing);
             for bit in 0..sound[0].1.len() * 8 {
                 let mut value = sound[0].1.clone();
                 value[bit / 8] ^= 1 << (bit % 8);

@@ -3,4 +3,3 @@
 mod erasing;
 mod half_append;
 mod raw_rows;
-mod segments;

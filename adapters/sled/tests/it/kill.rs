@@ -130,7 +130,7 @@ async fn what_was_acknowledged_survives_kills() {
     );
 }
 
-/// Appends batches that span several of the database's segments: 10 MiB, and again so
+/// Appends batches that span several of the database's segments of 8 MiB: 10 MiB, and again so
 /// much that the database moves about.
 #[tokio::test]
 async fn big_writer() {

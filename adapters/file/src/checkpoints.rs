@@ -1,7 +1,9 @@
 //! Snapshots: one file per session, compressed. It is a cache, valid only if the log has the recorded
 //! link.
 
-use lz4_flex::block::{compress_prepend_size, decompress, uncompressed_size};
+use lz4_flex::block::{
+    compress_prepend_size, decompress, get_maximum_output_size, uncompressed_size,
+};
 use windlass_core::{Seq, SessionId};
 use windlass_ports::{ChainLink, StoredCheckpoint};
 
@@ -46,7 +48,8 @@ pub(crate) fn read(
     let Some(mut file) = paths::open_to_read(&paths.checkpoint(session))? else {
         return Ok(None);
     };
-    if file.metadata()?.len() > (MOST + 4096) as u64 {
+    // What does not compress becomes a little longer.
+    if file.metadata()?.len() > (get_maximum_output_size(MOST) + 4096) as u64 {
         return Ok(None);
     }
     let mut bytes = Vec::new();
@@ -75,6 +78,26 @@ fn decode(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_largest_snapshot_is_kept_even_if_it_does_not_compress() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let paths = StorePaths::new(dir.path().to_owned());
+        let id = SessionId::new("s").unwrap();
+        let mut state = 1_u32;
+        let noise = std::iter::repeat_with(|| {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            state.to_le_bytes()
+        });
+        let bytes: Vec<u8> = noise.take(MOST / 4).flatten().collect();
+        let snapshot = StoredCheckpoint { seq: Seq(4), version: "1".into(), bytes };
+        write(&paths, &id, &snapshot, ChainLink([5; 32])).unwrap();
+        assert!(std::fs::metadata(paths.checkpoint(&id)).unwrap().len() > MOST as u64 + 4096);
+        let kept = read(&paths, &id, "1").unwrap();
+        assert!(kept == Some((snapshot, ChainLink([5; 32]))));
+    }
 
     #[test]
     fn a_snapshot_that_is_changed_is_none() {

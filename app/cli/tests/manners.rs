@@ -276,7 +276,9 @@ fn an_import_that_a_full_disk_cut_short_is_taken_up_again() {
     std::fs::write(place.file("s.jsonl"), &exported).unwrap();
     // A limit on file sizes stands in for the disk's end.
     // It is between the first facts that are appended and all of them, in blocks of 512 bytes.
-    let blocks = exported.len() * 8 / 10 / 512;
+    assert_eq!(place.run(&["import", "s.jsonl", "--store", "file:whole"]).code, 0);
+    let whole = place.file("whole/lanes/0000/00000001.seg");
+    let blocks = std::fs::metadata(whole).unwrap().len() * 8 / 10 / 512;
     let script = format!(
         "ulimit -f {blocks}; exec {} import s.jsonl --store file:other",
         env!("CARGO_BIN_EXE_windlass")

@@ -66,8 +66,8 @@ fn a_damaged_log_is_repaired_and_all_that_is_sound_behind_the_damage_is_saved() 
     ok(place.run(&["resume", "s", "hello again"]));
     let whole = ok(place.run(&["log", "s"])).out;
     let facts: Vec<&str> = whole.lines().collect();
-    // In the middle, so that others stand before it and behind it.
-    hurt(&place, |bytes| bytes / 2);
+    // In the second turn, so that others stand before it and behind it.
+    hurt(&place, |bytes| bytes * 3 / 4);
     let refused = place.run(&["verify", "s"]);
     assert_eq!(refused.code, 5, "{}", refused.err);
     let (_, after) = refused.err.split_once("after position ").unwrap();
@@ -297,7 +297,7 @@ fn what_stands_before_the_damage_is_printed_and_exported() {
     ok(place.run(&["resume", "s", "and once more"]));
     let whole = ok(place.run(&["log", "s"])).out;
     let story = ok(place.run(&["show", "s"])).out;
-    hurt(&place, |bytes| bytes / 2);
+    hurt(&place, |bytes| bytes * 3 / 4);
     let damaged = |words: &[&str]| {
         let done = place.run(words);
         assert_eq!(done.code, 5, "{words:?}: {}", done.err);

@@ -137,9 +137,8 @@ async fn a_full_disk_is_said_and_loses_nothing() {
     let limit = "trap '' XFSZ; ulimit -f 40000; exec \"$@\"";
     limited.args(["-c", limit, "sh"]).arg(child::program());
     limited.args(child::only("refusals::filler")).env("WINDLASS_SLED_TEST_PLACE", &place);
-    limited.stdin(Stdio::null()).stdout(Stdio::piped());
-    let output = limited.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let output = limited.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
 
     let kept = kept(&place);

@@ -26,7 +26,7 @@ use xtask::say::say;
 const LISTING_AT_MOST: f64 = 5.0;
 /// Highest ratio of a verification to a scan of the facts. The logs are short, so most of it is what
 /// one more session costs.
-const VERIFYING_AT_MOST: f64 = 10.0;
+const VERIFYING_AT_MOST: f64 = 1.5;
 /// Sessions that are verified at once, and most facts of each.
 const BATCH: usize = 64;
 /// Most memory of a process that lists all sessions, in KiB.

@@ -12,8 +12,9 @@ use lz4_flex::block::{compress_into_with_dict, decompress_with_dict, get_maximum
 const MARK: u8 = 0x10;
 /// Bytes before the block: the mark, and 4 of the length of the facts.
 const HEAD: usize = 5;
-/// Fewest and most bytes of facts to compress. The most bounds the memory that a read takes.
-const LEAST: usize = 128;
+/// Fewest and most bytes of facts to compress. A single small fact saves less than it costs. The most
+/// bounds the memory that a read takes.
+const LEAST: usize = 384;
 const MOST: usize = 1024 * 1024;
 
 /// Most bytes before the facts of a unit to look for a block in.
@@ -122,7 +123,7 @@ mod tests {
 
     #[test]
     fn facts_of_a_step_take_less_than_a_third() {
-        let facts = br#"{"v":1,"session":"a","seq":15006,"turn":3,"ts":1795854564622,"cause":{"input":"sample_event","facts":3},"kind":"ItemAdded","body":{"started":15005,"item":{"type":"text","text":"word"}}}
+        let facts = br#"{"v":1,"session":"a","seq":15006,"turn":3,"ts":1795854564622,"cause":{"input":"sample_event","facts":3},"kind":"ItemAdded","body":{"started":15005,"item":{"type":"text","text":"one word"}}}
 {"v":1,"session":"a","seq":15009,"turn":3,"ts":1795854564622,"cause":{"input":"sample_event","facts":1},"kind":"SampleEnded","body":{"started":14999,"stop":"stop","usage":{"input":7,"output":3}}}
 "#;
         let block = block(facts);

@@ -10,7 +10,7 @@ fn id() -> SessionId {
 
 /// Facts of a unit that is stored as it is, and of one that is compressed.
 fn facts() -> [Vec<Vec<u8>>; 2] {
-    let long = |number: u32| format!("{{\"number\":{number},\"text\":\"{}\"}}", "ab ".repeat(50));
+    let long = |number: u32| format!("{{\"number\":{number},\"text\":\"{}\"}}", "ab ".repeat(100));
     [vec![b"{}".to_vec(), br#"{"a":1}"#.to_vec()], vec![long(1).into_bytes(), long(2).into_bytes()]]
 }
 

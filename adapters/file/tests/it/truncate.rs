@@ -132,7 +132,7 @@ async fn a_stretch_that_was_overwritten_is_settled_session_by_session() {
     let segment = dir.path().join("lanes/0000/00000001.seg");
     let mut bytes = fs::read(&segment).unwrap();
     let len = bytes.len();
-    bytes[len / 2..].fill(b'x');
+    bytes[len * 3 / 4..].fill(b'x');
     fs::write(&segment, bytes).unwrap();
     for name in ["s", "other"] {
         let error = open(dir.path()).claim(&id(name)).await.unwrap_err();

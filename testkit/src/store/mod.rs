@@ -58,7 +58,7 @@ pub use declaring::*;
 pub use erased_bytes::*;
 pub use erasing::*;
 
-pub use facts::{NASTY_TEXTS, fact_of_size, newer_facts, numbered_facts, sample_facts};
+pub use facts::{NASTY_TEXTS, fact_of_size, letters, newer_facts, numbered_facts, sample_facts};
 pub use image::*;
 pub use inspecting::{FactDamage, FactDamageKind, Inspection, bytes_of, damage_files};
 pub use killing::survives_kills;

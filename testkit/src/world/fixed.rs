@@ -108,8 +108,10 @@ pub fn fact_of_size(session: &SessionId, after: Seq, bytes: usize) -> Option<Arc
     Some(Arc::new(queued(session, seq, letters(seq.0, filling))))
 }
 
-/// Text of `count` letters and digits that look random, the same ones for the same seed.
-pub(crate) fn letters(seed: u64, count: usize) -> String {
+/// Text of `count` letters and digits that look random, the same ones for the same seed. It hardly
+/// compresses.
+#[must_use]
+pub fn letters(seed: u64, count: usize) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut state = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let next = || {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use windlass_openai::Api;
@@ -149,12 +150,8 @@ pub(crate) fn spawn_floor(program: &Path, course: &Course, durable: bool) -> any
     command.args(["--turns", &course.turns.to_string(), "--warmup", &course.warmup.to_string()]);
     command.args(["--concurrency", &course.concurrency.to_string()]);
     command.args(["--durable", if durable { "each" } else { "none" }]);
-    command.arg("--dir").arg(&course.dir).stderr(Stdio::inherit());
-    let output = command.output().with_context(|| format!("starting {}", program.display()))?;
-    anyhow::ensure!(output.status.success(), "{} failed on {course:?}", program.display());
-    let told = String::from_utf8(output.stdout)?;
-    let line: FloorLine = serde_json::from_str(told.lines().next_back().unwrap_or_default())
-        .with_context(|| format!("reading the last line of {}", program.display()))?;
+    command.arg("--dir").arg(&course.dir);
+    let line: PeerLine = last_line(&mut command)?;
     Ok(Took {
         wall_ns: line.wall_ns,
         cpu_ns: line.user_ns.saturating_add(line.sys_ns),
@@ -166,15 +163,28 @@ pub(crate) fn spawn_floor(program: &Path, course: &Course, durable: bool) -> any
     })
 }
 
-/// The fields that are read of the line in which another program reports its cost.
+/// Runs a program with the contract of `bench-peer` and reads its last line.
+///
+/// # Errors
+/// When it fails, or prints something else.
+pub(crate) fn last_line<T: DeserializeOwned>(command: &mut Command) -> anyhow::Result<T> {
+    let output =
+        command.stderr(Stdio::inherit()).output().with_context(|| format!("{command:?}"))?;
+    anyhow::ensure!(output.status.success(), "{command:?} failed");
+    let told = String::from_utf8(output.stdout)?;
+    let last = told.lines().next_back().unwrap_or_default();
+    serde_json::from_str(last).with_context(|| format!("reading the last line of {command:?}"))
+}
+
+/// The fields that are read of the line in which such a program reports its cost.
 #[derive(Debug, Deserialize)]
-struct FloorLine {
+pub(crate) struct PeerLine {
     turns: u64,
     tools: u64,
     deltas: u64,
-    wall_ns: u64,
-    user_ns: u64,
-    sys_ns: u64,
+    pub(crate) wall_ns: u64,
+    pub(crate) user_ns: u64,
+    pub(crate) sys_ns: u64,
     hwm_kb: u64,
 }
 

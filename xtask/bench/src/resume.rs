@@ -1,10 +1,12 @@
 //! A session of 10,000 items that goes on in a new process, and the bytes that it takes on the disk.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Context as _;
-use serde::Deserialize;
+use serde_json::Value;
+
+use crate::contest::{PeerLine, last_line};
 
 /// Items of the session: a prompt, calls with their results, an answer.
 const ITEMS: u64 = 10_000;
@@ -24,14 +26,6 @@ impl Resumed {
     pub(crate) fn bytes_a_step(&self) -> f64 {
         self.bytes as f64 / (ITEMS / 2) as f64
     }
-}
-
-/// The fields that are read of a last line.
-#[derive(Debug, Deserialize)]
-struct Line {
-    wall_ns: u64,
-    user_ns: u64,
-    sys_ns: u64,
 }
 
 /// Writes the session with the engine and the file store, and goes on from it.
@@ -59,21 +53,15 @@ fn resumed(
     dir: &Path,
 ) -> anyhow::Result<Resumed> {
     std::fs::create_dir(dir).with_context(|| format!("creating {}", dir.display()))?;
-    let run = |mode: &str| {
+    let command = |mode: &str| {
         let mut command = Command::new(program);
         command.args(role).args(["--mode", mode, "--base-url", url, "--model", "tools-2"]);
-        command.args(["--items", &ITEMS.to_string()]).args(store);
-        command.arg("--dir").arg(dir).stderr(Stdio::inherit());
-        let output = command.output().with_context(|| format!("starting {}", program.display()))?;
-        let ended = output.status.success();
-        anyhow::ensure!(ended, "{} failed with --mode {mode}", program.display());
-        anyhow::Ok(String::from_utf8(output.stdout)?)
+        command.args(["--items", &ITEMS.to_string()]).args(store).arg("--dir").arg(dir);
+        command
     };
-    run("prep")?;
+    let _prepared: Value = last_line(&mut command("prep"))?;
     let bytes = bytes_in(dir)?;
-    let told = run("resume")?;
-    let line: Line = serde_json::from_str(told.lines().next_back().unwrap_or_default())
-        .with_context(|| format!("reading the last line of {}", program.display()))?;
+    let line: PeerLine = last_line(&mut command("resume"))?;
     let cpu_ns = line.user_ns.saturating_add(line.sys_ns);
     Ok(Resumed { cpu_ns, wall_ns: line.wall_ns, bytes })
 }

@@ -17,8 +17,14 @@ const HEAD: usize = 5;
 const LEAST: usize = 384;
 const MOST: usize = 1024 * 1024;
 
-/// Most bytes before the facts of a unit to look for a block in.
+/// Most bytes that one byte of a block can stand for, and those of its last literals.
+const EXPANSION: usize = 255;
+const SLACK: usize = 32;
+
+/// Most bytes before the facts of a unit to look for a block in, and most places to try there. They
+/// bound the work on a planted file.
 const MOST_OPENING: usize = 4 * 1024;
+const PLACES: usize = 4;
 
 /// Words of many facts. Blocks refer to them by their offset from the end, so that this file never
 /// changes: another dictionary takes another mark.
@@ -52,23 +58,28 @@ pub(super) fn compress(out: &mut Vec<u8>, unit: usize, start: usize) {
 /// Returns the facts of a unit with the zeros behind them, decompressed if need be; `None` if they
 /// are no valid block.
 pub(super) fn decompress(facts: &[u8]) -> Option<Cow<'_, [u8]>> {
-    let Some((mark, rest)) = facts.split_first().filter(|(mark, _)| **mark & !3 == MARK) else {
+    if facts.first().is_none_or(|mark| mark & !3 != MARK) {
         return Some(Cow::Borrowed(facts));
-    };
+    }
+    let (block, len) = split(facts)?;
+    let facts = decompress_with_dict(block, len, DICTIONARY).ok()?;
+    (facts.len() == len).then_some(Cow::Owned(facts))
+}
+
+/// Splits marked facts into their block and the length of their text; `None` if they cannot be so.
+fn split(facts: &[u8]) -> Option<(&[u8], usize)> {
+    let (mark, rest) = facts.split_first().filter(|(mark, _)| **mark & !3 == MARK)?;
     let (len, rest) = rest.split_first_chunk::<4>()?;
     let len = u32::from_le_bytes(*len) as usize;
     let (block, filling) = rest.split_at_checked(rest.len().checked_sub(usize::from(mark & 3))?)?;
-    if len > MOST || filling.iter().any(|byte| *byte != 0) {
-        return None;
-    }
-    let facts = decompress_with_dict(block, len, DICTIONARY).ok()?;
-    (facts.len() == len).then_some(Cow::Owned(facts))
+    let most = MOST.min(block.len().saturating_mul(EXPANSION) + SLACK);
+    (len <= most && filling.iter().all(|byte| *byte == 0)).then_some((block, len))
 }
 
 /// Finds the facts in a damaged unit of which the block is sound, so that only its place is unknown.
 pub(crate) fn find(unit: &[u8]) -> Option<Cow<'_, [u8]>> {
     let starts = (0..unit.len().min(MOST_OPENING)).filter_map(|at| unit.get(at..));
-    let mut blocks = starts.filter(|from| from.first().is_some_and(|byte| byte & !3 == MARK));
+    let mut blocks = starts.filter(|from| split(from).is_some()).take(PLACES);
     blocks.find_map(decompress)
 }
 
@@ -137,12 +148,26 @@ mod tests {
     }
 
     #[test]
+    fn a_sound_block_is_found_behind_a_few_places_that_look_like_one() {
+        let facts = samples().nth(92).unwrap();
+        let sound = block(&facts);
+        // A block that is a match before anything.
+        let false_start = [&[MARK][..], &9_u32.to_le_bytes(), &[0, 0, 0]].concat();
+        let unit = |count| [false_start.repeat(count), sound.clone()].concat();
+        assert_eq!(find(&unit(PLACES - 1)).as_deref(), Some(&*facts));
+        assert_eq!(find(&unit(PLACES)), None);
+    }
+
+    #[test]
     fn what_is_no_block_is_none() {
         let large = u32::try_from(MOST + 1).unwrap().to_le_bytes();
         let lying = [[MARK].as_slice(), &large, &[0x10, b'a']].concat();
         assert_eq!(decompress(&lying), None);
-        let facts = samples().nth(9).unwrap();
+        let more = [&[MARK][..], &100_000_u32.to_le_bytes(), &block(&[b'a'; 400])].concat();
+        assert_eq!(split(&more), None, "no block of so few bytes stands for so many");
+        let facts = samples().nth(92).unwrap();
         let block = block(&facts);
+        assert!(block.len() < facts.len());
         for cut in 1..block.len() {
             let read = decompress(&block[..cut]);
             assert!(read.is_none_or(|read| *read != *facts), "{cut}");

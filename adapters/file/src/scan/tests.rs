@@ -2,6 +2,7 @@
 
 use windlass_core::Seq;
 use windlass_ports::ChainLink;
+use windlass_testkit::store::letters;
 
 use super::*;
 use crate::format::{
@@ -25,7 +26,9 @@ fn segment(units: &[(&str, u64, bool)]) -> (Vec<u8>, Vec<usize>) {
         series += u8::from(*group);
         let last: &mut u64 = lasts.entry(*name).or_default();
         let texts: Vec<Vec<u8>> = (1..=*count)
-            .map(|n| format!("{{\"of\":\"{name}\",\"n\":\"{}\"}}", letters(*last + n)).into_bytes())
+            .map(|n| {
+                format!("{{\"of\":\"{name}\",\"n\":\"{}\"}}", letters(*last + n, 12)).into_bytes()
+            })
             .collect();
         let draft = UnitDraft {
             key: SessionKey::of(&id(name)),
@@ -46,18 +49,6 @@ fn segment(units: &[(&str, u64, bool)]) -> (Vec<u8>, Vec<usize>) {
         *last += count;
     }
     (bytes, ends)
-}
-
-/// Letters that look random, so that they take as many bytes as they are.
-fn letters(seed: u64) -> String {
-    let mut state = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        char::from(b'A' + u8::try_from((state >> 48) % 57).unwrap()).to_string().replace('\\', "-")
-    };
-    std::iter::repeat_with(next).take(12).collect()
 }
 
 fn scanned(bytes: &[u8], ending: ExpectedEnd) -> SegmentMap {

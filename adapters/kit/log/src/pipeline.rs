@@ -34,7 +34,7 @@ const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 /// Limits of a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PipelineLimits {
-    /// Appends that close a group.
+    /// Appends that close a group, and claims and releases that wait for it.
     pub group_appends: usize,
     /// Bytes of facts that close a group.
     pub group_bytes: usize,

@@ -122,7 +122,7 @@ pub(crate) async fn connect(
 ) -> Result<Connection, ConnectFailure> {
     let handler = Handler { answers: target.answers, ..Handler::default() };
     let faults = Faults::default();
-    let (mut process, mut service) = (None, None);
+    let (mut process, mut service, mut errors) = (None, None, None);
     let connecting = async {
         match &target.transport {
             McpTransport::Stdio { .. } => {
@@ -131,7 +131,7 @@ pub(crate) async fn connect(
                     launch::start(&target.transport, &target.workspace, label).await?;
                 let streams = started.streams().ok_or_else(|| "its streams are gone".to_owned())?;
                 process = Some(started);
-                tokio::spawn(faults.errors.clone().read(streams.errors));
+                errors = Some(tokio::spawn(faults.errors.clone().read(streams.errors)));
                 let output =
                     BoundedLines::new(streams.output, MAX_MESSAGE, faults.exceeded.clone());
                 let transport = AsyncRwTransport::new_client(output, streams.input)
@@ -169,6 +169,10 @@ pub(crate) async fn connect(
         }
     };
     stop(process).await;
+    if let Some(errors) = errors {
+        // Its last words may still be in the pipe. A process that it left may hold the pipe open.
+        let _ = timeout(GRACE, errors).await;
+    }
     Err(ConnectFailure { words: faults.explain(failure.words), ..failure })
 }
 

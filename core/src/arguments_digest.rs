@@ -3,13 +3,12 @@
 //! SHA-256 is computed where a call is read, and recorded with it. Older logs have none; their
 //! decisions name the arguments by [`Digest`], which the fold computes.
 
-use alloc::borrow::Cow;
 use core::fmt;
 use core::str::from_utf8;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 
-use crate::digest::{Digest, write_digits};
+use crate::digest::{Digest, deserialize_digits, read_digits, write_digits};
 
 /// Prefix of the text form of a SHA-256.
 const SHA256: &str = "sha256:";
@@ -21,29 +20,14 @@ pub struct Sha256(pub [u8; 32]);
 impl Sha256 {
     /// Returns the digest that these digits spell, in lower case.
     fn parse(text: &str) -> Option<Self> {
-        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-        let mut bytes = [0; 32];
-        if pairs.len() != bytes.len() || !rest.is_empty() {
-            return None;
-        }
-        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-            *byte = nibble(*high)?.wrapping_shl(4) | nibble(*low)?;
-        }
-        Some(Self(bytes))
+        let lower = !text.bytes().any(|byte| byte.is_ascii_uppercase());
+        read_digits(text).filter(|_| lower).map(Self)
     }
 
     fn digits(&self) -> [u8; 64] {
         let mut digits = [0; 64];
         write_digits(&self.0, &mut digits);
         digits
-    }
-}
-
-fn nibble(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => digit.checked_sub(b'0'),
-        b'a'..=b'f' => digit.checked_sub(b'a' - 10),
-        _ => None,
     }
 }
 
@@ -67,9 +51,8 @@ impl Serialize for Sha256 {
 
 impl<'de> Deserialize<'de> for Sha256 {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = Cow::<str>::deserialize(from)?;
-        let read = Self::parse(&text);
-        read.ok_or_else(|| de::Error::custom("a SHA-256 has 64 hexadecimal digits in lower case"))
+        let expected = "a SHA-256 has 64 hexadecimal digits in lower case";
+        deserialize_digits(from, Self::parse, expected)
     }
 }
 
@@ -122,16 +105,13 @@ impl Serialize for ArgumentsDigest {
 
 impl<'de> Deserialize<'de> for ArgumentsDigest {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = Cow::<str>::deserialize(from)?;
-        let fault = || {
-            let words = "a digest of arguments is sha256: and 64 hexadecimal digits in lower case, \
-                         or the 32 digits of an earlier version";
-            de::Error::custom(words)
+        let expected = "a digest of arguments is sha256: and 64 hexadecimal digits in lower case, \
+                        or the 32 digits of an earlier version";
+        let parse = |text: &str| match text.strip_prefix(SHA256) {
+            Some(digits) => Sha256::parse(digits).map(Self::Sha256),
+            None => Digest::parse(text).map(Self::Digest),
         };
-        match text.strip_prefix(SHA256) {
-            Some(digits) => Sha256::parse(digits).map(Self::Sha256).ok_or_else(fault),
-            None => Digest::parse(&text).map(Self::Digest).ok_or_else(fault),
-        }
+        deserialize_digits(from, parse, expected)
     }
 }
 
@@ -139,6 +119,8 @@ impl<'de> Deserialize<'de> for ArgumentsDigest {
 mod tests {
     use alloc::format;
     use alloc::string::{String, ToString as _};
+
+    use serde::de;
 
     use super::*;
 

@@ -1,7 +1,6 @@
 //! A rolling digest: FNV-1a, 128 bits (draft-eastlake-fnv). It detects drift, not an adversary; the
 //! store protects the log's integrity.
 
-use alloc::string::String;
 use core::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -31,11 +30,7 @@ impl Digest {
 
     /// Returns the digest that these digits spell.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let half = |range| text.get(range).and_then(|half| u64::from_str_radix(half, 16).ok());
-        // Two halves, since a checkpoint has thousands, and each digit of the whole is slower.
-        let (high, low) = (half(0..16).filter(|_| digits)?, half(16..32)?);
-        Some(Self((u128::from(high) << 64) | u128::from(low)))
+        read_digits(text).map(u128::from_be_bytes).map(Self)
     }
 
     /// Returns the halves of the digest, combined.
@@ -50,17 +45,73 @@ impl Digest {
     }
 }
 
-/// Writes the hexadecimal digits of bytes to a buffer of twice their number. Each step writes several
-/// digests, and the formatting of a number is slow.
+/// Hexadecimal digits of each byte, and the value of each digit. Each step writes several digests and
+/// a checkpoint has thousands of them, for which the formatting of numbers is slow.
+static DIGITS: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < pairs.len() {
+        pairs[byte] = [digits[byte >> 4], digits[byte & 0xf]];
+        byte += 1;
+    }
+    pairs
+};
+static VALUES: [u8; 256] = {
+    let mut values = [NO_DIGIT; 256];
+    let mut value = 0;
+    while value < 16 {
+        let digit = b"0123456789abcdef"[value];
+        values[digit as usize] = value as u8;
+        values[digit.to_ascii_uppercase() as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+const NO_DIGIT: u8 = 0xff;
+
+/// Writes the hexadecimal digits of bytes to a buffer of twice their number.
 pub(crate) fn write_digits(bytes: &[u8], digits: &mut [u8]) {
-    for (byte, pair) in bytes.iter().zip(digits.chunks_exact_mut(2)) {
-        for (digit, nibble) in pair.iter_mut().zip([byte >> 4, byte & 0xf]) {
-            *digit = match nibble {
-                0..10 => b'0'.wrapping_add(nibble),
-                _ => (b'a' - 10).wrapping_add(nibble),
-            };
+    for (byte, pair) in bytes.iter().zip(digits.as_chunks_mut().0) {
+        *pair = DIGITS.get(usize::from(*byte)).copied().unwrap_or_default();
+    }
+}
+
+/// Returns the bytes that hexadecimal digits of either case spell.
+pub(crate) fn read_digits<const BYTES: usize>(text: &str) -> Option<[u8; BYTES]> {
+    let (pairs, rest) = text.as_bytes().as_chunks();
+    let mut bytes = [0; BYTES];
+    let mut valid = pairs.len() == BYTES && rest.is_empty();
+    for (byte, pair) in bytes.iter_mut().zip(pairs) {
+        let value = |digit: u8| VALUES.get(usize::from(digit)).copied().unwrap_or(NO_DIGIT);
+        let [high, low] = pair.map(value);
+        valid &= high != NO_DIGIT && low != NO_DIGIT;
+        *byte = high.wrapping_shl(4) | low;
+    }
+    valid.then_some(bytes)
+}
+
+/// Reads a value from its digits, without a copy of them. `expected` describes the digits.
+pub(crate) fn deserialize_digits<'de, T, D: Deserializer<'de>>(
+    from: D,
+    parse: fn(&str) -> Option<T>,
+    expected: &'static str,
+) -> Result<T, D::Error> {
+    struct Digits<T>(fn(&str) -> Option<T>, &'static str);
+
+    impl<T> de::Visitor<'_> for Digits<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.1)
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+            (self.0)(text).ok_or_else(|| E::custom(self.1))
         }
     }
+
+    from.deserialize_str(Digits(parse, expected))
 }
 
 /// Returns the digits of a digest, most significant first.
@@ -92,8 +143,7 @@ impl Serialize for Digest {
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        Self::parse(&text).ok_or_else(|| de::Error::custom("a digest has 32 hexadecimal digits"))
+        deserialize_digits(from, Self::parse, "a digest has 32 hexadecimal digits")
     }
 }
 

@@ -2,12 +2,16 @@
 //!
 //! A prompt is rendered for every sample. If each one copied the whole history, a step would cost
 //! more the longer the session is. Here a clone copies O(log n) pointers. The list is a binary
-//! counter: chunks of 1, 2, 4, ... elements, equal neighbours merged.
+//! counter: chunks of 8, 16, 32, ... elements, equal neighbours merged, and up to 7 elements behind
+//! them.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Elements of the smallest full chunk.
+const CHUNK: usize = 8;
 
 /// A list that only grows. A clone copies O(log n) pointers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,20 +29,38 @@ impl<T> Default for AppendList<T> {
 impl<T: Clone> AppendList<T> {
     /// Appends an element: O(log n) copies on average.
     pub fn push(&mut self, element: T) {
-        let mut chunk = alloc::vec![element];
-        while self.chunks.last().is_some_and(|last| last.len() == chunk.len()) {
-            let Some(last) = self.chunks.pop() else { break };
-            let mut merged = Vec::with_capacity(last.len().saturating_mul(2));
-            match Arc::try_unwrap(last) {
-                Ok(owned) => merged.extend(owned),
-                Err(shared) => merged.extend(shared.iter().cloned()),
-            }
-            merged.append(&mut chunk);
-            chunk = merged;
-        }
-        self.chunks.push(Arc::new(chunk));
         self.len = self.len.saturating_add(1);
+        match self.chunks.last_mut() {
+            Some(last) if last.len() < CHUNK => match Arc::get_mut(last) {
+                Some(owned) => owned.push(element),
+                None => *last = Arc::new(begin(last, element)),
+            },
+            Some(_) | None => self.chunks.push(Arc::new(begin(&[], element))),
+        }
+        while let [.., before, last] = &mut *self.chunks
+            && before.len() == last.len()
+            && last.len() >= CHUNK
+        {
+            let mut merged = Vec::with_capacity(last.len().saturating_mul(2));
+            for chunk in [before, last] {
+                match Arc::get_mut(chunk) {
+                    Some(owned) => merged.append(owned),
+                    None => merged.extend(chunk.iter().cloned()),
+                }
+            }
+            let rest = self.chunks.len().saturating_sub(2);
+            self.chunks.truncate(rest);
+            self.chunks.push(Arc::new(merged));
+        }
     }
+}
+
+/// Returns a chunk of these elements and one more, with room for the others.
+fn begin<T: Clone>(elements: &[T], last: T) -> Vec<T> {
+    let mut chunk = Vec::with_capacity(CHUNK);
+    chunk.extend_from_slice(elements);
+    chunk.push(last);
+    chunk
 }
 
 impl<T: Clone> AppendList<T> {
@@ -116,12 +138,17 @@ impl<T: PartialEq> AppendList<T> {
 
 impl<T> From<Vec<T>> for AppendList<T> {
     /// Builds the same list as pushing each element. The chunk lengths are the powers of two that
-    /// sum to the length, the largest first.
+    /// sum to the length, the largest first; the powers below [`CHUNK`] are one chunk.
     fn from(mut elements: Vec<T>) -> Self {
         let len = elements.len();
         let mut chunks = Vec::new();
-        while let Some(lowest) = 1_usize.checked_shl(elements.len().trailing_zeros()) {
-            chunks.push(Arc::new(elements.split_off(elements.len().saturating_sub(lowest))));
+        let mut last = len % CHUNK;
+        while !elements.is_empty() {
+            if last == 0 {
+                last = 1_usize.checked_shl(elements.len().trailing_zeros()).unwrap_or(len);
+            }
+            chunks.push(Arc::new(elements.split_off(elements.len().saturating_sub(last))));
+            last = 0;
         }
         chunks.reverse();
         Self { chunks, len }
@@ -173,13 +200,9 @@ impl<'a, T> IntoIterator for &'a AppendList<T> {
     }
 }
 
-impl<T: Clone> FromIterator<T> for AppendList<T> {
+impl<T> FromIterator<T> for AppendList<T> {
     fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
-        let mut chain = Self::default();
-        for element in elements {
-            chain.push(element);
-        }
-        chain
+        elements.into_iter().collect::<Vec<T>>().into()
     }
 }
 

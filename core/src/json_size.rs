@@ -82,6 +82,11 @@ impl Parts<'_> {
 
 /// Returns the bytes of a text with its quotation marks.
 fn text(text: &str) -> u64 {
+    // Most texts have nothing to escape, which many bytes at a time can be asked.
+    let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    if text.bytes().fold(true, |all, byte| all & plain(byte)) {
+        return name(text);
+    }
     let added = |byte: u8| ESCAPES.get(usize::from(byte)).copied().map_or(0, u64::from);
     name(text).saturating_add(text.bytes().map(added).sum())
 }

@@ -23,8 +23,9 @@ const MOST_SESSIONS: usize = 1_024;
 /// Most bytes that are cached for all sessions together.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
-/// Capacity in bytes that fits the new items of most requests.
+/// Capacity in bytes that fits the new items of most requests, and what one of many items takes.
 const TYPICAL_BYTES: usize = 1_024;
+const TYPICAL_ITEM: usize = 128;
 
 /// Encodes requests in one protocol. Pure: the same items give the same bytes.
 pub trait Encoder: Send + Sync + 'static {
@@ -135,7 +136,8 @@ impl<E: Encoder> Bodies<E> {
         let new = prompt.items.iter_from(prefix.count);
         let pictures = EncodedImages::of(new, &request.blobs).await?;
         // The preceding byte shows whether a comma is needed; it is not written twice.
-        let mut out = Vec::with_capacity(TYPICAL_BYTES);
+        let many = prompt.items.len().saturating_sub(prefix.count).saturating_mul(TYPICAL_ITEM);
+        let mut out = Vec::with_capacity(many.max(TYPICAL_BYTES));
         out.push(prefix.body.last().unwrap_or(b'['));
         let encoded = self.encoder.items(prompt, prefix.count, &pictures, &mut out)?;
         let mut written = Bytes::from(out);

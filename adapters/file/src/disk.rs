@@ -128,7 +128,7 @@ pub(crate) fn most_bytes(segment: SegmentId) -> u64 {
 }
 
 /// Bytes of one read of a segment.
-const PIECE: usize = 1024 * 1024;
+const PIECE: usize = 256 * 1024;
 /// Zeros at a segment's end that are not left out: more than a sector and a unit's frame.
 const LAST_ZEROS: usize = 4096;
 

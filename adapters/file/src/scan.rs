@@ -35,7 +35,7 @@ pub(crate) use stored::{expect_summaries, scan_stored, witness};
 const SECTOR: u64 = 512;
 
 /// Bytes of a segment to read at once.
-const PIECE: usize = 1024 * 1024;
+const PIECE: usize = 256 * 1024;
 
 /// Expected end of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

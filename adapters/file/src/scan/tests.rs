@@ -67,14 +67,14 @@ const TWO: &[(&str, u64, bool)] = &[("a", 1, true), ("b", 2, false), ("a", 2, tr
 
 #[test]
 fn units_across_pieces_and_longer_than_one_are_read_and_checked() {
-    let units = [("a", 30_000, true), ("b", 150_000, true), ("a", 30_000, true), ("b", 9, true)];
+    let units = [("a", 7_500, true), ("b", 37_500, true), ("a", 7_500, true), ("b", 9, true)];
     let (bytes, ends) = segment(&units);
     assert!(ends[0] < PIECE && ends[1] - ends[0] > 2 * PIECE && ends[2] / PIECE > ends[1] / PIECE);
     let map = scanned(&bytes, ExpectedEnd::Sealed);
-    assert_eq!((last(&map, "a"), last(&map, "b")), (60_000, 150_009));
+    assert_eq!((last(&map, "a"), last(&map, "b")), (15_000, 37_509));
     assert_eq!((map.end as usize, map.damages.len()), (ends[3], 0));
     let torn = scanned(&bytes[..ends[2] - 8], ExpectedEnd::Open);
-    assert_eq!((last(&torn, "a"), last(&torn, "b")), (30_000, 150_000));
+    assert_eq!((last(&torn, "a"), last(&torn, "b")), (7_500, 37_500));
     assert_eq!((torn.end as usize, torn.torn.is_some()), (ends[1], true));
     let mut changed = bytes.clone();
     changed[ends[0] + PIECE] ^= 1;
@@ -82,7 +82,7 @@ fn units_across_pieces_and_longer_than_one_are_read_and_checked() {
     let halves: Vec<_> = damaged.damages.iter().map(|damage| damage.half).collect();
     // The last unit of the session lacks those before it.
     assert_eq!(halves, vec![Some(SessionKey::of(&id("b")).half()); 2]);
-    assert_eq!((last(&damaged, "a"), last(&damaged, "b")), (60_000, 0));
+    assert_eq!((last(&damaged, "a"), last(&damaged, "b")), (15_000, 0));
 }
 
 #[test]

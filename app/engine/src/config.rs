@@ -58,7 +58,7 @@ impl Default for Config {
             fork_bytes: 64 * 1024 * 1024,
             caps: AssemblerLimits::default(),
             command_buffer: 64,
-            event_buffer: 256,
+            event_buffer: 64,
             read_page: 1_000,
             checkpoint_every: 1_000,
             shutdown_ms: 10_000,

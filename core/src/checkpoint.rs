@@ -17,7 +17,7 @@ use crate::session::Session;
 ///
 /// Raise it with every change to the fold or to its encoding. Readers then ignore the checkpoints
 /// of older engines. A test of `testkit/golden/snapshots` fails when it must be raised.
-pub const CHECKPOINT_VERSION: u32 = 11;
+pub const CHECKPOINT_VERSION: u32 = 12;
 
 /// A session and its history: the fold of a log.
 ///
@@ -68,7 +68,7 @@ impl TryFrom<RawCheckpoint> for Checkpoint {
     type Error = &'static str;
 
     fn try_from(raw: RawCheckpoint) -> Result<Self, Self::Error> {
-        let RawCheckpoint { session, history } = raw;
+        let RawCheckpoint { session, mut history } = raw;
         if session.next <= Seq::ZERO.next() {
             return Err("no log folds to it: it holds no fact");
         }
@@ -76,6 +76,7 @@ impl TryFrom<RawCheckpoint> for Checkpoint {
         if !history.has_waiting(&inputs) {
             return Err("the inputs that wait are not those of the session");
         }
+        history.collect_ids();
         history.validate(session.next)?;
         let executing = session.turn().and_then(|turn| turn.stage.executing());
         let out = executing.map_or(0, |executing| {

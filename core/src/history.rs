@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::append_list::AppendList;
 use crate::call::Observation;
 use crate::compaction::ResultForm;
+use crate::digest::Digest;
 use crate::error::InvalidFact;
 use crate::fact::{ContextLifetime, ContextPart};
 use crate::hook::HookOccurrence;
@@ -70,8 +71,9 @@ pub struct History {
     /// Time at which that answer was complete, if it has a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answered: Option<Timestamp>,
-    /// Call ids that the conversation uses.
-    ids: BTreeSet<Arc<str>>,
+    /// Digests of the call ids that the conversation uses, which a checkpoint reads from it.
+    #[serde(skip)]
+    ids: BTreeSet<Digest>,
     /// Failed attempts at the current or next sample.
     failed: Vec<FailedAttempt>,
     /// Memory that programs left for later ones, in their runtime's format.
@@ -89,9 +91,10 @@ pub struct History {
     inline_program: Option<OutstandingCall>,
 }
 
-/// Indivisible part of the conversation: a compaction cuts between parts.
+/// Indivisible part of the conversation: a compaction cuts between parts. Stored without names of
+/// fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(into = "StoredUnit", from = "StoredUnit")]
 pub(crate) struct ConversationUnit {
     /// Index of its first item.
     pub(crate) first: usize,
@@ -99,6 +102,20 @@ pub(crate) struct ConversationUnit {
     pub(crate) turn: Option<TurnId>,
     /// Kind of the part.
     pub(crate) kind: ConversationUnitKind,
+}
+
+type StoredUnit = (usize, Option<TurnId>, ConversationUnitKind);
+
+impl From<ConversationUnit> for StoredUnit {
+    fn from(ConversationUnit { first, turn, kind }: ConversationUnit) -> Self {
+        (first, turn, kind)
+    }
+}
+
+impl From<StoredUnit> for ConversationUnit {
+    fn from((first, turn, kind): StoredUnit) -> Self {
+        Self { first, turn, kind }
+    }
 }
 
 /// Kind of a conversation's part.

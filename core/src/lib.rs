@@ -71,6 +71,7 @@ mod rule;
 mod scope;
 mod session;
 mod settings;
+mod shared;
 mod snapshot;
 mod stage;
 mod stream;

@@ -20,6 +20,7 @@ use crate::options::{OfferedTools, ToolChoice};
 use crate::program::ReportedCalls;
 use crate::session::Turn;
 use crate::settings::Settings;
+use crate::shared;
 
 /// Request for the model. Each prompt of a session extends the previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +38,7 @@ pub enum PromptItem {
     /// Text of the user.
     User {
         /// Text of the item.
+        #[serde(deserialize_with = "shared::text")]
         text: Arc<str>,
     },
     /// Image of the user, after the input's text.
@@ -48,6 +50,7 @@ pub enum PromptItem {
     /// compaction's summary. The text cannot close its frame.
     Context {
         /// Text with its frame.
+        #[serde(deserialize_with = "shared::text")]
         text: Arc<str>,
     },
     /// Text of the model to the user.
@@ -55,6 +58,7 @@ pub enum PromptItem {
         /// Sample that produced it.
         sample: Seq,
         /// Text of the item.
+        #[serde(deserialize_with = "shared::text")]
         text: Arc<str>,
         /// Opaque form of its citations, if the provider wants them back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,6 +69,7 @@ pub enum PromptItem {
         /// Sample that produced it.
         sample: Seq,
         /// Text of the item.
+        #[serde(deserialize_with = "shared::text")]
         text: Arc<str>,
     },
     /// Reasoning of the model.
@@ -79,17 +84,22 @@ pub enum PromptItem {
         /// Sample that produced it.
         sample: Seq,
         /// The call's id, unique in the prompt: the provider's own if that is unique.
+        #[serde(deserialize_with = "shared::text")]
         id: Arc<str>,
         /// The call itself.
+        #[serde(deserialize_with = "shared::value")]
         call: Arc<CallItem>,
     },
     /// Observation of a call. Follows the calls of its sample, in order.
     Result {
         /// The call's id, as in [`PromptItem::Call`].
+        #[serde(deserialize_with = "shared::text")]
         id: Arc<str>,
         /// Result of the call.
+        #[serde(deserialize_with = "shared::value")]
         observation: Arc<Observation>,
         /// Edited arguments, if the call ran with other ones.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         edited: Option<Arc<str>>,
     },
     /// Report on the calls of a program that did not run to its end. Follows the results of its
@@ -104,6 +114,7 @@ pub enum PromptItem {
         /// Call that runs the program.
         call: CallId,
         /// Result of the program.
+        #[serde(deserialize_with = "shared::value")]
         observation: Arc<Observation>,
     },
 }

@@ -33,6 +33,8 @@ use crate::scope::Scope;
 use crate::session::{Hold, MeasuredRequest, Phase, Session};
 use crate::settings::EffectClass;
 
+mod stored;
+
 /// Most bytes that programs record for later ones between two ends of a rewind's reach. More of them
 /// end it, as a compaction does.
 pub(crate) const MAX_MEMORY_BYTES: u64 = 4 << 20;
@@ -49,6 +51,7 @@ const RESULTS_LEFT: &str =
 #[serde(deny_unknown_fields)]
 pub struct RewindPoints {
     /// Changes of the point, in order: each applies from its position to the next one.
+    #[serde(with = "stored")]
     changes: AppendList<PointChange>,
     /// Changes of the lasting context that the model has seen, to undo them.
     context: AppendList<ContextChange>,
@@ -67,8 +70,7 @@ pub struct RewindPoints {
     latest_result: Option<Seq>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "(Seq, Option<StoredPoint>)", from = "(Seq, Option<StoredPoint>)")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct PointChange {
     from: Seq,
     /// Point from there on; `None` where something is in progress.
@@ -82,36 +84,6 @@ struct RewindPoint {
     measured: Option<MeasuredRequest>,
     start: Option<SessionStart>,
     memory_bytes: u64,
-}
-
-/// A point as checkpoints have it, one for each step: without names of fields, which would take more
-/// than their values.
-type StoredPoint = (StoredVisible, Option<(u64, StoredVisible)>, Option<SessionStart>, u64);
-type StoredVisible = (Digest, u64, u64);
-
-impl From<PointChange> for (Seq, Option<StoredPoint>) {
-    fn from(change: PointChange) -> Self {
-        let stored = |part: VisiblePart| (part.digest, part.bytes, part.items);
-        let point = change.point.map(|RewindPoint { visible, measured, start, memory_bytes }| {
-            let measured = measured.map(|request| (request.tokens, stored(request.visible)));
-            (stored(visible), measured, start, memory_bytes)
-        });
-        (change.from, point)
-    }
-}
-
-impl From<(Seq, Option<StoredPoint>)> for PointChange {
-    fn from((from, point): (Seq, Option<StoredPoint>)) -> Self {
-        let part = |(digest, bytes, items)| VisiblePart { digest, bytes, items };
-        let point = point.map(|(visible, measured, start, memory_bytes)| RewindPoint {
-            visible: part(visible),
-            measured: measured
-                .map(|(tokens, visible)| MeasuredRequest { tokens, visible: part(visible) }),
-            start,
-            memory_bytes,
-        });
-        Self { from, point }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -137,23 +137,28 @@ fn what_does_not_fit_together_is_none() {
     let calls = with(|value| !value["history"]["calls"].as_array().unwrap().is_empty());
     let units = with(|value| value["history"]["units"].as_array().unwrap().len() > 1);
     let waits = with(|value| !value["session"]["queue"].as_array().unwrap().is_empty());
-    let used = with(|value| !value["history"]["ids"].as_array().unwrap().is_empty());
-    assert!(!refused(&calls) && !refused(&units) && !refused(&waits) && !refused(&used));
+    let shown = with(|value| items_of(value, "call").len() > 1);
+    assert!(!refused(&calls) && !refused(&units) && !refused(&waits) && !refused(&shown));
     change(calls.clone(), "/history/calls", json!([]));
     change(calls.clone(), "/history/open_items", json!([]));
     change(calls.clone(), "/history/calls/0/id", json!(1));
     change(calls, "/session/next", json!(2));
-    change(units.clone(), "/history/units/0/first", json!(7));
-    change(units.clone(), "/history/units/1/first", json!(100_000));
+    change(units.clone(), "/history/units/0/0", json!(7));
+    change(units.clone(), "/history/units/1/0", json!(100_000));
     change(units.clone(), "/session/next", json!(1));
     change(units, "/session/visible/bytes", json!(1));
     change(waits.clone(), "/session/queue", json!([]));
     change(waits, "/history/waiting", json!({}));
-    change(used.clone(), "/history/ids", json!([]));
-    let mut more = used;
-    let ids = more["history"]["ids"].as_array_mut().unwrap();
-    ids.push(json!("one more"));
-    assert!(refused(&more), "an id that no call has");
+    let (calls, results) = (items_of(&shown, "call"), items_of(&shown, "result"));
+    let first = shown["history"]["items"][calls[0]]["call"]["id"].clone();
+    change(shown.clone(), &format!("/history/items/{}/call/id", calls[1]), first);
+    change(shown, &format!("/history/items/{}/result/id", results[0]), json!("of no call"));
+}
+
+/// The places of a conversation's items of one kind.
+fn items_of(value: &Value, kind: &str) -> Vec<usize> {
+    let items = value["history"]["items"].as_array().unwrap();
+    (0..items.len()).filter(|at| items[*at].get(kind).is_some()).collect()
 }
 
 /// What the golden logs were kept as, by the version of the fold.
@@ -195,7 +200,7 @@ fn due(list: &str, digests: &BTreeMap<String, String>) -> Result<(), String> {
                 Some(_) => {
                     return Err(format!(
                         "the golden log {name} is kept otherwise than version {version} of the \
-                         fold kept it. Raise windlass_core::FOLD_VERSION, so that nobody takes up \
+                         fold kept it. Raise windlass_core::CHECKPOINT_VERSION, so that nobody takes up \
                          what an older engine kept, and record what it is now"
                     ));
                 }
@@ -203,7 +208,7 @@ fn due(list: &str, digests: &BTreeMap<String, String>) -> Result<(), String> {
             }
         }
     } else if version > CHECKPOINT_VERSION {
-        return Err(format!("windlass_core::FOLD_VERSION was {version}: it never goes back"));
+        return Err(format!("windlass_core::CHECKPOINT_VERSION was {version}: it never goes back"));
     }
     let more = digests.keys().any(|name| !recorded.contains_key(name));
     if version < CHECKPOINT_VERSION || more {
@@ -262,7 +267,7 @@ fn a_change_within_a_version_is_not_recorded() {
     let list = format!("version {CHECKPOINT_VERSION}\na 1\nb 2\n");
     assert_eq!(due(&list, &digests(&[("a", "1"), ("b", "2")])), Ok(()));
     let other = due(&list, &digests(&[("a", "1"), ("b", "3")])).unwrap_err();
-    assert!(other.contains("Raise windlass_core::FOLD_VERSION"), "{other}");
+    assert!(other.contains("Raise windlass_core::CHECKPOINT_VERSION"), "{other}");
     let gone = due(&list, &digests(&[("a", "1")])).unwrap_err();
     assert!(gone.ends_with("is gone"), "{gone}");
     let more = due(&list, &digests(&[("a", "1"), ("b", "2"), ("c", "3")])).unwrap_err();

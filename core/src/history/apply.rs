@@ -48,7 +48,7 @@ impl History {
                     return Err(invalid_fact(recorded, why));
                 }
                 (self.items, self.units) = (items, units);
-                self.prune_ids();
+                self.collect_ids();
                 self.memories.forget_earlier();
             }
             FactGroup::Session(SessionFact::SessionRewound(fact)) => {

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::{ConversationUnitKind, History, OutstandingCall, cut_off};
 use crate::call::shown;
+use crate::digest::Digest;
 use crate::fact::{ContextLifetime, Retained, SampleCut};
 use crate::id::{CallId, Seq};
 use crate::item::{CallItem, Item};
@@ -136,10 +137,10 @@ impl History {
         self.inline_program = Some(command);
     }
 
-    /// Removes the ids of calls that have left the conversation.
-    pub(super) fn prune_ids(&mut self) {
+    /// Collects the ids of the conversation's calls: those that left it are free again.
+    pub(crate) fn collect_ids(&mut self) {
         let calls = self.items.iter().filter_map(PromptItem::as_call);
-        self.ids = calls.map(|(_, id, _)| id.clone()).collect();
+        self.ids = calls.map(|(_, id, _)| id_digest(id)).collect();
     }
 
     /// Returns the provider's id of a call, or one made from the call's position if the
@@ -147,11 +148,16 @@ impl History {
     fn unique_id(&mut self, seq: Seq, provider_id: &str) -> Arc<str> {
         let mut id: Arc<str> = Arc::from(provider_id);
         let mut tries = 0_u32;
-        while id.is_empty() || self.ids.contains(&id) {
+        while id.is_empty() || self.ids.contains(&id_digest(&id)) {
             id = Arc::from(format!("call_w{seq}_{tries}").as_str());
             tries = tries.saturating_add(1);
         }
-        self.ids.insert(id.clone());
+        self.ids.insert(id_digest(&id));
         id
     }
+}
+
+/// Returns the digest by which an id is known. Two ids of one digest would only name a call anew.
+fn id_digest(id: &str) -> Digest {
+    Digest::EMPTY.part(id.as_bytes())
 }

@@ -21,7 +21,7 @@ impl History {
         }
         self.units.retain(|unit| unit.first < items.len());
         self.items = items;
-        self.prune_ids();
+        self.collect_ids();
         self.memories.rewind(fact.to);
         self.discard_sample();
         self.pending_contexts.clear();

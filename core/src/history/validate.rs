@@ -1,6 +1,7 @@
 //! Validation: checks that a deserialised history could result from facts.
 
 use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 
 use super::{History, OutstandingCall};
 use crate::compaction::VisiblePart;
@@ -30,14 +31,22 @@ impl History {
         self.waiting.keys().eq(inputs)
     }
 
-    /// Checks that its parts are consistent and come from facts before position `next`.
-    pub(crate) fn validate(&self, next: Seq) -> Result<(), &'static str> {
-        let firsts = self.units.iter().map(|unit| unit.first);
-        if !firsts.clone().is_sorted() || firsts.max().is_some_and(|at| at >= self.items.len()) {
-            return Err("the parts of the conversation do not begin where it has items");
-        }
-        let known = |item: &PromptItem| match item {
-            PromptItem::Call { id, .. } | PromptItem::Result { id, .. } => self.ids.contains(id),
+    /// Returns true if each result is of a call of its sample.
+    fn results_follow_calls(&self) -> bool {
+        let (mut sample, mut open) = (None, Vec::new());
+        self.items.iter().all(|item| match item {
+            PromptItem::Call { sample: of, id, .. } => {
+                if sample != Some(*of) {
+                    open.clear();
+                }
+                sample = Some(*of);
+                open.push(id);
+                true
+            }
+            PromptItem::Result { id, .. } => {
+                let call = open.iter().position(|call| *call == id);
+                call.map(|at| open.remove(at)).is_some()
+            }
             PromptItem::User { .. }
             | PromptItem::Image { .. }
             | PromptItem::Context { .. }
@@ -46,11 +55,18 @@ impl History {
             | PromptItem::Reasoning { .. }
             | PromptItem::CallReport { .. }
             | PromptItem::ProgramReport { .. } => true,
-        };
-        let calls = |item: &&PromptItem| matches!(item, PromptItem::Call { .. });
-        let count = self.items.iter().filter(calls).count();
-        if !self.items.iter().all(known) || self.ids.len() != count {
-            return Err("the ids that are known are not those of the conversation's calls");
+        })
+    }
+
+    /// Checks that its parts are consistent and come from facts before position `next`.
+    pub(crate) fn validate(&self, next: Seq) -> Result<(), &'static str> {
+        let firsts = self.units.iter().map(|unit| unit.first);
+        if !firsts.clone().is_sorted() || firsts.max().is_some_and(|at| at >= self.items.len()) {
+            return Err("the parts of the conversation do not begin where it has items");
+        }
+        let calls = self.items.iter().filter(|item| item.as_call().is_some()).count();
+        if self.ids.len() != calls || !self.results_follow_calls() {
+            return Err("the conversation's calls do not have ids and results of their own");
         }
         let arrived = self.open_items.iter().filter_map(|(seq, item)| match item {
             Item::Call(call) => Some((seq.0, call)),

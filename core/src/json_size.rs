@@ -21,6 +21,17 @@ static ESCAPES: [u8; 256] = {
     added
 };
 
+/// Powers of 10, of which the first counts the one digit of 0.
+static POWERS: [u64; 20] = {
+    let mut powers = [0; 20];
+    let mut power = 1;
+    while power < powers.len() {
+        powers[power] = 10_u64.pow(power as u32);
+        power += 1;
+    }
+    powers
+};
+
 /// Most bytes of a floating-point number.
 const FLOAT: u64 = 24;
 
@@ -45,23 +56,23 @@ struct Parts<'a> {
 
 impl<'a> Counter<'a> {
     fn add(self, bytes: u64) -> Result<(), fmt::Error> {
-        *self.0 = self.0.saturating_add(bytes);
+        *self.0 = self.0.wrapping_add(bytes);
         Ok(())
     }
 
     fn unsigned(self, number: u64) -> Result<(), fmt::Error> {
-        self.add(number.checked_ilog10().map_or(1, |digits| u64::from(digits).saturating_add(1)))
+        self.add(digits(number))
     }
 
     fn signed(self, number: i64) -> Result<(), fmt::Error> {
-        *self.0 = self.0.saturating_add(u64::from(number < 0));
+        *self.0 = self.0.wrapping_add(u64::from(number < 0));
         self.unsigned(number.unsigned_abs())
     }
 
     /// Counts `[` or `{`, and the name of an enum's variant with its braces before it.
     fn parts(self, variant: Option<&'static str>) -> Parts<'a> {
-        let key = variant.map_or(0, |variant| name(variant).saturating_add(2));
-        *self.0 = self.0.saturating_add(key).saturating_add(1);
+        let key = variant.map_or(0, |variant| name(variant).wrapping_add(2));
+        *self.0 = self.0.wrapping_add(key).wrapping_add(1);
         Parts { bytes: self.0, empty: true, end: if variant.is_some() { 2 } else { 1 } }
     }
 }
@@ -71,13 +82,22 @@ impl Parts<'_> {
     fn part<T: Serialize + ?Sized>(&mut self, key: u64, part: &T) -> Result<(), fmt::Error> {
         let comma = u64::from(!self.empty);
         self.empty = false;
-        *self.bytes = self.bytes.saturating_add(comma).saturating_add(key);
+        *self.bytes = self.bytes.wrapping_add(comma).wrapping_add(key);
         part.serialize(Counter(self.bytes))
     }
 
     fn end(self) -> Result<(), fmt::Error> {
         Counter(self.bytes).add(self.end)
     }
+}
+
+/// Returns the number of a number's decimal digits.
+fn digits(number: u64) -> u64 {
+    // 1,233 of 4,096 is the logarithm of 2 to the base 10, as closely as 64 bits need it.
+    let bits = 64_u32.saturating_sub((number | 1).leading_zeros());
+    let power = bits.saturating_mul(1_233) >> 12;
+    let more = POWERS.get(power as usize).is_some_and(|least| number >= *least);
+    u64::from(power).wrapping_add(more.into())
 }
 
 /// Returns the bytes of a text with its quotation marks.
@@ -88,12 +108,12 @@ fn text(text: &str) -> u64 {
         return name(text);
     }
     let added = |byte: u8| ESCAPES.get(usize::from(byte)).copied().map_or(0, u64::from);
-    name(text).saturating_add(text.bytes().map(added).sum())
+    name(text).wrapping_add(text.bytes().map(added).sum())
 }
 
 /// Returns the bytes of a name with its quotation marks. Names in the code have nothing to escape.
 fn name(name: &str) -> u64 {
-    (name.len() as u64).saturating_add(2)
+    (name.len() as u64).wrapping_add(2)
 }
 
 /// Implements the methods for numbers, by the number that each is widened to.
@@ -192,7 +212,7 @@ impl<'a> Serializer for Counter<'a> {
         value: &T,
     ) -> Result<(), fmt::Error> {
         let mut parts = self.parts(None);
-        parts.part(name(variant).saturating_add(1), value)?;
+        parts.part(name(variant).wrapping_add(1), value)?;
         parts.end()
     }
 
@@ -292,7 +312,7 @@ macro_rules! objects {
                 key: &'static str,
                 value: &T,
             ) -> Result<(), fmt::Error> {
-                self.part(name(key).saturating_add(1), value)
+                self.part(name(key).wrapping_add(1), value)
             }
 
             fn end(self) -> Result<(), fmt::Error> {
@@ -303,3 +323,21 @@ macro_rules! objects {
 }
 
 objects! { SerializeStruct SerializeStructVariant }
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString as _;
+
+    use super::*;
+
+    #[test]
+    fn a_number_has_as_many_digits_as_are_written() {
+        let powers = (0..20).map(|power| 10_u64.pow(power));
+        let bits = (0..64).map(|bit| 1_u64 << bit);
+        for number in powers.chain(bits).chain([0, u64::MAX]) {
+            for near in [number.wrapping_sub(1), number, number.wrapping_add(1)] {
+                assert_eq!(digits(near), near.to_string().len() as u64, "{near}");
+            }
+        }
+    }
+}

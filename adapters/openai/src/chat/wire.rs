@@ -11,13 +11,12 @@ use serde_json::value::RawValue;
 use windlass_kit_http::json::{BorrowedText, WireUsage, repair, repair_arguments, repair_usage};
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 pub(super) struct ChatChunk<'a> {
     #[serde(borrow)]
     pub(super) id: Option<BorrowedText<'a>>,
     #[serde(borrow)]
     pub(super) model: Option<BorrowedText<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, default)]
     pub(super) choices: FirstChoice<'a>,
     // In a box, since nearly no chunk has any, and a chunk is moved several times as it is read.
     pub(super) usage: Option<Box<WireUsage>>,
@@ -29,7 +28,6 @@ pub(super) struct ChatChunk<'a> {
 
 /// Groq's own field, where it puts the usage on some models, and why a stream was stopped early.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 pub(super) struct GroqExtension<'a> {
     pub(super) usage: Option<Box<WireUsage>>,
     #[serde(borrow)]
@@ -41,7 +39,6 @@ pub(super) struct GroqExtension<'a> {
 pub(super) struct FirstChoice<'a>(pub(super) Option<WireChoice<'a>>);
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 pub(super) struct WireChoice<'a> {
     index: Option<u64>,
     #[serde(borrow)]
@@ -55,7 +52,6 @@ pub(super) struct WireChoice<'a> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 pub(super) struct WireDelta<'a> {
     #[serde(borrow)]
     pub(super) content: Option<BorrowedText<'a>>,
@@ -78,7 +74,6 @@ pub(super) struct WireDelta<'a> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 pub(super) struct ToolDelta<'a> {
     pub(super) index: Option<u64>,
     #[serde(borrow)]
@@ -91,7 +86,6 @@ pub(super) struct ToolDelta<'a> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 pub(super) struct FunctionDelta<'a> {
     #[serde(borrow)]
     pub(super) name: Option<BorrowedText<'a>>,

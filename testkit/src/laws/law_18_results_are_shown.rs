@@ -126,7 +126,10 @@ impl Results {
                     let read = read.entry(*sample).or_default();
                     let call = self.calls.get(sample).and_then(|calls| calls.get(*read));
                     *read += 1;
-                    ids.extend(call.map(|call| (id, *call)));
+                    // Law 10 says so where two calls have one id.
+                    if call.is_some_and(|call| ids.insert(id, *call).is_some()) {
+                        return Ok(());
+                    }
                 }
                 PromptItem::Result { id, observation, .. } => {
                     let Some(call) = ids.get(id) else { continue };

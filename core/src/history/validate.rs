@@ -1,7 +1,7 @@
 //! Validation: checks that a deserialised history could result from facts.
 
-use alloc::collections::BTreeSet;
-use alloc::vec::Vec;
+use alloc::collections::{BTreeSet, VecDeque};
+use core::iter;
 
 use super::{History, OutstandingCall};
 use crate::compaction::VisiblePart;
@@ -31,21 +31,21 @@ impl History {
         self.waiting.keys().eq(inputs)
     }
 
-    /// Returns true if each result is of a call of its sample.
+    /// Returns true if each result is of a call of its sample, in the order of the calls.
     fn results_follow_calls(&self) -> bool {
-        let (mut sample, mut open) = (None, Vec::new());
+        let (mut sample, mut open) = (None, VecDeque::new());
         self.items.iter().all(|item| match item {
             PromptItem::Call { sample: of, id, .. } => {
                 if sample != Some(*of) {
                     open.clear();
                 }
                 sample = Some(*of);
-                open.push(id);
+                open.push_back(id);
                 true
             }
+            // Each call is looked at once, whatever a planted checkpoint has.
             PromptItem::Result { id, .. } => {
-                let call = open.iter().position(|call| *call == id);
-                call.map(|at| open.remove(at)).is_some()
+                iter::from_fn(|| open.pop_front()).any(|call| call == id)
             }
             PromptItem::User { .. }
             | PromptItem::Image { .. }
